@@ -1,0 +1,51 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format openapi states lock bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(READY) ## Serve on 127.0.0.1:8000; needs nothing but Python 3.11 or newer
+	$(BIN)/python -m app serve --migrate
+
+test: check ## Everything CI runs: lint, types, import contracts, all tests
+	$(BIN)/python -m pytest -n logical
+
+check: $(READY) ## Lint, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(READY) ## Format the code and mend what lint can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+openapi: $(READY) ## Write openapi/openapi.json from the code
+	$(BIN)/python -m app openapi
+
+states: $(READY) ## Write the state diagrams of README.md from the code
+	$(BIN)/python -m app states README.md
+
+lock: ## Write requirements.lock from pyproject.toml (needs uv)
+	uv pip compile --generate-hashes --universal --python-version 3.11 --all-extras \
+		--no-header --no-emit-index-url --no-emit-find-links -q pyproject.toml -o requirements.lock
+
+bench: $(READY) ## Run the benchmarks
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove what make and the tools made, but not the data in .chargehand
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find app tests migrations -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Chargehand needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

@@ -1,0 +1,5 @@
+"""`python -m app` is `chargehand`."""
+
+from app.cli import main
+
+main()

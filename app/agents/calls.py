@@ -1,0 +1,163 @@
+"""One model call: built from the conversation, sent once, and turned into an event whatever becomes of it."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.agents.desk import Desk
+from app.agents.partial import FieldStream
+from app.domain import events as ev
+from app.domain.conversation import Conversation, Message, Prompt, ToolSpec
+from app.domain.errors import ModelError
+from app.domain.results import Problem
+from app.domain.retries import next_call_at, spread
+from app.domain.text import clean_text
+from app.domain.usage import Usage
+from app.llm.model import Request
+from app.llm.pricing import estimated_usage
+
+MAX_TOKENS = 16_000
+"""Tokens a reply may have, thinking included. It doubles after a reply that was cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call to make: whose it is, and how it continues which conversation."""
+
+    purpose: ev.Purpose
+    model: str
+    talk: Conversation
+    prompt: Prompt
+    """The opening, as it would be written now; one that was answered already takes its place."""
+    schema: dict[str, Any]
+    visible_field: str
+    """The field of the reply that people read while it is written."""
+    tools: Sequence[ToolSpec] = ()
+    task_id: str | None = None
+    attempt: int | None = None
+
+    def request(self) -> Request:
+        """The call as the model gets it. The same conversation always makes the same request."""
+        prompt = self.talk.prompt or self.prompt
+        opening = Message("user", [{"type": "text", "text": prompt.message}])
+        return Request(
+            purpose=self.purpose,
+            model=self.model,
+            system=prompt.system,
+            messages=[opening, *self.talk.messages()],
+            max_tokens=MAX_TOKENS << self.talk.truncations,
+            tools=self.tools,
+            output_schema=self.schema,
+        )
+
+    def opening(self) -> ev.Opening | None:
+        """What to record of the opening: all of it, the first time."""
+        if self.talk.prompt is not None:
+            return None
+        names = tuple(tool.name for tool in self.tools)
+        return ev.Opening(system=self.prompt.system, message=self.prompt.message, tools=names)
+
+
+async def ask(desk: Desk, call: Call) -> list[ev.Event]:
+    """Make the call and return what happened as events, to be recorded by the caller.
+
+    Waits first when the call before it asked for that. A cancelled call notes its estimated cost and lets the
+    cancellation pass.
+    """
+    if call.talk.retry_at is not None:
+        await desk.wait_until(call.talk.retry_at)
+    desk.ensure_owned()
+    request = call.request()
+    listen = desk.listener(call.purpose, call.task_id, call.attempt)
+    if listen is not None:
+        request = _listened(request, FieldStream(call.visible_field, listen))
+    start = time.monotonic()
+    try:
+        reply = await desk.model.reply(request)
+    except ModelError as error:
+        return [_failure(desk, call, error, start)]
+    except asyncio.CancelledError:
+        desk.note(_cancelled(desk, call, estimated_usage(request, desk.model.model_id(call.model)), start))
+        raise
+    replied = ev.ModelReplied(
+        **_facts(call, reply.model, reply.usage, start, reply.request_id),
+        stop_reason=reply.stop_reason,
+        content=reply.content,
+    )
+    completed = ev.LlmCompleted(**_whose(desk, call), data=replied)
+    return [completed, *_provider_tools(desk, call, reply.content)]
+
+
+def _listened(request: Request, stream: FieldStream) -> Request:
+    return Request(**{name: getattr(request, name) for name in request.__slots__} | {"on_text": stream.feed})
+
+
+def _failure(desk: Desk, call: Call, error: ModelError, start: float) -> ev.LlmFailed:
+    run = desk.run
+    failures = call.talk.failures + 1
+    assert run.deadline is not None
+    retry_at = next_call_at(
+        run.brief.policy,
+        error,
+        failures=failures,
+        now=desk.now(),
+        deadline=run.deadline,
+        jitter=spread(run.brief.run_id, call.purpose, call.task_id, call.attempt, failures),
+    )
+    model = desk.model.model_id(call.model)
+    failed = ev.ModelFailed(
+        **_facts(call, model, error.usage, start, error.request_id),
+        error=Problem(code=error.code, message=clean_text(error.message)),
+        retry_at=retry_at,
+    )
+    return ev.LlmFailed(**_whose(desk, call), data=failed)
+
+
+def _cancelled(desk: Desk, call: Call, usage: Usage, start: float) -> ev.LlmFailed:
+    problem = Problem(code="cancelled", message="The call was stopped before it was answered.")
+    model = desk.model.model_id(call.model)
+    return ev.LlmFailed(
+        **_whose(desk, call), data=ev.ModelFailed(**_facts(call, model, usage, start, None), error=problem)
+    )
+
+
+def _whose(desk: Desk, call: Call) -> dict[str, Any]:
+    return {"at": desk.now(), "run_id": desk.run.brief.run_id, "task_id": call.task_id, "attempt": call.attempt}
+
+
+def _facts(call: Call, model: str, usage: Usage, start: float, request_id: str | None) -> dict[str, Any]:
+    return {
+        "purpose": call.purpose,
+        "model": model,
+        "usage": usage,
+        "duration_ms": round((time.monotonic() - start) * 1000),
+        "request_id": request_id,
+        "opening": call.opening(),
+    }
+
+
+def _provider_tools(desk: Desk, call: Call, content: Sequence[dict[str, Any]]) -> list[ev.Event]:
+    """The calls that the provider ran itself, as tool events: the reply holds both the call and what came back."""
+    asked = {block["id"]: block for block in content if block.get("type") == "server_tool_use"}
+    events: list[ev.Event] = []
+    for block in content:
+        if block.get("tool_use_id") not in asked or block.get("type") == "tool_result":
+            continue
+        call_id, name = block["tool_use_id"], asked[block["tool_use_id"]]["name"]
+        found = block.get("content")
+        if isinstance(found, dict) and "error_code" in found:
+            broke = ev.ToolBroke(
+                call_id=call_id,
+                name=name,
+                error=Problem(code="tool_failed", message=str(found["error_code"])),
+                duration_ms=0,
+                provider=True,
+            )
+            events.append(ev.ToolFailed(**_whose(desk, call), data=broke))
+            continue
+        shown = f"{len(found)} results" if isinstance(found, list) else "done"
+        returned = ev.ToolReturned(call_id=call_id, name=name, output=shown, duration_ms=0, provider=True)
+        events.append(ev.ToolCompleted(**_whose(desk, call), data=returned))
+    return events

@@ -1,0 +1,44 @@
+"""Prompts are templates with strict variables; what comes from outside is marked off inside them.
+
+Structured material is embedded as JSON in which no tag can be written, running text between tags that it cannot close.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from app.domain.conversation import Prompt
+
+
+def _json(value: Any) -> str:
+    """`value` as JSON on one line, with angle brackets escaped, so that it cannot contain a tag."""
+    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _inside(text: str, tag: str) -> str:
+    """`text` with every tag of that name broken, so that it cannot end the element it stands in."""
+    return re.sub(rf"<(\s*/?\s*){re.escape(tag)}\b", rf"<\\\1{tag}", text, flags=re.IGNORECASE)
+
+
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "prompts"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    autoescape=False,
+)
+_TEMPLATES.filters["json"] = _json
+_TEMPLATES.filters["inside"] = _inside
+
+
+def render(template: str, **values: Any) -> str:
+    """The text of a template. A variable it names and does not get is an error."""
+    return _TEMPLATES.get_template(f"{template}.j2").render(values).strip()
+
+
+def opening(kind: str, **values: Any) -> Prompt:
+    """The opening of a conversation: the templates `{kind}_system` and `{kind}_request`."""
+    return Prompt(render(f"{kind}_system", **values), render(f"{kind}_request", **values))

@@ -1,0 +1,98 @@
+"""Reading what a model wrote: JSON found, parsed and checked, or the reasons why not.
+
+Providers that enforce schemas deliver clean JSON. Others wrap it in prose and fences; that is accepted as long as there
+is exactly one JSON value to find. Nothing is repaired by guessing: what does not parse goes back to the model.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from app.domain.plan import Finding, FindingCode
+
+LONGEST_TEXT = 2_000_000
+MOST_STARTS = 200
+"""Places at which JSON may begin that are tried before a text is given up."""
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class Unreadable(Exception):
+    """The text holds no usable value; `findings` say why."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__("; ".join(finding.detail for finding in findings))
+        self.findings = tuple(findings)
+
+
+def read_json(text: str, code: FindingCode) -> Any:
+    """The one JSON object or array in `text`. Raises `Unreadable`, with a finding of `code`."""
+    text = text.removeprefix("\ufeff").strip()
+    if not text:
+        raise Unreadable([Finding(code=code, detail="the reply is empty; JSON was expected")])
+    try:
+        whole = json.loads(text, parse_constant=lambda _: None)
+    except (ValueError, RecursionError) as error:
+        return _embedded(text, code, error)
+    if isinstance(whole, dict | list):
+        return whole
+    raise Unreadable([Finding(code=code, detail="the reply is not a JSON object")])
+
+
+def _embedded(text: str, code: FindingCode, error: Exception) -> Any:
+    found: list[Any] = []
+    for value in _values(text[:LONGEST_TEXT]):
+        if value not in found:
+            found.append(value)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        detail = f"the reply holds {len(found)} different JSON values; exactly one was expected"
+    elif isinstance(error, json.JSONDecodeError) and ("{" in text or "[" in text):
+        detail = f"the reply is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+    else:
+        detail = "the reply holds no JSON"
+    raise Unreadable([Finding(code=code, detail=detail)])
+
+
+def _values(text: str) -> Sequence[Any]:
+    decoder = json.JSONDecoder(parse_constant=lambda _: None)
+    values: list[Any] = []
+    place = 0
+    for _ in range(MOST_STARTS):
+        start = re.compile(r"[{\[]").search(text, place)
+        if start is None:
+            break
+        try:
+            value, place = decoder.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            place = start.end()
+            continue
+        if _is_structured(value):
+            values.append(value)
+    return values
+
+
+def _is_structured(value: Any) -> bool:
+    """Whether it is an object or a list of some: `[1]` in prose is a footnote, not a reply."""
+    return bool(value) and (isinstance(value, dict) or any(isinstance(item, dict) for item in value))
+
+
+def read_as(model: type[ModelT], value: Any, code: FindingCode) -> ModelT:
+    """`value` as `model`. Raises `Unreadable`, with a finding of `code` for each field that does not fit."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise Unreadable(
+            [
+                Finding(
+                    code=code,
+                    pointer="".join(f"/{part}" for part in item["loc"]),
+                    detail=f"{'.'.join(map(str, item['loc'])) or 'the reply'}: {item['msg']}",
+                )
+                for item in error.errors(include_url=False, include_input=False, include_context=False)
+            ]
+        ) from None

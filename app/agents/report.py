@@ -1,0 +1,99 @@
+"""Reading a worker's final words: a result or an escalation."""
+
+import json
+from typing import Annotated, Any
+
+import jsonschema_rs
+from pydantic import BaseModel, BeforeValidator
+
+from app.agents.reading import Unreadable, read_as, read_json
+from app.domain.plan import Finding
+from app.domain.results import Escalation, Output
+from app.domain.text import shorten
+
+SUMMARY_CHARACTERS = 500
+REPORT_FIELDS = frozenset({"summary", "text", "escalation"})
+
+
+def _listed(value: Any) -> Any:
+    return () if value is None else (value,) if isinstance(value, str) else value
+
+
+def _text(value: Any) -> Any:
+    return "" if value is None else value
+
+
+class _Escalated(BaseModel):
+    reason: str
+    message: str = ""
+
+
+class _Report(BaseModel):
+    summary: Annotated[str, BeforeValidator(_text)] = ""
+    text: Annotated[str, BeforeValidator(_text)] = ""
+    data: Any = None
+    confidence: float | None = None
+    sources: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    escalation: _Escalated | None = None
+
+
+def read_report(text: str, data_schema: dict[str, Any] | None) -> Output | Escalation:
+    """What a worker handed back. Raises `Unreadable` when nothing usable is there.
+
+    A model that does not keep to JSON may answer in prose: that is the result then, without a confidence. Where the
+    worker has a schema for its data, the data must be there and fit.
+    """
+    value = _value(text, strict=data_schema is not None)
+    if isinstance(value, str):
+        return Output(summary=shorten(value, SUMMARY_CHARACTERS)[0], text=value)
+    if not REPORT_FIELDS & value.keys():
+        whole = json.dumps(value, ensure_ascii=False)
+        value = {"summary": shorten(whole, SUMMARY_CHARACTERS)[0], "text": whole, "data": value}
+    report = read_as(_Report, value, "output_invalid")
+    if report.escalation is not None:
+        return _escalation(report.escalation, report)
+    if data_schema is not None:
+        _must_fit(report.data, data_schema)
+    if not (report.summary.strip() or report.text.strip()):
+        raise Unreadable([Finding(code="output_invalid", detail="both summary and text are empty")])
+    return Output(
+        summary=report.summary or shorten(report.text, SUMMARY_CHARACTERS)[0],
+        data=report.data,
+        text=report.text,
+        confidence=None if report.confidence is None else min(max(report.confidence, 0.0), 1.0),
+        sources=report.sources,
+    )
+
+
+def _value(text: str, *, strict: bool) -> Any:
+    """The JSON object in the text, or the text itself where prose will do."""
+    meant_as_json = strict or not text.strip() or text.lstrip().removeprefix("\ufeff").startswith(("{", "[", "```"))
+    try:
+        value = read_json(text, "output_invalid")
+    except Unreadable:
+        if meant_as_json:
+            raise
+        return text.strip()
+    if isinstance(value, dict) and (meant_as_json or REPORT_FIELDS & value.keys()):
+        return value
+    return {"data": value} | {"text": text.strip()} if meant_as_json else text.strip()
+
+
+def _escalation(escalated: _Escalated, report: _Report) -> Escalation:
+    value = {"reason": escalated.reason, "message": escalated.message, "partial": report.text or report.summary or None}
+    return read_as(Escalation, value, "output_invalid")
+
+
+def _must_fit(data: Any, schema: dict[str, Any]) -> None:
+    """Check `data` against the worker's schema. References are never fetched."""
+    validator = jsonschema_rs.validator_for(schema, offline=True, validate_formats=True)
+    findings = [
+        Finding(
+            code="output_invalid",
+            pointer="/data" + "".join(f"/{part}" for part in error.instance_path),
+            detail=f"data{''.join(f'.{part}' for part in error.instance_path)}: {error.message}",
+        )
+        for error in validator.iter_errors(data)
+    ]
+    if findings:
+        raise Unreadable(findings[:20])

@@ -1,0 +1,238 @@
+"""The supervisor: plans, rewrites what failed, reconciles. It acts only through structured replies that code checks."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from app.agents.calls import Call, ask
+from app.agents.desk import Desk
+from app.agents.material import missing_of, results_of
+from app.agents.prompting import opening, render
+from app.agents.reading import Unreadable, read_as, read_json
+from app.agents.schemas import plan_schema, refinement_schema, synthesis_schema
+from app.domain import events as ev
+from app.domain.conversation import Ask, Conversation, Read, next_step, text_of
+from app.domain.decisions import SUPERVISOR_REPLIES, unrefined
+from app.domain.fold import extended
+from app.domain.plan import Finding, Plan, Task, validated
+from app.domain.results import Claim, Conflict, Statement, Synthesis
+from app.domain.snapshot import Snapshot, TaskState
+
+
+async def make_plan(desk: Desk) -> None:
+    """Have a plan made, repaired at most once, and recorded; or record why there is none."""
+    while isinstance(step := next_step(desk.run.planning, SUPERVISOR_REPLIES), Ask) and desk.run.plan is None:
+        happened = await ask(desk, _planning_call(desk.run))
+        ahead, _ = extended(desk.run, happened)
+        await desk.record(*happened, *_plan_events(desk, ahead))
+    if isinstance(step, Read) and desk.run.plan is None and desk.run.planning.rejections < 2:
+        await desk.record(*_plan_events(desk, desk.run))
+
+
+def _planning_call(run: Snapshot) -> Call:
+    brief = run.brief
+    prompt = opening(
+        "plan", team=brief.team, tasks_allowed=brief.limits.tasks, inputs=brief.inputs, objective=brief.objective
+    )
+    schema = plan_schema([worker.name for worker in brief.team.workers])
+    return Call("plan", brief.team.supervisor.model, run.planning, prompt, schema, visible_field="goal")
+
+
+def _plan_events(desk: Desk, run: Snapshot) -> list[ev.Event]:
+    """What the newest reply amounts to: a plan, or a rejection; nothing when it is not a final text."""
+    step = next_step(run.planning, SUPERVISOR_REPLIES)
+    if not isinstance(step, Read):
+        return []
+    workers = [worker.name for worker in run.brief.team.workers]
+    whose: dict[str, Any] = {"at": desk.now(), "run_id": run.brief.run_id}
+    try:
+        plan = validated(read_plan(step.text), workers, run.brief.limits.tasks)
+        findings = plan.validation.errors
+    except Unreadable as error:
+        findings = error.findings
+    else:
+        if plan.validation.ok:
+            return [ev.PlanCreated(**whose, data=plan)]
+    note = None
+    if run.planning.rejections == 0:
+        note = render("plan_repair", findings=findings, tasks_allowed=run.brief.limits.tasks, workers=workers)
+    return [ev.PlanInvalid(**whose, data=ev.Rejected(errors=findings, note=note))]
+
+
+class _PlanReply(BaseModel):
+    goal: str = ""
+    final_instruction: str = ""
+    tasks: tuple[Task, ...]
+
+
+def read_plan(text: str) -> Plan:
+    """The plan in a reply; a bare list of tasks counts as one. Raises `Unreadable`."""
+    value = read_json(text, "plan_unparseable")
+    if isinstance(value, list):
+        value = {"tasks": value}
+    if "tasks" not in value:
+        raise Unreadable([Finding(code="plan_unparseable", detail="the reply has no field tasks")])
+    reply = read_as(_PlanReply, value, "field_invalid")
+    return Plan(goal=reply.goal, final_instruction=reply.final_instruction, tasks=reply.tasks)
+
+
+async def refine(desk: Desk, task_id: str) -> None:
+    """Have a task's instruction rewritten in view of its failures; an unchanged one ends the task."""
+    while isinstance(next_step(desk.run.tasks[task_id].refining, SUPERVISOR_REPLIES), Ask):
+        happened = await ask(desk, _refining_call(desk.run, desk.run.tasks[task_id]))
+        ahead, _ = extended(desk.run, happened)
+        await desk.record(*happened, *_refined_events(desk, ahead, ahead.tasks[task_id]))
+
+
+def _refining_call(run: Snapshot, task: TaskState) -> Call:
+    worker = run.brief.team.worker(task.task.worker)
+    attempts = [
+        {
+            "number": attempt.number,
+            "instruction": attempt.instruction,
+            "error": attempt.error,
+            "last_words": last_words(attempt.conversation),
+        }
+        for attempt in task.attempts
+    ]
+    return Call(
+        "refine",
+        run.brief.team.supervisor.model,
+        task.refining,
+        opening("refine", team=run.brief.team, worker=worker, attempts=attempts),
+        refinement_schema(),
+        visible_field="instruction",
+        task_id=task.task.id,
+        attempt=len(task.attempts) + 1,
+    )
+
+
+def last_words(talk: Conversation) -> str:
+    """What a worker said last, shortened: it helps to see what went wrong, and is no result."""
+    said = text_of(talk.turns[-1].content) if talk.turns else ""
+    return said[:1_000]
+
+
+class _RefinementReply(BaseModel):
+    instruction: str = Field(min_length=1)
+    change: str = ""
+
+
+def _refined_events(desk: Desk, run: Snapshot, task: TaskState) -> list[ev.Event]:
+    step = next_step(task.refining, SUPERVISOR_REPLIES)
+    if not isinstance(step, Read):
+        return []
+    try:
+        reply = read_as(_RefinementReply, read_json(step.text, "output_invalid"), "output_invalid")
+    except Unreadable as error:
+        return [unrefined(run, task, str(error), desk.now())]
+    tried = {" ".join(attempt.instruction.split()) for attempt in task.attempts}
+    if " ".join(reply.instruction.split()) in tried:
+        return [unrefined(run, task, "it was the same as before", desk.now())]
+    number = len(task.attempts)
+    data = ev.Refined(instruction=reply.instruction, refined_from=number, change=reply.change)
+    whose: dict[str, Any] = {"at": desk.now(), "run_id": run.brief.run_id}
+    return [ev.TaskRefined(**whose, task_id=task.task.id, attempt=number + 1, data=data)]
+
+
+async def synthesize(desk: Desk) -> None:
+    """Have the results reconciled, checked and recorded; repaired at most once."""
+    while isinstance(next_step(desk.run.reconciling, SUPERVISOR_REPLIES), Ask):
+        happened = await ask(desk, _synthesis_call(desk.run))
+        ahead, _ = extended(desk.run, happened)
+        await desk.record(*happened, *_synthesis_events(desk, ahead))
+
+
+def _synthesis_call(run: Snapshot) -> Call:
+    delivered, missing = _by_outcome(run)
+    prompt = opening(
+        "synthesis",
+        team=run.brief.team,
+        objective=run.brief.objective,
+        plan=run.plan,
+        results=results_of(run.delivered),
+        missing=missing_of(task for task in run.tasks.values() if not task.delivered),
+    )
+    schema = synthesis_schema(delivered, missing)
+    return Call("synthesize", run.brief.team.supervisor.model, run.reconciling, prompt, schema, visible_field="answer")
+
+
+def _by_outcome(run: Snapshot) -> tuple[list[str], list[str]]:
+    missing = [task.task.id for task in run.tasks.values() if not task.delivered]
+    return [task.task.id for task in run.delivered], missing
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+def _or_empty(value: Any) -> Any:
+    return () if value is None else value
+
+
+class _ConflictReply(_Reply):
+    topic: str
+    claims: tuple[Claim, ...]
+    status: str = "unresolved"
+    resolution: str | None = None
+    method: str | None = None
+    confidence: float | None = None
+
+
+class _GapReply(_Reply):
+    task: str
+    impact: str = ""
+
+
+class _SynthesisReply(_Reply):
+    answer: str = Field(min_length=1)
+    confidence: float | None = None
+    statements: Annotated[tuple[Statement, ...], BeforeValidator(_or_empty)] = ()
+    conflicts: Annotated[tuple[_ConflictReply, ...], BeforeValidator(_or_empty)] = ()
+    gaps: Annotated[tuple[_GapReply, ...], BeforeValidator(_or_empty)] = ()
+
+
+def _synthesis_events(desk: Desk, run: Snapshot) -> list[ev.Event]:
+    step = next_step(run.reconciling, SUPERVISOR_REPLIES)
+    if not isinstance(step, Read):
+        return []
+    delivered, missing = _by_outcome(run)
+    whose: dict[str, Any] = {"at": desk.now(), "run_id": run.brief.run_id}
+    try:
+        return [ev.SynthesisCompleted(**whose, data=read_synthesis(step.text, delivered, missing))]
+    except Unreadable as error:
+        note = None
+        if run.reconciling.rejections == 0:
+            note = render("synthesis_repair", findings=error.findings, delivered=delivered)
+        return [ev.SynthesisRejected(**whose, data=ev.Rejected(errors=error.findings, note=note))]
+
+
+def read_synthesis(text: str, delivered: Sequence[str], missing: Sequence[str]) -> Synthesis:
+    """The answer in a reply. Raises `Unreadable`, also when it rests on tasks that delivered nothing."""
+    reply = read_as(_SynthesisReply, read_json(text, "output_invalid"), "output_invalid")
+    named = [task for statement in reply.statements for task in statement.tasks]
+    named += [claim.task for conflict in reply.conflicts for claim in conflict.claims]
+    if unknown := sorted(set(named) - set(delivered)):
+        listed = ", ".join(unknown)
+        detail = f"statements and claims may rest only on tasks that delivered; these did not: {listed}"
+        raise Unreadable([Finding(code="task_unknown", detail=detail)])
+    return Synthesis(
+        answer=reply.answer,
+        confidence=min(max(reply.confidence, 0.0), 1.0) if reply.confidence is not None else None,
+        statements=reply.statements,
+        conflicts=tuple(_conflict(number, found) for number, found in enumerate(reply.conflicts, 1)),
+        impacts={gap.task: gap.impact for gap in reply.gaps if gap.task in missing},
+    )
+
+
+def _conflict(number: int, found: _ConflictReply) -> Conflict:
+    return Conflict(
+        id=f"c{number}",
+        topic=found.topic,
+        claims=found.claims,
+        status="resolved" if found.status == "resolved" else "unresolved",
+        resolution=found.resolution,
+        method=found.method,
+        confidence=found.confidence,
+    )

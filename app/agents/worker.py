@@ -1,0 +1,185 @@
+"""The worker: does one task with its own tools, in a bounded loop, and ends in a result or an escalation."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from app.agents.calls import Call, ask
+from app.agents.desk import Desk
+from app.agents.material import missing_of, results_of
+from app.agents.prompting import opening, render
+from app.agents.reading import Unreadable
+from app.agents.report import read_report
+from app.agents.schemas import report_schema
+from app.domain import events as ev
+from app.domain.conversation import Ask, Block, Read, UseTools, next_step
+from app.domain.decisions import max_steps
+from app.domain.fold import extended
+from app.domain.results import Escalation, Problem
+from app.domain.snapshot import Snapshot, TaskState
+from app.domain.team import Worker
+from app.tools.tool import Tool, ToolContext, call
+
+
+async def work_on(desk: Desk, task_id: str, number: int) -> None:
+    """Start the task's attempt `number`, or go on with it, until it has ended or cannot go on."""
+    if len(desk.run.tasks[task_id].attempts) < number:
+        desk.note(_started(desk, desk.run.tasks[task_id], number))
+    else:
+        await _settle_unknown(desk, desk.run.tasks[task_id])
+    while (task := desk.run.tasks[task_id]).status == "running" and task.attempts[-1].escalation is None:
+        unsettled = _consequences(desk, desk.run, task)
+        step = next_step(task.attempts[-1].conversation, max_steps(desk.run, task))
+        if unsettled:
+            await desk.record(*unsettled)
+        elif isinstance(step, Ask):
+            happened = await ask(desk, _call(desk, task))
+            ahead, _ = extended(desk.run, happened)
+            await desk.record(*happened, *_consequences(desk, ahead, ahead.tasks[task_id]))
+        elif isinstance(step, UseTools):
+            await _use_tools(desk, task, step.calls)
+        else:
+            return
+
+
+def _started(desk: Desk, task: TaskState, number: int) -> ev.TaskStarted:
+    worker = _worker(desk.run, task)
+    model = desk.model.model_id(worker.model)
+    data = ev.AttemptStarted(worker=worker.name, model=model, instruction=task.instruction, tools=worker.tools)
+    return ev.TaskStarted(at=desk.now(), run_id=desk.run.brief.run_id, task_id=task.task.id, attempt=number, data=data)
+
+
+def _worker(run: Snapshot, task: TaskState) -> Worker:
+    worker = run.brief.team.worker(task.task.worker)
+    assert worker is not None  # The plan was validated against this very team.
+    return worker
+
+
+def _call(desk: Desk, task: TaskState) -> Call:
+    run, worker, attempt = desk.run, _worker(desk.run, task), task.attempts[-1]
+    needed = [run.tasks[name] for name in task.task.depends_on]
+    prompt = opening(
+        "work",
+        worker=worker,
+        max_steps=max_steps(run, task),
+        task=task.task,
+        instruction=attempt.instruction,
+        inputs=run.brief.inputs if "read_input" in worker.tools or "query_data" in worker.tools else (),
+        results=results_of([other for other in needed if other.delivered]),
+        missing=missing_of(other for other in needed if not other.delivered),
+    )
+    return Call(
+        "work",
+        worker.model,
+        attempt.conversation,
+        prompt,
+        report_schema(worker.output_schema),
+        visible_field="text",
+        tools=[tool.spec for tool in _own_tools(desk, worker).values()],
+        task_id=task.task.id,
+        attempt=attempt.number,
+    )
+
+
+def _own_tools(desk: Desk, worker: Worker) -> dict[str, Tool]:
+    return {name: desk.tools[name] for name in worker.tools}
+
+
+def _consequences(desk: Desk, run: Snapshot, task: TaskState) -> list[ev.Event]:
+    """What follows from the newest reply without another call: intents of tools, a result, an escalation."""
+    attempt = task.attempts[-1]
+    match next_step(attempt.conversation, max_steps(run, task)):
+        case UseTools(calls):
+            intended = attempt.conversation.turns[-1].intents
+            return [_tool_started(desk, task, block) for block in calls if block["id"] not in intended]
+        case Read(text):
+            return _read_events(desk, run, task, text)
+        case _:
+            return []
+
+
+def _whose(desk: Desk, task: TaskState) -> dict[str, Any]:
+    return {
+        "at": desk.now(),
+        "run_id": desk.run.brief.run_id,
+        "task_id": task.task.id,
+        "attempt": len(task.attempts),
+    }
+
+
+def _tool_started(desk: Desk, task: TaskState, block: Block) -> ev.ToolStarted:
+    tool = desk.tools.get(block["name"])
+    data = ev.ToolCalled(
+        call_id=block["id"],
+        name=block["name"],
+        input=block.get("input"),
+        effect=tool.effect if tool else "read",
+        key=_key(desk, task, block),
+    )
+    return ev.ToolStarted(**_whose(desk, task), data=data)
+
+
+def _key(desk: Desk, task: TaskState, block: Block) -> str:
+    return f"{desk.run.brief.run_id}:{task.task.id}:{len(task.attempts)}:{block['id']}"
+
+
+async def _use_tools(desk: Desk, task: TaskState, calls: Sequence[Block]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for block in calls:
+            group.create_task(_use_tool(desk, task, block))
+
+
+async def _use_tool(desk: Desk, task: TaskState, block: Block) -> None:
+    desk.ensure_owned()
+    tools = _own_tools(desk, _worker(desk.run, task))
+    start = time.monotonic()
+    answer = await call(tools, block["name"], block.get("input"), ToolContext(desk.inputs, _key(desk, task, block)))
+    facts: dict[str, Any] = {
+        "call_id": block["id"],
+        "name": block["name"],
+        "duration_ms": round((time.monotonic() - start) * 1000),
+    }
+    event: ev.Event
+    if answer.error_code is None:
+        returned = ev.ToolReturned(**facts, output=answer.text, omitted=answer.omitted)
+        event = ev.ToolCompleted(**_whose(desk, task), data=returned)
+    else:
+        broke = ev.ToolBroke(**facts, error=Problem(code=answer.error_code, message=answer.text))
+        event = ev.ToolFailed(**_whose(desk, task), data=broke)
+    if block["name"] in tools and tools[block["name"]].effect != "read":
+        await desk.record(event)
+    else:
+        desk.note(event)
+
+
+async def _settle_unknown(desk: Desk, task: TaskState) -> None:
+    """Answer calls that a process before us had begun, and that must not be repeated: nobody knows what they did."""
+    step = next_step(task.attempts[-1].conversation, max_steps(desk.run, task))
+    if not isinstance(step, UseTools):
+        return
+    intended = task.attempts[-1].conversation.turns[-1].intents
+    for block in step.calls:
+        tool = desk.tools.get(block["name"])
+        if block["id"] in intended and tool is not None and tool.effect == "once":
+            message = (
+                f"{tool.name} had begun when the process ended; whether it took effect is not known. Find out first."
+            )
+            problem = Problem(code="tool_outcome_unknown", message=message)
+            broke = ev.ToolBroke(call_id=block["id"], name=tool.name, error=problem, duration_ms=0)
+            await desk.record(ev.ToolFailed(**_whose(desk, task), data=broke))
+
+
+def _read_events(desk: Desk, run: Snapshot, task: TaskState, text: str) -> list[ev.Event]:
+    """A result, an escalation, or the rejection of the text; nothing once it has been rejected twice."""
+    talk = task.attempts[-1].conversation
+    if talk.rejections > 1:
+        return []
+    try:
+        outcome = read_report(text, _worker(run, task).output_schema)
+    except Unreadable as error:
+        note = render("work_repair", findings=error.findings) if talk.rejections == 0 else None
+        return [ev.TaskRejected(**_whose(desk, task), data=ev.Rejected(errors=error.findings, note=note))]
+    if isinstance(outcome, Escalation):
+        return [ev.TaskEscalated(**_whose(desk, task), data=outcome)]
+    return [ev.TaskSucceeded(**_whose(desk, task), data=outcome)]

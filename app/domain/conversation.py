@@ -1,0 +1,227 @@
+"""A conversation with a model: what was said so far, and the one thing that comes next.
+
+Workers, planning, refinement and synthesis all hold their conversation in this form. It is folded from events, so a
+resumed process asks exactly what the dead one would have asked. `next_step` is the whole protocol: it looks at how the
+last reply ended before anything in that reply is acted on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from app.domain.errors import ErrorCode
+
+Block = dict[str, Any]
+"""A content block in the shape of the Messages API, kept as the provider sent it."""
+
+PAUSES_ALLOWED = 5
+TRUNCATIONS_ALLOWED = 1
+INVALID_CALLS_ALLOWED = 2
+SAME_CALLS_ALLOWED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn as it is sent to the model."""
+
+    role: Literal["user", "assistant"]
+    content: Sequence[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    server: dict[str, Any] | None = None
+    """For a tool that the provider runs itself: its declaration, sent instead of the three fields above."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What one tool call brought back."""
+
+    text: str
+    error_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One reply of the model, and what our side said to it."""
+
+    content: Sequence[Block]
+    stop_reason: str
+    results: Mapping[str, ToolResult] = field(default_factory=dict)
+    """Tool results by the id of the call."""
+    intents: frozenset[str] = frozenset()
+    """Calls that were about to run: without a result after a crash, nobody knows whether they did."""
+    note: str | None = None
+    """What we replied to it: why the reply was rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The opening of a conversation."""
+
+    system: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Everything said so far. Values are never changed; every step makes a new one."""
+
+    prompt: Prompt | None = None
+    """None until the first call has ended: an opening nobody has answered may still be written anew."""
+    turns: tuple[Turn, ...] = ()
+    truncations: int = 0
+    """Replies that were cut at the output cap and thrown away; each doubles the cap of the next request."""
+    pauses: int = 0
+    """Replies that the provider broke off to be continued; each is joined with the one that continues it."""
+    rejections: int = 0
+    """Replies that were complete but unusable."""
+    objection: str | None = None
+    """What was wrong with the last of them."""
+    failures: int = 0
+    """Calls that failed since the last reply."""
+    retry_at: datetime | None = None
+    error: tuple[ErrorCode, str] | None = None
+    """The call that failed for good."""
+
+    @property
+    def steps(self) -> int:
+        """Replies received."""
+        return len(self.turns) + self.truncations + self.pauses
+
+    def messages(self) -> list[Message]:
+        """The conversation after its opening, in the form the provider takes."""
+        said: list[Message] = []
+        for turn in self.turns:
+            said.append(Message("assistant", turn.content or [{"type": "text", "text": "(empty reply)"}]))
+            ours: list[Block] = [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": call["id"],
+                    "content": turn.results[call["id"]].text,
+                    "is_error": turn.results[call["id"]].error_code is not None,
+                }
+                for call in tool_calls_of(turn.content)
+                if call["id"] in turn.results
+            ]
+            if turn.note is not None:
+                ours.append({"type": "text", "text": turn.note})
+            if ours:
+                said.append(Message("user", ours))
+        return said
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Send the conversation to the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class UseTools:
+    """Run these calls; the results of the turn's other calls are there already."""
+
+    calls: Sequence[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The model has finished; this is its final text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """The conversation cannot go on."""
+
+    code: ErrorCode
+    message: str
+
+
+Step = Ask | UseTools | Read | GiveUp
+
+
+def next_step(conversation: Conversation, max_steps: int) -> Step:
+    """What comes next. `max_steps` bounds the replies."""
+    if conversation.error is not None:
+        return GiveUp(*conversation.error)
+    if conversation.truncations > TRUNCATIONS_ALLOWED:
+        return GiveUp("output_truncated", f"The reply was cut at the output cap {conversation.truncations} times.")
+    if not conversation.turns:
+        return Ask()
+    last = conversation.turns[-1]
+    if last.note is not None:
+        return _ask_within(conversation, max_steps)
+    match last.stop_reason:
+        case "tool_use" if calls := tool_calls_of(last.content):
+            return _after_tool_calls(conversation, calls, max_steps)
+        case "end_turn" | "stop_sequence" | "tool_use":
+            return Read(text_of(last.content))
+        case "pause_turn" if conversation.pauses >= PAUSES_ALLOWED:
+            return GiveUp(
+                "max_steps", f"The provider paused the turn {conversation.pauses + 1} times without ending it."
+            )
+        case "pause_turn":
+            return _ask_within(conversation, max_steps)
+        case "refusal":
+            return GiveUp("model_refusal", "The model declined to answer.")
+        case "model_context_window_exceeded":
+            return GiveUp("context_exceeded", "The conversation no longer fits the model's context window.")
+        case reason:
+            return GiveUp("unexpected_stop_reason", f"The reply ended with the unknown reason {reason!r}.")
+
+
+def _after_tool_calls(conversation: Conversation, calls: Sequence[Block], max_steps: int) -> Step:
+    results = conversation.turns[-1].results
+    if missing := [call for call in calls if call["id"] not in results]:
+        return UseTools(missing)
+    if _invalid_calls_in_a_row(conversation) > INVALID_CALLS_ALLOWED:
+        return GiveUp("tool_call_invalid", "The model made three calls in a row that no tool could take.")
+    if _same_outcome_in_a_row(conversation) > SAME_CALLS_ALLOWED:
+        return GiveUp("no_progress", "The model repeated the same tool call and got the same result each time.")
+    return _ask_within(conversation, max_steps)
+
+
+def _ask_within(conversation: Conversation, max_steps: int) -> Step:
+    if conversation.steps >= max_steps:
+        return GiveUp("max_steps", f"No result after {conversation.steps} model replies, the limit for this task.")
+    return Ask()
+
+
+def _invalid_calls_in_a_row(conversation: Conversation) -> int:
+    count = 0
+    for turn in reversed(conversation.turns):
+        for call in reversed(tool_calls_of(turn.content)):
+            if turn.results[call["id"]].error_code != "tool_call_invalid":
+                return count
+            count += 1
+    return count
+
+
+def _same_outcome_in_a_row(conversation: Conversation) -> int:
+    """How many of the last turns made the same calls and got the same results."""
+    count, first = 0, None
+    for turn in reversed(conversation.turns):
+        calls = tool_calls_of(turn.content)
+        outcome = [(call["name"], call.get("input"), turn.results[call["id"]]) for call in calls]
+        if not calls or (first is not None and outcome != first):
+            break
+        first, count = outcome, count + 1
+    return count
+
+
+def text_of(content: Sequence[Block]) -> str:
+    """The visible text of a reply: its text blocks, joined."""
+    return "".join(block["text"] for block in content if block.get("type") == "text")
+
+
+def tool_calls_of(content: Sequence[Block]) -> list[Block]:
+    """The calls of our own tools in a reply, in order. Calls of provider-run tools are not among them."""
+    return [block for block in content if block.get("type") == "tool_use"]

@@ -1,0 +1,311 @@
+"""All policy that needs no model: what should be under way now, and what has been settled.
+
+`decide` looks at nothing but the snapshot and the time, and says the whole of what should be going on. The engine
+starts what is missing and stops what is no longer wanted. A new run, a running one and one whose process has died are
+therefore the same to it.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from app.domain import events as ev
+from app.domain.conclusions import cancellation, result_of
+from app.domain.conversation import Conversation, GiveUp, next_step
+from app.domain.events import Event
+from app.domain.results import Problem
+from app.domain.retries import FINAL_CODES, TRANSIENT_CODES, backoff, is_transient, spread
+from app.domain.snapshot import Snapshot, TaskState
+
+SUPERVISOR_REPLIES = 4
+"""Replies that one conversation of the supervisor may take: an answer, a repair, and what a cut reply costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class MakePlan:
+    """Have the supervisor plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refine:
+    """Have the supervisor rewrite a task's instruction in view of its last failure."""
+
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkOn:
+    """Have a worker do a task."""
+
+    task_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesize:
+    """Have the supervisor reconcile the results."""
+
+
+Command = MakePlan | Refine | WorkOn | Synthesize
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What should be going on."""
+
+    commands: tuple[Command, ...] = ()
+    """All that should be under way. What runs and is not named here is to stop."""
+    events: tuple[Event, ...] = ()
+    """What is settled: to be recorded once everything unwanted has stopped."""
+    wake_at: datetime | None = None
+    """When to decide again even if nothing happens."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    commands: list[Command] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    wakes: list[datetime] = field(default_factory=list)
+
+    def decision(self, now: datetime) -> Decision:
+        later = [at for at in self.wakes if at > now]
+        return Decision(tuple(self.commands), tuple(self.events), min(later, default=None))
+
+
+def decide(run: Snapshot, now: datetime) -> Decision:
+    """What should be going on in a run. Deterministic; empty for a run that has ended or not started."""
+    if run.ended:
+        return Decision()
+    if run.cancel_requested:
+        return Decision(events=(*_stopped(run, now), cancellation(run, now)))
+    if run.deadline is None:
+        return Decision()
+    if run.fatal:
+        return Decision(events=_failed(run, now, run.fatal.code, run.fatal.message))
+    if now >= run.deadline:
+        return Decision(events=_out_of(run, now, "deadline_exceeded", "The run's time is up."))
+    if overspent := _overspent(run):
+        return Decision(events=_out_of(run, now, "budget_exhausted", overspent))
+    if run.plan is None:
+        return _planning(run, now)
+    if all(task.ended for task in run.tasks.values()):
+        return _wrapping_up(run, now)
+    return _executing(run, now)
+
+
+def _overspent(run: Snapshot) -> str | None:
+    limits, usage = run.brief.limits, run.usage
+    if limits.tokens is not None and usage.input_tokens + usage.output_tokens >= limits.tokens:
+        return f"The run's {limits.tokens} tokens are spent."
+    if limits.cost_usd is not None and usage.cost_usd >= limits.cost_usd:
+        return f"The run's {limits.cost_usd} USD are spent."
+    return None
+
+
+_PLANNING_ENDS = {
+    "output_truncated": "plan_truncated",
+    "model_refusal": "model_refusal",
+    "request_rejected": "internal_error",
+    **dict.fromkeys(TRANSIENT_CODES, "provider_unavailable"),
+}
+"""Why a run fails when planning had to be given up; anything else leaves the plan invalid."""
+
+
+def _planning(run: Snapshot, now: datetime) -> Decision:
+    if run.own_plan is not None:
+        return Decision(events=(ev.PlanCreated(at=now, run_id=run.brief.run_id, data=run.own_plan),))
+    if run.planning.rejections > 1:
+        message = "; ".join(finding.detail for finding in run.findings) or "The plan could not be used."
+        return Decision(events=_failed(run, now, _plan_stop_reason(run), message))
+    match next_step(run.planning, SUPERVISOR_REPLIES):
+        case GiveUp(code, message):
+            return Decision(events=_failed(run, now, _PLANNING_ENDS.get(code, "plan_invalid"), message))
+        case _:
+            return Decision(commands=(MakePlan(),), wake_at=run.deadline)
+
+
+def _plan_stop_reason(run: Snapshot) -> str:
+    codes = {finding.code for finding in run.findings}
+    for code in ("plan_unparseable", "plan_empty", "plan_too_large", "worker_unknown"):
+        if code in codes:
+            return code
+    return "plan_invalid"
+
+
+def _executing(run: Snapshot, now: datetime) -> Decision:
+    assert run.deadline is not None and run.wrap_up_at is not None
+    if run.delivered and now >= run.wrap_up_at:
+        return Decision(events=_stopped(run, now, Problem(code="timeout", message="The run's time was nearly up.")))
+    draft = _Draft(wakes=[run.deadline, run.wrap_up_at])
+    slots = run.brief.limits.concurrency
+    for task in run.tasks.values():
+        if task.status == "running":
+            slots -= 1
+            _go_on(run, task, now, draft)
+    for task in run.tasks.values():
+        if task.status == "pending" and _may_begin(run, task, now, draft, slots):
+            slots -= 1
+    return draft.decision(now)
+
+
+def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: _Draft) -> None:
+    attempt = task.attempts[-1]
+    ends_at = attempt.since + timedelta(seconds=timeout_s(run, task))
+    talk = attempt.conversation
+    match next_step(talk, max_steps(run, task)):
+        case GiveUp(code, message):
+            draft.events.append(_attempt_failed(run, task, Problem(code=code, message=message), now))
+        case _ if talk.rejections > 1:
+            said = f"The result could not be used: {talk.objection}"
+            draft.events.append(_attempt_failed(run, task, Problem(code="output_invalid", message=said), now))
+        case _ if attempt.escalation is not None:
+            said = f"The worker escalated ({attempt.escalation.reason}): {attempt.escalation.message}"
+            draft.events.append(_attempt_failed(run, task, Problem(code="attempts_exhausted", message=said), now))
+        case _ if now >= ends_at:
+            slow = f"The attempt did not finish within {timeout_s(run, task):g} s."
+            draft.events.append(_attempt_failed(run, task, Problem(code="timeout", message=slow), now))
+        case _:
+            draft.commands.append(WorkOn(task.task.id, attempt.number))
+            draft.wakes.append(ends_at)
+
+
+def _may_begin(run: Snapshot, task: TaskState, now: datetime, draft: _Draft, slots: int) -> bool:
+    """Settle or start a task that does not run yet; True when it takes a slot."""
+    needed = [run.tasks[name] for name in task.task.depends_on]
+    if any(not other.ended for other in needed):
+        return False
+    dead = [other.task.id for other in needed if not other.delivered]
+    if dead and task.task.on_missing_input == "skip":
+        problem = Problem(
+            code="dependency_failed", message=f"Needs what these tasks did not deliver: {', '.join(dead)}."
+        )
+        draft.events.append(
+            ev.TaskSkipped(at=now, run_id=run.brief.run_id, task_id=task.task.id, data=ev.Failed(error=problem))
+        )
+        return False
+    if task.not_before is not None and task.not_before > now:
+        draft.wakes.append(task.not_before)
+        return False
+    if task.refine_first:
+        _refine(run, task, now, draft)
+        return False
+    if slots <= 0:
+        return False
+    draft.commands.append(WorkOn(task.task.id, len(task.attempts) + 1))
+    return True
+
+
+def _refine(run: Snapshot, task: TaskState, now: datetime, draft: _Draft) -> None:
+    match next_step(task.refining, SUPERVISOR_REPLIES):
+        case GiveUp(_, message):
+            draft.events.append(unrefined(run, task, message, now))
+        case _:
+            draft.commands.append(Refine(task.task.id))
+
+
+def unrefined(run: Snapshot, task: TaskState, why: str, now: datetime) -> ev.TaskFailed:
+    """The end of a task whose instruction the supervisor could not improve: its last failure stands."""
+    last = task.attempts[-1].error
+    assert last is not None
+    problem = Problem(code=last.code, message=f"{last.message} The instruction was not improved: {why}")
+    data = ev.Failed(error=problem)
+    return ev.TaskFailed(at=now, run_id=run.brief.run_id, task_id=task.task.id, attempt=len(task.attempts), data=data)
+
+
+def _attempt_failed(run: Snapshot, task: TaskState, error: Problem, now: datetime) -> Event:
+    """What a failed attempt leads to: another one, or the end of the task."""
+    name, number = task.task.id, len(task.attempts)
+    if error.code == "request_rejected":
+        error = Problem(code="internal_error", message=error.message)
+    if number >= run.brief.limits.attempts or error.code in FINAL_CODES:
+        data = ev.Failed(error=error)
+        return ev.TaskFailed(at=now, run_id=run.brief.run_id, task_id=name, attempt=number, data=data)
+    unchanged = error.code in TRANSIENT_CODES
+    wait = backoff(run.brief.policy, number, spread(run.brief.run_id, name, number)) if unchanged else timedelta()
+    retry = ev.Retrying(error=error, next_attempt=number + 1, not_before=now + wait, refine=not unchanged)
+    return ev.TaskRetrying(at=now, run_id=run.brief.run_id, task_id=name, attempt=number, data=retry)
+
+
+def max_steps(run: Snapshot, task: TaskState) -> int:
+    """Model replies that an attempt at the task may take."""
+    worker = run.brief.team.worker(task.task.worker)
+    return task.task.budget.steps or (worker.max_steps if worker else 1)
+
+
+def timeout_s(run: Snapshot, task: TaskState) -> float:
+    """Seconds that an attempt at the task may take."""
+    worker = run.brief.team.worker(task.task.worker)
+    return task.task.budget.timeout_s or (worker.timeout_s if worker else 0)
+
+
+def _wrapping_up(run: Snapshot, now: datetime) -> Decision:
+    if not run.delivered:
+        reason, message = _why_nothing(run)
+        return Decision(events=_failed(run, now, reason, message))
+    if run.synthesis is not None or answers_alone(run):
+        return Decision(events=(_delivered(run, now),))
+    if run.reconciling.rejections > 1 or _given_up(run.reconciling):
+        return Decision(events=(_partial(run, now, "synthesis_failed"),))
+    return Decision(commands=(Synthesize(),), wake_at=run.deadline)
+
+
+def _given_up(talk: Conversation) -> bool:
+    return isinstance(next_step(talk, SUPERVISOR_REPLIES), GiveUp)
+
+
+def answers_alone(run: Snapshot) -> bool:
+    """Whether the plan's only task has said it all, so that there is nothing to reconcile."""
+    only = run.delivered[0].output if len(run.tasks) == 1 and run.delivered else None
+    return only is not None and bool(only.text.strip() or only.summary.strip())
+
+
+def _delivered(run: Snapshot, now: datetime) -> Event:
+    """Succeeded, or partial when a required task is missing: code decides that, not a model."""
+    missing = [task for task in run.tasks.values() if task.task.required and not task.delivered]
+    if not missing:
+        data = ev.Ended(stop_reason="completed", result=result_of(run))
+        return ev.RunSucceeded(at=now, run_id=run.brief.run_id, data=data)
+    cut = any(task.status == "cancelled" for task in missing)
+    return _partial(run, now, "deadline_exceeded" if cut else "gaps")
+
+
+def _partial(run: Snapshot, now: datetime, reason: str) -> Event:
+    return ev.RunPartial(at=now, run_id=run.brief.run_id, data=ev.Ended(stop_reason=reason, result=result_of(run)))
+
+
+def _why_nothing(run: Snapshot) -> tuple[str, str]:
+    failed = [task.error.code for task in run.tasks.values() if task.error and task.status == "failed"]
+    if failed and all(is_transient(code) for code in failed):
+        return "provider_unavailable", "Every task failed because the model provider could not be reached."
+    return "no_results", "No task delivered a result."
+
+
+def _out_of(run: Snapshot, now: datetime, reason: str, message: str) -> tuple[Event, ...]:
+    """The end when time or money has run out: what is there is handed over, without another call."""
+    if not run.delivered:
+        return _failed(run, now, reason, message)
+    code = "budget_exceeded" if reason == "budget_exhausted" else "timeout"
+    stopped = _stopped(run, now, Problem(code=code, message=message))
+    ended = {event.task_id: event.data.error for event in stopped}
+    return (*stopped, ev.RunPartial(
+        at=now, run_id=run.brief.run_id, data=ev.Ended(stop_reason=reason, result=result_of(run, ended))
+    ))  # fmt: skip
+
+
+def _failed(run: Snapshot, now: datetime, reason: str, message: str) -> tuple[Event, ...]:
+    stopped = _stopped(run, now)
+    ended = {event.task_id: event.data.error for event in stopped}
+    problem = Problem(code=reason, message=message)
+    result = result_of(run, ended) if run.delivered else None
+    data = ev.EndedInFailure(stop_reason=reason, error=problem, result=result)
+    return (*stopped, ev.RunFailed(at=now, run_id=run.brief.run_id, data=data))
+
+
+def _stopped(run: Snapshot, now: datetime, problem: Problem | None = None) -> tuple[ev.TaskCancelled, ...]:
+    """Every task that has not ended, cancelled."""
+    return tuple(_cancelled(run, task, now, problem) for task in run.tasks.values() if not task.ended)
+
+
+def _cancelled(run: Snapshot, task: TaskState, now: datetime, problem: Problem | None) -> ev.TaskCancelled:
+    number = len(task.attempts) if task.status == "running" else None
+    data = ev.Stopped(error=problem)
+    return ev.TaskCancelled(at=now, run_id=run.brief.run_id, task_id=task.task.id, attempt=number, data=data)

@@ -1,0 +1,120 @@
+"""Every error of the service, drawn once and sorted by who must react to it.
+
+ToolError      the model reads it as a tool result and goes on
+ModelError     the retry policy: `Transient` may be sent again, the rest never in the same form
+JobRefused     the client gets it as a problem document
+OwnershipLost  the engine drops the run and writes nothing more
+IllegalMove    us: an event that cannot follow the state it meets is a bug
+
+Anything else is ours too: it ends the attempt or the run as `internal_error` and is logged with a traceback.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.domain.usage import Usage
+
+ErrorCode = Literal[
+    "dependency_failed", "max_steps", "timeout", "output_truncated", "output_invalid", "result_rejected",
+    "no_progress", "tool_call_invalid", "model_refusal", "context_exceeded", "provider_stream_incomplete",
+    "provider_unavailable", "rate_limited", "budget_exceeded", "breaker_open", "attempts_exhausted",
+    "unexpected_stop_reason", "result_too_large", "internal_error",
+    # Of model calls alone: they end the run, so no task ever carries them.
+    "request_rejected", "provider_auth", "provider_billing", "cancelled",
+]  # fmt: skip
+"""What went wrong with a task, an attempt or a call, for programs."""
+
+
+class ChargehandError(Exception):
+    """The root: an error this service raises on purpose."""
+
+
+@dataclass(eq=False)
+class ToolError(ChargehandError):
+    """A tool could not do what the model asked; `message` is shown to the model."""
+
+    message: str
+    code: str = "tool_failed"
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+class ToolInputInvalid(ToolError):
+    """The model's call does not fit the tool's schema, or names no tool of the worker."""
+
+
+@dataclass(eq=False)
+class ModelError(ChargehandError):
+    """A model call that brought no usable reply. `usage` is what it cost all the same."""
+
+    message: str
+    usage: Usage = field(default_factory=Usage)
+    request_id: str | None = None
+    code: ErrorCode = "provider_unavailable"
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+@dataclass(eq=False)
+class Transient(ModelError):
+    """The same request may succeed later; the provider may have said when."""
+
+    retry_after_s: float | None = None
+
+
+@dataclass(eq=False)
+class RateLimited(Transient):
+    """The provider asks for fewer requests."""
+
+    code: ErrorCode = "rate_limited"
+
+
+@dataclass(eq=False)
+class ProviderUnavailable(Transient):
+    """The provider is overloaded, failing, unreachable or silent for too long."""
+
+
+@dataclass(eq=False)
+class StreamIncomplete(Transient):
+    """The reply broke off before the provider had ended it."""
+
+    code: ErrorCode = "provider_stream_incomplete"
+
+
+@dataclass(eq=False)
+class RequestRejected(ModelError):
+    """The provider will never accept this request in this form."""
+
+    code: ErrorCode = "request_rejected"
+
+
+@dataclass(eq=False)
+class ContextExceeded(ModelError):
+    """The request is larger than the model can read."""
+
+    code: ErrorCode = "context_exceeded"
+
+
+@dataclass(eq=False)
+class AccountProblem(ModelError):
+    """The key or the account is at fault (`provider_auth`, `provider_billing`): no call of this run can succeed."""
+
+
+@dataclass(eq=False)
+class JobRefused(ChargehandError):
+    """A request that cannot be carried out as it stands."""
+
+    code: str
+    detail: str
+    errors: tuple[tuple[str, str], ...] = ()
+    """Pairs of JSON pointer and detail."""
+
+
+class OwnershipLost(ChargehandError):
+    """Another process owns this run now."""
+
+
+class IllegalMove(ChargehandError):
+    """The event cannot happen in this state."""

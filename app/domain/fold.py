@@ -1,0 +1,221 @@
+"""The fold: how one event changes the state of a run.
+
+`after(snapshot, event)` is the only way a run changes. The engine calls it while it executes and when it resumes, and
+the trace is checked with it: whatever the log holds, there is one reading of it.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from app.domain import events as ev
+from app.domain.conversation import Conversation
+from app.domain.errors import IllegalMove
+from app.domain.events import Event
+from app.domain.fold_calls import CALL_FOLDS, must_run, running_task, task_named
+from app.domain.results import Problem
+from app.domain.snapshot import Attempt, Brief, Snapshot, TaskState
+from app.domain.states import ATTEMPT_MOVES, RUN_MOVES, TASK_MOVES, moved
+
+
+def fold(brief: Brief, events: Iterable[Event]) -> Snapshot:
+    """The state after all `events` of a run. Raises `IllegalMove` when they cannot have happened in this order."""
+    snapshot = Snapshot(brief)
+    for event in events:
+        snapshot = after(snapshot, event)
+    return snapshot
+
+
+def extended(snapshot: Snapshot, events: Iterable[Event]) -> tuple[Snapshot, list[Event]]:
+    """The state after new `events`, and these numbered as they follow it. Raises `IllegalMove` when they cannot."""
+    numbered: list[Event] = []
+    for event in events:
+        numbered.append(event.model_copy(update={"seq": snapshot.last_seq + 1}))
+        snapshot = after(snapshot, numbered[-1])
+    return snapshot, numbered
+
+
+def after(snapshot: Snapshot, event: Event) -> Snapshot:
+    """The state after one more event. Raises `IllegalMove` when it cannot follow."""
+    if event.seq != snapshot.last_seq + 1:
+        raise IllegalMove(f"event {event.seq} cannot follow event {snapshot.last_seq}")
+    if snapshot.ended:
+        raise IllegalMove(f"{event.type} cannot follow the end of the run")
+    return replace(_FOLDS[event.type](snapshot, event), last_seq=event.seq)
+
+
+def _queued(snapshot: Snapshot, event: ev.RunQueued) -> Snapshot:
+    if snapshot.last_seq:
+        raise IllegalMove("run.queued must be the first event")
+    return replace(snapshot, created_at=event.at, own_plan=event.data.plan)
+
+
+def _started(snapshot: Snapshot, event: ev.RunStarted) -> Snapshot:
+    return replace(snapshot, status=moved(RUN_MOVES, snapshot.status, event.type), started_at=event.at)
+
+
+def _resumed(snapshot: Snapshot, event: ev.RunResumed) -> Snapshot:
+    tasks = {
+        name: task.with_attempt(since=event.at) if task.status == "running" else task
+        for name, task in snapshot.tasks.items()
+    }
+    status = moved(RUN_MOVES, snapshot.status, event.type)
+    return replace(snapshot, status=status, tasks=tasks, usage=snapshot.usage + event.data.usage)
+
+
+def _cancel_requested(snapshot: Snapshot, event: ev.RunCancelRequested) -> Snapshot:
+    if snapshot.cancel_requested:
+        raise IllegalMove("a run is asked to cancel only once")
+    receipt = ev.Cancellation(requested_at=event.at, reason=event.data.reason)
+    return replace(snapshot, cancel_requested=event, usage_at_cancel=snapshot.usage, cancellation=receipt)
+
+
+def _ended(snapshot: Snapshot, event: ev.RunSucceeded | ev.RunPartial) -> Snapshot:
+    status = moved(RUN_MOVES, snapshot.status, event.type)
+    ended = event.data
+    return replace(snapshot, status=status, stop_reason=ended.stop_reason, result=ended.result, finished_at=event.at)
+
+
+def _failed(snapshot: Snapshot, event: ev.RunFailed) -> Snapshot:
+    return replace(
+        snapshot,
+        status=moved(RUN_MOVES, snapshot.status, event.type),
+        stop_reason=event.data.stop_reason,
+        error=event.data.error,
+        result=event.data.result,
+        finished_at=event.at,
+    )
+
+
+def _cancelled(snapshot: Snapshot, event: ev.RunCancelled) -> Snapshot:
+    status = moved(RUN_MOVES, snapshot.status, event.type)
+    return replace(snapshot, status=status, stop_reason="cancelled", cancellation=event.data, finished_at=event.at)
+
+
+def _plan_created(snapshot: Snapshot, event: ev.PlanCreated) -> Snapshot:
+    must_run(snapshot, event)
+    if snapshot.plan is not None:
+        raise IllegalMove("a run gets its first plan only once")
+    tasks = {task.id: TaskState(task) for task in event.data.tasks}
+    return replace(snapshot, plan=event.data, planned_at=event.at, tasks=tasks)
+
+
+def _plan_invalid(snapshot: Snapshot, event: ev.PlanInvalid) -> Snapshot:
+    must_run(snapshot, event)
+    return replace(snapshot, planning=_rejected(snapshot.planning, event.data), findings=event.data.errors)
+
+
+def _synthesis_completed(snapshot: Snapshot, event: ev.SynthesisCompleted) -> Snapshot:
+    must_run(snapshot, event)
+    return replace(snapshot, synthesis=event.data)
+
+
+def _synthesis_rejected(snapshot: Snapshot, event: ev.SynthesisRejected) -> Snapshot:
+    must_run(snapshot, event)
+    return replace(snapshot, reconciling=_rejected(snapshot.reconciling, event.data))
+
+
+def _task_started(snapshot: Snapshot, event: ev.TaskStarted) -> Snapshot:
+    task = task_named(snapshot, event)
+    number = len(task.attempts) + 1
+    if event.attempt != number:
+        raise IllegalMove(f"attempt {event.attempt} of {event.task_id} cannot start as its attempt {number}")
+    attempt = Attempt(
+        number=number,
+        worker=event.data.worker,
+        model=event.data.model,
+        instruction=event.data.instruction,
+        started_at=event.at,
+        since=event.at,
+        refined_from=task.refined.refined_from if task.refined else None,
+        change=task.refined.change if task.refined else "",
+    )
+    status = moved(TASK_MOVES, task.status, event.type)
+    return snapshot.with_task(replace(task, status=status, attempts=(*task.attempts, attempt), not_before=None))
+
+
+def _task_refined(snapshot: Snapshot, event: ev.TaskRefined) -> Snapshot:
+    task = task_named(snapshot, event)
+    status = moved(TASK_MOVES, task.status, event.type)
+    task = replace(task, status=status, refined=event.data, refine_first=False, refining=Conversation())
+    return snapshot.with_task(task)
+
+
+def _task_rejected(snapshot: Snapshot, event: ev.TaskRejected) -> Snapshot:
+    task = running_task(snapshot, event)
+    attempt = task.attempts[-1]
+    task = task.with_attempt(conversation=_rejected(attempt.conversation, event.data))
+    return snapshot.with_task(task)
+
+
+def _task_escalated(snapshot: Snapshot, event: ev.TaskEscalated) -> Snapshot:
+    return snapshot.with_task(running_task(snapshot, event).with_attempt(escalation=event.data))
+
+
+def _task_retrying(snapshot: Snapshot, event: ev.TaskRetrying) -> Snapshot:
+    task = _attempt_ended(running_task(snapshot, event), event, event.data.error)
+    status = moved(TASK_MOVES, task.status, event.type)
+    retry = event.data
+    task = replace(task, status=status, not_before=retry.not_before, refine_first=retry.refine)
+    return snapshot.with_task(task)
+
+
+def _task_succeeded(snapshot: Snapshot, event: ev.TaskSucceeded) -> Snapshot:
+    task = _attempt_ended(running_task(snapshot, event), event, None)
+    return _task_over(snapshot, replace(task, output=event.data), event)
+
+
+def _task_over_in_error(snapshot: Snapshot, event: ev.TaskFailed | ev.TaskSkipped | ev.TaskCancelled) -> Snapshot:
+    task = task_named(snapshot, event)
+    if task.status == "running":
+        task = _attempt_ended(task, event, event.data.error)
+    return _task_over(snapshot, replace(task, error=event.data.error), event)
+
+
+def _task_over(snapshot: Snapshot, task: TaskState, event: Event) -> Snapshot:
+    status = moved(TASK_MOVES, task.status, event.type)
+    snapshot = snapshot.with_task(replace(task, status=status, finished_at=event.at, not_before=None))
+    if all(other.ended for other in snapshot.tasks.values()):
+        snapshot = replace(snapshot, executed_at=event.at)
+    return snapshot
+
+
+def _attempt_ended(task: TaskState, event: Event, error: Problem | None) -> TaskState:
+    if event.attempt != len(task.attempts):
+        raise IllegalMove(f"{event.type} names attempt {event.attempt} of {event.task_id}, which is not running")
+    status = moved(ATTEMPT_MOVES, task.attempts[-1].status, event.type)
+    return task.with_attempt(status=status, error=error, finished_at=event.at)
+
+
+def _rejected(talk: Conversation, rejected: ev.Rejected) -> Conversation:
+    if not talk.turns:
+        raise IllegalMove("only a reply can be rejected")
+    last = replace(talk.turns[-1], note=rejected.note)
+    objection = "; ".join(finding.detail for finding in rejected.errors)
+    return replace(talk, turns=(*talk.turns[:-1], last), rejections=talk.rejections + 1, objection=objection)
+
+
+_FOLDS: dict[str, Callable[[Snapshot, Any], Snapshot]] = {
+    **CALL_FOLDS,
+    "run.queued": _queued,
+    "run.started": _started,
+    "run.resumed": _resumed,
+    "run.cancel_requested": _cancel_requested,
+    "run.succeeded": _ended,
+    "run.partial": _ended,
+    "run.failed": _failed,
+    "run.cancelled": _cancelled,
+    "plan.created": _plan_created,
+    "plan.invalid": _plan_invalid,
+    "task.started": _task_started,
+    "task.refined": _task_refined,
+    "task.rejected": _task_rejected,
+    "task.escalated": _task_escalated,
+    "task.retrying": _task_retrying,
+    "task.succeeded": _task_succeeded,
+    "task.failed": _task_over_in_error,
+    "task.skipped": _task_over_in_error,
+    "task.cancelled": _task_over_in_error,
+    "synthesis.completed": _synthesis_completed,
+    "synthesis.rejected": _synthesis_rejected,
+}

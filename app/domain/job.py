@@ -1,0 +1,95 @@
+"""What a client asks for, and the limits it is done within."""
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from app.domain.plan import Plan
+
+TeamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+
+MetadataKey = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+MetadataText = Annotated[str, StringConstraints(max_length=512)]
+
+
+class Limits(BaseModel):
+    """Bounds of one run, as applied."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tasks: int = Field(default=12, ge=1, le=100)
+    """Tasks a plan may have."""
+    concurrency: int = Field(default=5, ge=1, le=50)
+    """Tasks that may run at the same time."""
+    timeout_s: float = Field(default=900, gt=0, le=86_400)
+    """Seconds from the start of the run to its end, whatever is done by then."""
+    attempts: int = Field(default=3, ge=1, le=10)
+    """Attempts a task may have."""
+    tokens: int | None = Field(default=None, ge=1)
+    """Input and output tokens together; null for no limit."""
+    cost_usd: Decimal | None = Field(default=None, gt=0, max_digits=12, decimal_places=6)
+    """US dollars; null for no limit."""
+    rounds: int = Field(default=2, ge=1, le=10)
+    """Rounds of work and synthesis."""
+    depth: int = Field(default=2, ge=1, le=5)
+    """Levels of nested supervisors."""
+
+
+class LimitChanges(BaseModel):
+    """Limits that differ from the team's; what is left out stays as the team has it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tasks: int | None = Field(default=None, ge=1, le=100)
+    concurrency: int | None = Field(default=None, ge=1, le=50)
+    timeout_s: float | None = Field(default=None, gt=0, le=86_400)
+    attempts: int | None = Field(default=None, ge=1, le=10)
+    tokens: int | None = Field(default=None, ge=1)
+    cost_usd: Decimal | None = Field(default=None, gt=0, max_digits=12, decimal_places=6)
+    rounds: int | None = Field(default=None, ge=1, le=10)
+    depth: int | None = Field(default=None, ge=1, le=5)
+
+    def applied_to(self, limits: Limits) -> Limits:
+        """`limits` with these changes."""
+        return limits.model_copy(update=self.model_dump(exclude_none=True))
+
+
+class JobInput(BaseModel):
+    """A named text that the job's tools may read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1, max_length=200)
+    media_type: str = Field(default="text/plain", min_length=1, max_length=200)
+    content: str = Field(max_length=20_000_000)
+    """The text itself; base64 when `media_type` is `application/vnd.apache.parquet`."""
+
+
+class Job(BaseModel):
+    """The body of `POST /v1/jobs`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    objective: str = Field(min_length=1, max_length=200_000)
+    team: str = Field(default="general", pattern=r"^[a-z0-9][a-z0-9-]{0,63}(@[1-9][0-9]{0,8})?$")
+    """`name`, or `name@version` for an older version."""
+    inputs: tuple[JobInput, ...] = Field(default=(), max_length=50)
+    limits: LimitChanges = LimitChanges()
+    approval: Literal["none"] = "none"
+    strategy: Literal["merge"] | None = None
+    plan: Plan | None = None
+    """A plan of the client's own; the supervisor is not asked for one then."""
+    webhook: None = None
+    priority: int = Field(default=0, ge=-100, le=100)
+    """Higher runs start first."""
+    metadata: dict[MetadataKey, MetadataText | int | float | bool | None] = Field(default_factory=dict, max_length=16)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "Job":
+        if not self.objective.strip():
+            raise ValueError("objective must not be blank")
+        names = [item.name for item in self.inputs]
+        if len(set(names)) != len(names):
+            raise ValueError("inputs must have different names")
+        return self

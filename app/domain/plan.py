@@ -1,0 +1,205 @@
+"""The plan: the supervisor's task graph, normalised by one rule and validated before anything runs."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+FindingCode = Literal[
+    "plan_empty", "plan_too_large", "id_invalid", "id_duplicate", "worker_missing", "worker_unknown",
+    "dependency_unknown", "dependency_on_itself", "cycle", "instruction_blank", "field_invalid",
+    "plan_unparseable", "output_invalid", "task_unknown",
+]  # fmt: skip
+
+
+def normalised(name: Any) -> Any:
+    """A task id or worker name by the one rule: quotes and spaces around it gone, lower case, inner spaces to `-`."""
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = str(name)
+    if not isinstance(name, str):
+        return name
+    return re.sub(r"\s+", "-", name.strip().strip("\"'`").strip().lower())
+
+
+def _listed(value: Any) -> Any:
+    """A list where models write null, or one name, instead of one."""
+    return [] if value is None else [value] if isinstance(value, str) else value
+
+
+Name = Annotated[str, BeforeValidator(normalised)]
+
+
+class TaskBudget(BaseModel):
+    """Bounds of one task; null where the worker's own bound holds."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tokens: int | None = Field(default=None, ge=1)
+    steps: int | None = Field(default=None, ge=1, le=100)
+    timeout_s: float | None = Field(default=None, gt=0, le=86_400)
+
+
+class Task(BaseModel):
+    """One node of the plan, done by one worker."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: Name
+    title: str = ""
+    instruction: str = ""
+    """What to do, complete in itself: the worker sees nothing else of the job."""
+    context: str = ""
+    """What the worker must know to do it."""
+    success_criterion: str = ""
+    worker: Name = ""
+    depends_on: Annotated[tuple[Name, ...], BeforeValidator(_listed)] = ()
+    required: bool = True
+    """A run in which a required task fails cannot succeed."""
+    on_missing_input: Literal["skip", "proceed"] = "skip"
+    """What to do when a dependency failed: skip the task, or run it and say what is missing."""
+    budget: TaskBudget = TaskBudget()
+
+
+class Finding(BaseModel):
+    """One thing that is wrong about what a model wrote."""
+
+    model_config = ConfigDict(frozen=True)
+
+    code: FindingCode
+    pointer: str = ""
+    """JSON pointer to the place."""
+    detail: str
+
+
+class Validation(BaseModel):
+    """The report of the plan's validation."""
+
+    model_config = ConfigDict(frozen=True)
+
+    ok: bool = True
+    errors: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+
+
+class Shape(BaseModel):
+    """What the graph looks like."""
+
+    model_config = ConfigDict(frozen=True)
+
+    width: int
+    """The most tasks that can run at the same time, by levels of the graph."""
+    depth: int
+    """Tasks on the longest path."""
+    strategy: Literal["single", "parallel", "sequential", "hybrid"]
+
+
+class Plan(BaseModel):
+    """A task graph with the goal it serves."""
+
+    model_config = ConfigDict(frozen=True)
+
+    revision: int = 1
+    goal: str = ""
+    strategy: Literal["merge"] = "merge"
+    final_instruction: str = ""
+    """What the synthesis is told about the answer."""
+    tasks: tuple[Task, ...] = ()
+    validation: Validation = Validation()
+    shape: Shape | None = None
+
+    @property
+    def by_id(self) -> Mapping[str, Task]:
+        return {task.id: task for task in self.tasks}
+
+
+def validated(plan: Plan, workers: Collection[str], tasks_allowed: int) -> Plan:
+    """The plan with worker names matched to the team, its validation report, and its shape when it is sound."""
+    known = {_folded(name): name for name in workers}
+    tasks = tuple(
+        task.model_copy(update={"worker": known.get(_folded(task.worker), task.worker)}) for task in plan.tasks
+    )
+    errors = tuple(_findings(tasks, workers, tasks_allowed))
+    report = Validation(ok=not errors, errors=errors)
+    shape = None if errors else shape_of(tasks)
+    return plan.model_copy(update={"tasks": tasks, "validation": report, "shape": shape})
+
+
+def _folded(worker: str) -> str:
+    """Worker names match whether a model writes `-`, `_` or a space between their parts."""
+    return str(normalised(worker)).replace("_", "-")
+
+
+def _findings(tasks: Sequence[Task], workers: Collection[str], tasks_allowed: int) -> Iterable[Finding]:
+    if not tasks:
+        yield Finding(code="plan_empty", pointer="/tasks", detail="the plan has no tasks")
+        return
+    if len(tasks) > tasks_allowed:
+        detail = f"the plan has {len(tasks)} tasks; at most {tasks_allowed} are allowed"
+        yield Finding(code="plan_too_large", pointer="/tasks", detail=detail)
+    seen: set[str] = set()
+    for index, task in enumerate(tasks):
+        yield from _task_findings(task, f"/tasks/{index}", seen, workers)
+        seen.add(task.id)
+    yield from _edge_findings(tasks)
+
+
+def _task_findings(task: Task, pointer: str, seen: set[str], workers: Collection[str]) -> Iterable[Finding]:
+    if not _ID.fullmatch(task.id):
+        detail = f"task id {task.id[:80]!r} must match [a-z0-9][a-z0-9_-]{{0,63}}"
+        yield Finding(code="id_invalid", pointer=f"{pointer}/id", detail=detail)
+    if task.id in seen:
+        yield Finding(code="id_duplicate", pointer=f"{pointer}/id", detail=f"task id {task.id!r} is used twice")
+    if not task.instruction.strip():
+        detail = f"task {task.id!r} has no instruction"
+        yield Finding(code="instruction_blank", pointer=f"{pointer}/instruction", detail=detail)
+    listed = ", ".join(workers)
+    if not task.worker:
+        detail = f"task {task.id!r} lacks the field worker; the team has: {listed}"
+        yield Finding(code="worker_missing", pointer=f"{pointer}/worker", detail=detail)
+    elif task.worker not in workers:
+        detail = f"task {task.id!r} names the unknown worker {task.worker!r}; the team has: {listed}"
+        yield Finding(code="worker_unknown", pointer=f"{pointer}/worker", detail=detail)
+
+
+def _edge_findings(tasks: Sequence[Task]) -> Iterable[Finding]:
+    ids = {task.id for task in tasks}
+    for index, task in enumerate(tasks):
+        for position, needed in enumerate(task.depends_on):
+            pointer = f"/tasks/{index}/depends_on/{position}"
+            if needed == task.id:
+                detail = f"task {task.id!r} depends on itself"
+                yield Finding(code="dependency_on_itself", pointer=pointer, detail=detail)
+            elif needed not in ids:
+                detail = f"task {task.id!r} depends on {needed!r}, which is not in the plan"
+                yield Finding(code="dependency_unknown", pointer=pointer, detail=detail)
+    if cycle := _cycle(tasks):
+        yield Finding(code="cycle", pointer="/tasks", detail=f"tasks wait for each other: {' -> '.join(cycle)}")
+
+
+def _cycle(tasks: Sequence[Task]) -> list[str] | None:
+    graph = {task.id: [needed for needed in task.depends_on if needed != task.id] for task in tasks}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [str(node) for node in reversed(error.args[1])]
+    return None
+
+
+def shape_of(tasks: Sequence[Task]) -> Shape:
+    """Width, depth and kind of a sound graph."""
+    waiting = {task.id: set(task.depends_on) for task in tasks}
+    widths: list[int] = []
+    while waiting:
+        level = {task_id for task_id, needed in waiting.items() if not needed & waiting.keys()}
+        widths.append(len(level))
+        waiting = {task_id: needed for task_id, needed in waiting.items() if task_id not in level}
+    width, depth = max(widths), len(widths)
+    if len(tasks) == 1:
+        return Shape(width=1, depth=1, strategy="single")
+    strategy: Literal["parallel", "sequential", "hybrid"]
+    strategy = "parallel" if depth == 1 else "sequential" if width == 1 else "hybrid"
+    return Shape(width=width, depth=depth, strategy=strategy)

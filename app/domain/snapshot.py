@@ -1,0 +1,157 @@
+"""The state of a run as a value.
+
+A conversation is part of the state, so that a resumed worker goes on in the middle of it. Values are never changed:
+`app.domain.fold` makes the next one from an event.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from app.domain import events as ev
+from app.domain.conversation import Conversation
+from app.domain.job import Limits
+from app.domain.plan import Plan, Task
+from app.domain.results import Escalation, Output, Problem, Result, Synthesis
+from app.domain.retries import Policy
+from app.domain.states import TERMINAL_RUN, TERMINAL_TASK, AttemptStatus, Phase, RunStatus, TaskStatus
+from app.domain.team import Team
+from app.domain.usage import Usage
+
+WRAP_UP_SHARE = 0.15
+WRAP_UP_CEILING_S = 30.0
+"""The last part of a run's time is kept for the synthesis of what is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What is fixed about a run before it starts."""
+
+    run_id: str
+    objective: str
+    team: Team
+    limits: Limits
+    inputs: tuple[ev.InputListed, ...] = ()
+    policy: Policy = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of one worker at a task."""
+
+    number: int
+    worker: str
+    model: str
+    instruction: str
+    started_at: datetime
+    since: datetime
+    """When its clock started: anew after a resume, since a crash costs no attempt its time."""
+    refined_from: int | None = None
+    change: str = ""
+    status: AttemptStatus = "running"
+    error: Problem | None = None
+    escalation: Escalation | None = None
+    finished_at: datetime | None = None
+    conversation: Conversation = Conversation()
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """A task of the plan and what became of it so far."""
+
+    task: Task
+    status: TaskStatus = "pending"
+    attempts: tuple[Attempt, ...] = ()
+    output: Output | None = None
+    error: Problem | None = None
+    refined: ev.Refined | None = None
+    """The instruction of the next attempt, when it differs."""
+    refine_first: bool = False
+    """Whether the supervisor must rewrite the instruction before the next attempt."""
+    refining: Conversation = Conversation()
+    not_before: datetime | None = None
+    finished_at: datetime | None = None
+    usage: Usage = Usage()
+
+    @property
+    def ended(self) -> bool:
+        return self.status in TERMINAL_TASK
+
+    @property
+    def delivered(self) -> bool:
+        return self.status == "succeeded"
+
+    @property
+    def instruction(self) -> str:
+        """What the next attempt is told to do."""
+        return self.refined.instruction if self.refined else self.task.instruction
+
+    def with_attempt(self, **changes: Any) -> "TaskState":
+        """The task with its latest attempt changed."""
+        return replace(self, attempts=(*self.attempts[:-1], replace(self.attempts[-1], **changes)))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything known about a run at one point of its log."""
+
+    brief: Brief
+    status: RunStatus = "queued"
+    last_seq: int = 0
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    planned_at: datetime | None = None
+    executed_at: datetime | None = None
+    """When the last task ended."""
+    finished_at: datetime | None = None
+    own_plan: Plan | None = None
+    planning: Conversation = Conversation()
+    findings: tuple[Any, ...] = ()
+    """What was wrong with the last rejected plan."""
+    plan: Plan | None = None
+    tasks: Mapping[str, TaskState] = field(default_factory=dict)
+    reconciling: Conversation = Conversation()
+    synthesis: Synthesis | None = None
+    usage: Usage = Usage()
+    cancel_requested: ev.RunCancelRequested | None = None
+    usage_at_cancel: Usage = Usage()
+    fatal: Problem | None = None
+    stop_reason: str | None = None
+    result: Result | None = None
+    error: Problem | None = None
+    cancellation: ev.Cancellation | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.status in TERMINAL_RUN
+
+    @property
+    def phase(self) -> Phase | None:
+        """What a running run is busy with."""
+        if self.status != "running":
+            return None
+        if self.plan is None:
+            return "planning"
+        return "synthesizing" if all(task.ended for task in self.tasks.values()) else "executing"
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When the run ends, whatever is done by then. None before it has started."""
+        return self.started_at and self.started_at + timedelta(seconds=self.brief.limits.timeout_s)
+
+    @property
+    def wrap_up_at(self) -> datetime | None:
+        """When work stops so that there is time left for the synthesis."""
+        kept = min(self.brief.limits.timeout_s * WRAP_UP_SHARE, WRAP_UP_CEILING_S)
+        return self.deadline and self.deadline - timedelta(seconds=kept)
+
+    @property
+    def delivered(self) -> list[TaskState]:
+        """Tasks with a result, in plan order."""
+        return [task for task in self.tasks.values() if task.delivered]
+
+    def with_task(self, task: TaskState) -> "Snapshot":
+        """The state with one task changed."""
+        return replace(self, tasks={**self.tasks, task.task.id: task})

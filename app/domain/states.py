@@ -1,0 +1,73 @@
+"""The legal moves of runs, tasks and attempts, as tables. Everything else about states is derived from them."""
+
+from collections.abc import Mapping
+from typing import Literal, TypeVar
+
+from app.domain.errors import IllegalMove
+
+RunStatus = Literal["queued", "running", "waiting", "succeeded", "partial", "failed", "cancelled"]
+Phase = Literal["planning", "executing", "synthesizing", "reviewing"]
+TaskStatus = Literal["pending", "running", "waiting", "succeeded", "failed", "skipped", "cancelled"]
+AttemptStatus = Literal["running", "succeeded", "failed", "cancelled"]
+
+RUN_MOVES: Mapping[tuple[RunStatus, str], RunStatus] = {
+    ("queued", "run.started"): "running",
+    ("queued", "run.cancelled"): "cancelled",
+    ("running", "run.resumed"): "running",
+    ("running", "run.succeeded"): "succeeded",
+    ("running", "run.partial"): "partial",
+    ("running", "run.failed"): "failed",
+    ("running", "run.cancelled"): "cancelled",
+}
+
+TASK_MOVES: Mapping[tuple[TaskStatus, str], TaskStatus] = {
+    ("pending", "task.started"): "running",
+    ("pending", "task.refined"): "pending",
+    ("pending", "task.failed"): "failed",
+    ("pending", "task.skipped"): "skipped",
+    ("pending", "task.cancelled"): "cancelled",
+    ("running", "task.rejected"): "running",
+    ("running", "task.escalated"): "running",
+    ("running", "task.retrying"): "pending",
+    ("running", "task.succeeded"): "succeeded",
+    ("running", "task.failed"): "failed",
+    ("running", "task.cancelled"): "cancelled",
+}
+
+ATTEMPT_MOVES: Mapping[tuple[AttemptStatus, str], AttemptStatus] = {
+    ("running", "task.rejected"): "running",
+    ("running", "task.escalated"): "running",
+    ("running", "task.succeeded"): "succeeded",
+    ("running", "task.failed"): "failed",
+    ("running", "task.retrying"): "failed",
+    ("running", "task.cancelled"): "cancelled",
+}
+
+State = TypeVar("State", bound=str)
+
+
+def terminal(moves: Mapping[tuple[State, str], State]) -> frozenset[State]:
+    """The states that no move leaves."""
+    return frozenset(moves.values()) - {state for state, _ in moves}
+
+
+TERMINAL_RUN = terminal(RUN_MOVES)
+TERMINAL_TASK = terminal(TASK_MOVES)
+
+
+def moved(moves: Mapping[tuple[State, str], State], state: State, event: str) -> State:
+    """The state that `event` leads to. Raises `IllegalMove` when it cannot happen in `state`."""
+    try:
+        return moves[state, event]
+    except KeyError:
+        raise IllegalMove(f"{event} cannot happen in state {state}") from None
+
+
+def diagram(moves: Mapping[tuple[State, str], State]) -> str:
+    """The table as a Mermaid state diagram; moves between the same two states share an arrow."""
+    arrows: dict[tuple[str, str], list[str]] = {}
+    for (before, event), after in moves.items():
+        arrows.setdefault((before, after), []).append(event.partition(".")[2])
+    lines = [f"    {before} --> {after}: {', '.join(events)}" for (before, after), events in arrows.items()]
+    ends = [f"    {state} --> [*]" for state in sorted(terminal(moves))]
+    return "\n".join(["stateDiagram-v2", *lines, *ends])

@@ -1,0 +1,68 @@
+"""How long a run took, how long it would have taken one step at a time, and what bounded it."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from app.domain.snapshot import Snapshot, TaskState
+
+
+class Timing(BaseModel):
+    """Milliseconds."""
+
+    model_config = ConfigDict(frozen=True)
+
+    queued_ms: int = 0
+    """From the request to the start."""
+    wall_ms: int = 0
+    """From the start to the end, or to now."""
+    critical_path_ms: int = 0
+    """Planning, the longest chain of tasks that waited for each other, and synthesis: no parallelism beats it."""
+    sequential_ms: int = 0
+    """Planning, every task, and synthesis one after the other."""
+    speedup: float = 1.0
+    """`sequential_ms` over `wall_ms`."""
+
+
+def timing_of(run: Snapshot, now: datetime) -> Timing:
+    """The timing of a run, up to `now` while it has not ended."""
+    if run.created_at is None:
+        return Timing()
+    if run.started_at is None:
+        return Timing(queued_ms=_ms(run.created_at, run.finished_at or now))
+    end = run.finished_at or now
+    planning = _ms(run.started_at, run.planned_at or end)
+    wrapping_up = _ms(run.executed_at, end) if run.executed_at else 0
+    spans = {name: _worked_ms(task, end) for name, task in run.tasks.items()}
+    wall = _ms(run.started_at, end)
+    sequential = planning + sum(spans.values()) + wrapping_up
+    return Timing(
+        queued_ms=_ms(run.created_at, run.started_at),
+        wall_ms=wall,
+        critical_path_ms=planning + _longest_chain(run, spans) + wrapping_up,
+        sequential_ms=sequential,
+        speedup=round(sequential / wall, 2) if wall else 1.0,
+    )
+
+
+def _ms(start: datetime, end: datetime) -> int:
+    return max(round((end - start).total_seconds() * 1000), 0)
+
+
+def _worked_ms(task: TaskState, end: datetime) -> int:
+    return sum(_ms(attempt.started_at, attempt.finished_at or end) for attempt in task.attempts)
+
+
+def _longest_chain(run: Snapshot, spans: dict[str, int]) -> int:
+    """The heaviest path through the graph; tasks come in any order, so lengths are found by need."""
+    lengths: dict[str, int] = {}
+    waiting = list(run.tasks)
+    while waiting:
+        task = run.tasks[waiting[-1]].task
+        unknown = [name for name in task.depends_on if name not in lengths]
+        if unknown:
+            waiting.extend(unknown)
+            continue
+        waiting.pop()
+        lengths[task.id] = spans[task.id] + max((lengths[name] for name in task.depends_on), default=0)
+    return max(lengths.values(), default=0)

@@ -1,0 +1,40 @@
+"""What model and tool calls consume, and how it adds up."""
+
+from decimal import Decimal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Usage(BaseModel):
+    """Tokens, calls and money. Adding two gives their total."""
+
+    model_config = ConfigDict(frozen=True)
+
+    llm_calls: int = 0
+    """Requests sent to a model, failed and cancelled ones included."""
+    tool_calls: int = 0
+    """Tool calls carried out, failed ones included."""
+    input_tokens: int = 0
+    """All tokens read by the model: fresh ones, cache reads and cache writes together."""
+    cache_read_tokens: int = 0
+    """The part of `input_tokens` that came from the provider's cache."""
+    cache_write_tokens: int = 0
+    """The part of `input_tokens` that was written to the provider's cache."""
+    output_tokens: int = 0
+    """All tokens written by the model, thinking included."""
+    cost_usd: Decimal = Decimal(0)
+    """US dollars. Calls to a model without a known price add nothing."""
+    estimated: bool = False
+    """True when a part of it is our estimate: a call whose end the provider never reported."""
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage.model_construct(
+            llm_calls=self.llm_calls + other.llm_calls,
+            tool_calls=self.tool_calls + other.tool_calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=self.cost_usd + other.cost_usd,
+            estimated=self.estimated or other.estimated,
+        )

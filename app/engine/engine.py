@@ -1,0 +1,172 @@
+"""The engine: claims runs and executes them, keeps their leases, and hands them back when it is told to stop."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import structlog
+
+from app.domain.errors import OwnershipLost
+from app.engine.execution import Execution
+from app.runtime import Runtime
+from app.store.database import OUTAGE
+from app.store.journal import Journal
+from app.store.ownership import claim_if_free, release_if_owned, renew
+from app.store.reconcile import attend_to_unattended
+
+log = structlog.get_logger(__name__)
+
+RENEWALS_PER_LEASE = 4
+LEASE_MARGIN = 0.15
+"""Share of a lease, before its end, at which a run that could not be renewed is dropped."""
+STOP_SECONDS = 5.0
+"""How long the parts of the engine may take to end once they are told to."""
+
+
+class Engine:
+    """Executes runs in this process."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._journal = Journal(runtime.database, runtime.name)
+        self._held: dict[str, Execution] = {}
+        self._executing: set[asyncio.Task[None]] = set()
+        self._parts: dict[str, asyncio.Task[None]] = {}
+
+    def start(self) -> None:
+        """Begin to claim runs."""
+        for name, work in (
+            ("journal", self._journal.commit_forever),
+            ("renewal", self._renew_forever),
+            ("delivery", self._hear_forever),
+            ("reconciler", self._reconcile_forever),
+        ):
+            self._parts[name] = asyncio.create_task(self._kept_up(name, work), name=name)
+
+    async def stop(self) -> None:
+        """Claim nothing more, give what is under way time to finish, and hand every run back."""
+        self._runtime.draining.set()
+        for execution in self._held.values():
+            execution.hand_back()
+        delivery = self._parts.pop("delivery")
+        delivery.cancel()
+        if self._executing:
+            _, late = await asyncio.wait(self._executing, timeout=self._runtime.drain_s)
+            for task in late:
+                task.cancel()
+        await asyncio.wait({delivery, *self._executing}, timeout=STOP_SECONDS)
+        for part in self._parts.values():
+            part.cancel()
+        await asyncio.wait(self._parts.values(), timeout=STOP_SECONDS)
+
+    async def _kept_up(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Run a part of the engine for good; when the database takes it down, begin again."""
+        while True:
+            try:
+                await work()
+            except OUTAGE as error:
+                log.warning("engine part interrupted", part=name, error=type(error).__name__)
+            await asyncio.sleep(min(self._runtime.poll_s, 1.0))
+
+    async def _hear_forever(self) -> None:
+        free = self._runtime.runs_at_once - len(self._executing)
+        await self._runtime.queue.deliver(self.look, at_once=max(free, 1), poll_s=self._runtime.poll_s)
+
+    async def look(self, run_id: str) -> None:
+        """Execute the run if it may be claimed; returns when it has ended or waits.
+
+        The queue may lose its connection meanwhile and give up on us: the run goes on all the same.
+        """
+        if run_id in self._held or self._runtime.draining.is_set():
+            return
+        task = asyncio.create_task(self._look(run_id), name=f"execution of {run_id}")
+        self._executing.add(task)
+        task.add_done_callback(self._executing.discard)
+        await asyncio.shield(task)
+
+    async def _look(self, run_id: str) -> None:
+        structlog.contextvars.bind_contextvars(run_id=run_id)
+        runtime, asked_at = self._runtime, time.monotonic()
+        claim = await claim_if_free(
+            runtime.database, run_id, owner=runtime.name, lease_s=runtime.lease_s, policy=runtime.policy
+        )
+        if claim is None:
+            return
+        execution = Execution(runtime, self._journal, claim, self._held_until(asked_at))
+        self._held[run_id] = execution
+        if runtime.draining.is_set():
+            execution.hand_back()
+        try:
+            with runtime.wakeups.listening(run_id, execution.log.look):
+                await execution.execute()
+        except OwnershipLost:
+            log.info("run left", epoch=claim.epoch)
+        except Exception:  # the one place where a run may break without taking its process with it
+            log.exception("run broke", epoch=claim.epoch)
+        finally:
+            await self._let_go(execution)
+
+    async def _let_go(self, execution: Execution) -> None:
+        """Hand the run back unless it has ended or belongs to somebody else by now."""
+        ended = execution.log.snapshot.ended
+        execution.log.close()
+        del self._held[execution.log.run_id]
+        if not ended and time.monotonic() < execution.held_until:
+            runtime, log_of_run = self._runtime, execution.log
+            await release_if_owned(
+                runtime.database, runtime.queue, log_of_run.run_id, owner=runtime.name, epoch=log_of_run.epoch
+            )
+
+    def _held_until(self, asked_at: float) -> float:
+        """When a lease asked for at `asked_at` must be taken for lapsed, on the monotonic clock."""
+        return asked_at + self._runtime.lease_s * (1 - LEASE_MARGIN)
+
+    async def _renew_forever(self) -> None:
+        pause = self._runtime.lease_s / RENEWALS_PER_LEASE
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                async with asyncio.timeout(pause):
+                    await self._renew()
+            except (*OUTAGE, TimeoutError) as error:
+                log.warning("leases not renewed", error=type(error).__name__, runs=len(self._held))
+            self._drop_lapsed()
+
+    async def _renew(self) -> None:
+        held = dict(self._held)
+        if not held:
+            return
+        epochs = {run_id: execution.log.epoch for run_id, execution in held.items()}
+        asked_at = time.monotonic()
+        runtime = self._runtime
+        ours = await renew(runtime.database, epochs, owner=runtime.name, lease_s=runtime.lease_s)
+        for run_id, execution in held.items():
+            if run_id in ours:
+                execution.held_until = self._held_until(asked_at)
+                execution.log.look(ours[run_id])
+            elif not execution.log.snapshot.ended:
+                execution.log.close()
+
+    def _drop_lapsed(self) -> None:
+        for execution in self._held.values():
+            if time.monotonic() >= execution.held_until:
+                execution.log.close()
+
+    async def _reconcile_forever(self) -> None:
+        while True:
+            await asyncio.sleep(self._runtime.poll_s)
+            found = await attend_to_unattended(self._runtime.database, self._runtime.queue)
+            if found:
+                log.info("runs without an owner announced", runs=found)
+
+
+@asynccontextmanager
+async def running_engine(runtime: Runtime) -> AsyncIterator[Engine]:
+    """An engine that runs for as long as the block, and then hands its runs back."""
+    engine = Engine(runtime)
+    engine.start()
+    try:
+        yield engine
+    finally:
+        await engine.stop()

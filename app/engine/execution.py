@@ -1,0 +1,214 @@
+"""One run while this process executes it.
+
+The loop asks `decide` what should be under way, stops what is not wanted, starts what is missing, records what is
+settled, and waits for something to happen. It holds no policy, and a resumed run takes the very same way.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import structlog
+
+from app.agents.supervisor import make_plan, refine, synthesize
+from app.agents.worker import work_on
+from app.domain import events as ev
+from app.domain.decisions import Command, MakePlan, Refine, Synthesize, WorkOn, decide
+from app.domain.errors import OwnershipLost
+from app.domain.events import Event, Purpose
+from app.domain.job import JobInput
+from app.domain.results import Problem
+from app.domain.snapshot import Snapshot
+from app.engine.recovery import resumption
+from app.llm.model import Model
+from app.runtime import Runtime
+from app.store.journal import Journal
+from app.store.ownership import Claim
+from app.tools.tool import Tool
+
+log = structlog.get_logger(__name__)
+
+LAST_WORDS_SECONDS = 5.0
+"""How long a stopped command may take to say what it has cost."""
+
+
+class Execution:
+    """A claimed run. It is the `Desk` at which its agents sit."""
+
+    def __init__(self, runtime: Runtime, journal: Journal, claim: Claim, held_until: float) -> None:
+        self.held_until = held_until
+        """When our lease ends, on the monotonic clock."""
+        self._runtime = runtime
+        self._claim = claim
+        self._changed = asyncio.Event()
+        self.log = journal.open(claim.snapshot, claim.epoch, self._changed.set)
+        self._under_way: dict[Command, asyncio.Task[None]] = {}
+        self._handing_back = asyncio.Event()
+
+    # The desk.
+
+    @property
+    def run(self) -> Snapshot:
+        return self.log.ahead
+
+    @property
+    def model(self) -> Model:
+        return self._runtime.model
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        return self._runtime.tools
+
+    @property
+    def inputs(self) -> Sequence[JobInput]:
+        return self._claim.inputs
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    async def record(self, *events: Event) -> None:
+        await self.log.append(*events)
+
+    def note(self, *events: Event) -> None:
+        self.log.append(*events)
+
+    async def wait_until(self, at: datetime) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout((at - self.now()).total_seconds()):
+                await self._handing_back.wait()
+
+    def ensure_owned(self) -> None:
+        if self.log.lost or self._handing_back.is_set() or time.monotonic() >= self.held_until:
+            raise OwnershipLost(self.log.run_id)
+
+    def listener(self, purpose: Purpose, task_id: str | None, attempt: int | None) -> Callable[[str], None] | None:
+        deltas, run_id = self._runtime.deltas, self.log.run_id
+        if not deltas.wanted(run_id):
+            return None
+
+        def heard(text: str) -> None:
+            deltas.publish(run_id, purpose=purpose, task_id=task_id, attempt=attempt, text=text)
+
+        return heard
+
+    # The loop.
+
+    async def execute(self) -> None:
+        """Take the run to its end, or as far as it may go here. Raises `OwnershipLost` when it may go no further."""
+        try:
+            self._begin()
+            while not self.log.snapshot.ended:
+                await self._advance()
+        finally:
+            await self._stop(tuple(self._under_way))
+
+    def _begin(self) -> None:
+        engine, epoch = self._runtime.name, self.log.epoch
+        if self.run.status == "queued":
+            claimed = ev.Claimed(engine=engine, epoch=epoch)
+            self.note(ev.RunStarted(at=self.now(), run_id=self.log.run_id, data=claimed))
+        else:
+            lost = resumption(self.run, self.now(), self.model) if self._claim.died else {}
+            resumed = ev.Resumed(engine=engine, epoch=epoch, **lost)
+            self.note(ev.RunResumed(at=self.now(), run_id=self.log.run_id, data=resumed))
+        if self._claim.poisoned:
+            self.note(self._end_in_fault("The processes that executed this run kept dying."))
+
+    async def _advance(self) -> None:
+        self._changed.clear()
+        self._reap()
+        if self.log.lost or (self._handing_back.is_set() and not self._under_way):
+            raise OwnershipLost(self.log.run_id)
+        decision = decide(self.log.snapshot, self.now())
+        unwanted = [command for command in self._under_way if command not in decision.commands]
+        if unwanted:
+            await self._stop(unwanted)
+        elif decision.events:
+            await self.record(*decision.events)
+        else:
+            for command in decision.commands:
+                if command not in self._under_way:
+                    self._start(command)
+            await self._something_happens(decision.wake_at)
+
+    async def _something_happens(self, wake_at: datetime | None) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout((wake_at - self.now()).total_seconds() if wake_at else None):
+                await self._changed.wait()
+
+    def _start(self, command: Command) -> None:
+        if self._handing_back.is_set():
+            return
+        task = asyncio.create_task(self._carry_out(command), name=f"{self.log.run_id} {command}")
+        task.add_done_callback(lambda _: self._changed.set())
+        self._under_way[command] = task
+
+    async def _carry_out(self, command: Command) -> None:
+        """Run a command until it has nothing left to do and all it said is recorded."""
+        before = self.run.last_seq
+        match command:
+            case MakePlan():
+                await make_plan(self)
+            case Refine(task_id):
+                structlog.contextvars.bind_contextvars(task_id=task_id)
+                await refine(self, task_id)
+            case WorkOn(task_id, attempt):
+                structlog.contextvars.bind_contextvars(task_id=task_id, attempt=attempt)
+                await work_on(self, task_id, attempt)
+            case Synthesize():
+                await synthesize(self)
+        await self.log.settled()
+        if self.run.last_seq == before:
+            raise RuntimeError(f"{command} ended without an event")
+
+    def _reap(self) -> None:
+        """Take leave of commands that have ended; one that broke ends its task, or the run."""
+        for command, task in list(self._under_way.items()):
+            if not task.done():
+                continue
+            del self._under_way[command]
+            error = None if task.cancelled() else task.exception()
+            if isinstance(error, OwnershipLost):
+                if not self._handing_back.is_set():
+                    raise error
+            elif error is not None:
+                log.error("attempt broke", command=str(command), exc_info=error)
+                self.note(self._broken(command))
+
+    def _broken(self, command: Command) -> Event:
+        if not isinstance(command, WorkOn):
+            return self._end_in_fault("An internal error ended the run.")
+        problem = Problem(code="internal_error", message="An internal error ended the attempt.")
+        number = len(self.run.tasks[command.task_id].attempts) or None
+        return ev.TaskFailed(
+            at=self.now(),
+            run_id=self.log.run_id,
+            task_id=command.task_id,
+            attempt=number,
+            data=ev.Failed(error=problem),
+        )
+
+    def _end_in_fault(self, message: str) -> Event:
+        problem = Problem(code="internal_error", message=message)
+        data = ev.EndedInFailure(stop_reason="internal_error", error=problem)
+        return ev.RunFailed(at=self.now(), run_id=self.log.run_id, data=data)
+
+    async def _stop(self, commands: Sequence[Command]) -> None:
+        """Cancel commands and wait for their last words."""
+        stopped = [self._under_way[command] for command in commands]
+        for task in stopped:
+            task.cancel()
+        if stopped:
+            await asyncio.wait(stopped, timeout=LAST_WORDS_SECONDS)
+        self._changed.set()
+        for command in commands:
+            task = self._under_way[command]
+            if task.cancelled() or (task.done() and isinstance(task.exception(), OwnershipLost)):
+                del self._under_way[command]
+
+    def hand_back(self) -> None:
+        """Start nothing more: what is under way may finish, then the run is for another process to continue."""
+        self._handing_back.set()
+        self._changed.set()

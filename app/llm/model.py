@@ -1,0 +1,61 @@
+"""The port to language models: what is asked, what comes back, and what it costs.
+
+Content blocks are dictionaries in the shape of the Messages API and stay as the provider sent them: a later request of
+the same conversation must repeat them unchanged (thinking blocks are bound to the prefix they were written after).
+Failures are `ModelError`s of `app.domain.errors`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from app.domain.conversation import Block, Message, ToolSpec
+from app.domain.usage import Usage
+
+Purpose = Literal["plan", "work", "refine", "synthesize"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call. `system` and `tools` are the stable prefix that providers cache."""
+
+    purpose: Purpose
+    model: str
+    """A tier (`fast`, `balanced`, `deep`) or a model id."""
+    system: str
+    messages: Sequence[Message]
+    max_tokens: int
+    tools: Sequence[ToolSpec] = ()
+    output_schema: dict[str, Any] | None = None
+    """JSON schema that the final text must fit; objects in it are closed (`additionalProperties: false`)."""
+    timeout_s: float = 600
+    on_text: Callable[[str], None] | None = field(default=None, compare=False)
+    """Set when somebody listens: receives the visible text as it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the model answered. It may be acted on only after a look at `stop_reason`."""
+
+    content: list[Block]
+    stop_reason: str
+    """`end_turn`, `tool_use`, `max_tokens`, `refusal`, `pause_turn`, … as the provider named it."""
+    usage: Usage
+    """Of this call, with `llm_calls` 1 and its cost."""
+    model: str
+    """The model id that answered."""
+    request_id: str | None = None
+    """The provider's id of the request, for its support."""
+
+
+class Model(Protocol):
+    """A language model, or a stand-in for one."""
+
+    async def reply(self, request: Request) -> Reply:
+        """Send the request once. Raises `ModelError`; never sends the same request again by itself."""
+
+    def model_id(self, model: str) -> str:
+        """The id that a tier or an id stands for."""
+
+    async def close(self) -> None:
+        """Let go of connections."""

@@ -1,0 +1,127 @@
+"""What a process holds open while it lives: the database, the wake-ups, the model, the tools."""
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+import yaml
+from pydantic import ValidationError
+
+from app.domain.errors import ChargehandError
+from app.domain.retries import Policy
+from app.domain.team import Team
+from app.llm.claude import Claude
+from app.llm.demo import DemoModel
+from app.llm.model import Model
+from app.settings import Settings
+from app.store.database import Database
+from app.store.deltas import Deltas
+from app.store.queue import RunQueue
+from app.store.teams import put_team
+from app.store.wakeups import Wakeups
+from app.tools.catalogue import catalogue
+from app.tools.fetch_page import PageFetcher
+from app.tools.tool import Tool
+
+log = structlog.get_logger(__name__)
+
+BUILT_IN_TEAMS = Path(__file__).parent / "teams"
+TENANT = "default"
+"""Whom everything belongs to while there are no keys."""
+
+
+class TeamFileInvalid(ChargehandError):
+    """A team file cannot be used; the message names the file and what is wrong."""
+
+
+@dataclass(slots=True)
+class Runtime:
+    """One process's share of the service. Values that were settings are plain fields here."""
+
+    name: str
+    """This process, as run rows and events name it."""
+    database: Database
+    queue: RunQueue
+    wakeups: Wakeups
+    deltas: Deltas
+    model: Model
+    tools: Mapping[str, Tool]
+    policy: Policy
+    runs_at_once: int
+    lease_s: float
+    drain_s: float
+    poll_s: float
+    heartbeat_s: float
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the process has been told to stop."""
+
+
+@asynccontextmanager
+async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
+    """Open everything for the database at `url`, store the teams from their files, and close it all at the end."""
+    pages = PageFetcher()
+    runtime = Runtime(
+        name=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
+        database=Database(url, pool=settings.database_pool),
+        queue=RunQueue(url),
+        wakeups=Wakeups(url),
+        deltas=Deltas(),
+        model=_model(settings),
+        tools=catalogue(pages),
+        policy=Policy(settings.call_attempts, settings.retry_base_s),
+        runs_at_once=settings.runs_at_once,
+        lease_s=settings.lease_seconds,
+        drain_s=settings.drain_seconds,
+        poll_s=settings.poll_seconds,
+        heartbeat_s=settings.heartbeat_seconds,
+    )
+    for team in teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=runtime.tools):
+        await put_team(runtime.database, TENANT, team)
+    listening = asyncio.create_task(runtime.wakeups.listen_forever(), name="wakeups")
+    try:
+        yield runtime
+    finally:
+        listening.cancel()
+        with suppress(asyncio.CancelledError):
+            await listening
+        await runtime.model.close()
+        await pages.close()
+        await runtime.database.close()
+
+
+def teams_in(*directories: Path | None, tools: Mapping[str, Tool]) -> list[Team]:
+    """The teams described by the YAML files of the directories. Raises `TeamFileInvalid`."""
+    files = [file for directory in directories if directory for file in sorted(directory.glob("*.y*ml"))]
+    return [_team(file, tools) for file in files]
+
+
+def _team(file: Path, tools: Mapping[str, Tool]) -> Team:
+    try:
+        team = Team.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise TeamFileInvalid(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise TeamFileInvalid(f"{file}: {' '.join(str(error).split())}") from None
+    unknown = sorted({tool for worker in team.workers for tool in worker.tools} - tools.keys())
+    if unknown:
+        raise TeamFileInvalid(f"{file}: unknown tools: {', '.join(unknown)}")
+    return team
+
+
+def _model(settings: Settings) -> Model:
+    if settings.answering_model == "demo":
+        return DemoModel()
+    key = settings.anthropic_api_key
+    return Claude(
+        api_key=key.get_secret_value() if key else None,
+        base_url=settings.anthropic_base_url,
+        tiers={"fast": settings.model_fast, "balanced": settings.model_balanced, "deep": settings.model_deep},
+        calls_at_once=settings.model_calls_at_once,
+    )

@@ -1,0 +1,141 @@
+"""What an operator may set, read once from the environment at the entry of a process."""
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "CHARGEHAND_"
+MIB = 1024 * 1024
+
+
+class SettingsError(Exception):
+    """The environment does not make valid settings; the message is one line and names the variables."""
+
+
+def _log_format() -> Literal["json", "console"]:
+    return "console" if sys.stdout.isatty() else "json"
+
+
+class Settings(BaseSettings):
+    """The settings of one process. The variable of a field is its name in capitals after `CHARGEHAND_`, unless it
+    declares another; an empty variable counts as unset."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, populate_by_name=True)
+
+    database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
+    """`postgresql://…` of the database that all replicas share; unset starts a private Postgres under `home`."""
+    home: Path = Path(".chargehand")
+    """Directory of the private Postgres."""
+    database_pool: int = Field(default=10, ge=2, le=200)
+    """Database connections one process keeps for requests and runs."""
+
+    anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
+    """Key of the Messages API."""
+    anthropic_base_url: str | None = Field(default=None, validation_alias="ANTHROPIC_BASE_URL", pattern=r"^https?://")
+    """Another server that speaks the Messages API: a gateway or a local model."""
+    model: Literal["auto", "claude", "demo"] = "auto"
+    """Who answers: `claude`, the `demo` stand-in, or `auto`: Claude when there is a key or a base URL."""
+    model_fast: str = "claude-haiku-5-5"
+    """Model id of the tier `fast`."""
+    model_balanced: str = "claude-sonnet-5-5"
+    """Model id of the tier `balanced`."""
+    model_deep: str = "claude-opus-5-5"
+    """Model id of the tier `deep`."""
+    model_calls_at_once: int = Field(default=200, ge=1, le=10_000)
+    """Model calls one process has open at the same time."""
+    call_attempts: int = Field(default=3, ge=1, le=10)
+    """How often one model call is sent, the first time included, when the fault is transient."""
+    retry_base_s: float = Field(default=1.0, ge=0, le=60)
+    """Seconds before a failed model call is sent again for the first time; each further wait is longer."""
+    model_timeout_s: float = Field(default=600, gt=0, le=3600)
+    """Seconds one model call may take."""
+
+    host: str = "127.0.0.1"
+    """Address the API listens on."""
+    port: int = Field(default=8000, ge=0, le=65_535)
+    """Port the API listens on; 0 takes a free one."""
+    body_limit_bytes: int = Field(default=32 * MIB, ge=1024, le=1024 * MIB)
+    """Bytes a request body may have."""
+    heartbeat_seconds: float = Field(default=15, ge=0.05, le=300)
+    """Seconds between comments on an event stream that is otherwise silent."""
+
+    engine: bool = True
+    """Whether `serve` executes runs as well as answering requests."""
+    runs_at_once: int = Field(default=50, ge=1, le=10_000)
+    """Runs one process executes at the same time."""
+    lease_seconds: float = Field(default=10, ge=0.2, le=600)
+    """Seconds after which the runs of a silent process go to another one."""
+    poll_seconds: float = Field(default=2, ge=0.05, le=60)
+    """Seconds between looks at the tables, for when a wake-up was lost."""
+    drain_seconds: float = Field(default=10, ge=0, le=600)
+    """Seconds a process that is told to stop has to hand back its runs."""
+    retention_days: int | None = Field(default=None, ge=1, le=36_500)
+    """Days after which ended runs are deleted; unset keeps them."""
+    teams_dir: Path | None = None
+    """Directory with further team files (YAML)."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe log line that is written."""
+    log_format: Literal["json", "console"] = Field(default_factory=_log_format)
+    """Form of a log line; JSON unless the output is a terminal."""
+
+    @field_validator("database_url")
+    @classmethod
+    def _is_postgres(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None and not url.get_secret_value().startswith(("postgresql://", "postgres://")):
+            raise ValueError("must start with postgresql:// or postgres://")
+        return url
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _any_case(cls, level: object) -> object:
+        return level.lower() if isinstance(level, str) else level
+
+    @model_validator(mode="after")
+    def _claude_is_reachable(self) -> Self:
+        if self.model == "claude" and not (self.anthropic_api_key or self.anthropic_base_url):
+            raise ValueError(f"{PREFIX}MODEL=claude needs ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL")
+        return self
+
+    @property
+    def answering_model(self) -> Literal["claude", "demo"]:
+        """Who answers, with `auto` resolved."""
+        if self.model != "auto":
+            return self.model
+        return "claude" if self.anthropic_api_key or self.anthropic_base_url else "demo"
+
+
+def read_settings() -> Settings:
+    """The settings of the environment. Raises `SettingsError`, also for a `CHARGEHAND_` variable that means nothing."""
+    if unknown := _unknown(os.environ):
+        raise SettingsError(f"unknown setting: {', '.join(unknown)}")
+    try:
+        return Settings()
+    except ValidationError as error:
+        # Only names and messages: the input of an error may be a secret.
+        problems = [(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors(include_input=False)]
+        raise SettingsError("; ".join(_problem(*each) for each in problems)) from None
+
+
+def variable(field: str) -> str:
+    """The environment variable that sets `field`."""
+    alias = Settings.model_fields[field].validation_alias
+    return alias if isinstance(alias, str) else PREFIX + field.upper()
+
+
+def _unknown(names: Iterable[str]) -> list[str]:
+    known = {variable(field) for field in Settings.model_fields}
+    return sorted(name for name in names if name.upper().startswith(PREFIX) and name.upper() not in known)
+
+
+def _problem(location: str, message: str) -> str:
+    message = message.removeprefix("Value error, ").replace("Input should be", "must be")
+    if not location:
+        return message
+    name = location if location not in Settings.model_fields else variable(location)
+    return f"{name}: {message}"

@@ -1,0 +1,71 @@
+"""Connections to Postgres, and the migrations that make its schema."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psycopg
+from alembic import command
+from alembic.config import Config
+from procrastinate.exceptions import ConnectorException
+from psycopg_pool import PoolTimeout
+from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy.engine import Connection, make_url
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from app.store.embedded import with_defaults
+
+OUTAGE = (DBAPIError, PoolExhausted, psycopg.Error, PoolTimeout, ConnectorException, OSError)
+"""What is raised when Postgres cannot be reached, or refuses; by whatever library noticed first."""
+
+MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
+MIGRATION_LOCK = 7_204_119_620
+"""Advisory lock that lets one process migrate at a time."""
+
+
+class Database:
+    """A pool of connections. Nothing holds one across a model call, a tool call or a stream."""
+
+    def __init__(self, url: str, *, pool: int) -> None:
+        self.url = with_defaults(url)
+        self._engine: AsyncEngine = create_async_engine(
+            make_url(self.url).set(drivername="postgresql+psycopg"),
+            pool_size=pool,
+            max_overflow=0,
+            pool_timeout=30,
+            pool_pre_ping=True,
+            connect_args={"prepare_threshold": 2},
+        )
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        """A connection inside a transaction that commits at the end, or rolls back when the block raises."""
+        async with self._engine.begin() as connection:
+            yield connection
+
+    async def ping(self) -> None:
+        """One round trip. Raises when the database does not answer."""
+        async with self._engine.connect() as connection:
+            await connection.execute(text("SELECT 1"))
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._engine.dispose()
+
+
+def migrate(url: str) -> None:
+    """Bring the schema to the newest revision. Blocks; several processes may call it at the same time."""
+    engine = create_engine(make_url(with_defaults(url)).set(drivername="postgresql+psycopg"), poolclass=NullPool)
+    with engine.begin() as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+        command.upgrade(migration_config(connection), "head")
+
+
+def migration_config(connection: Connection) -> Config:
+    """The Alembic configuration for one connection."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    return config

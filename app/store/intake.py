@@ -1,0 +1,243 @@
+"""How a run comes to be, and how a client asks for its end: the two writes that do not belong to a run's owner."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain import events as ev
+from app.domain.decisions import decide
+from app.domain.errors import JobRefused
+from app.domain.events import Event
+from app.domain.fold import extended, fold
+from app.domain.job import Job, Limits
+from app.domain.plan import Plan
+from app.domain.snapshot import Brief, Snapshot
+from app.domain.states import TERMINAL_RUN
+from app.domain.team import Team, TeamRef
+from app.store.database import Database
+from app.store.journal_sql import EVENTS_CHANNEL, event_of
+from app.store.projection import changed_rows, event_row, run_row
+from app.store.queue import RunQueue
+from app.store.teams import StoredTeam
+
+_INSERT_RUN = text(
+    """
+    WITH run AS (
+        INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, metadata, limits,
+                          progress, usage, timing, last_seq, created_at)
+        VALUES (:id, :tenant, 'queued', :objective, :team_name, :team_version, :priority, CAST(:metadata AS jsonb),
+                CAST(:limits AS jsonb), CAST(:progress AS jsonb), CAST(:usage AS jsonb), CAST(:timing AS jsonb), 1, :at)
+    )
+    INSERT INTO events (run_id, seq, type, at, data) VALUES (:id, 1, 'run.queued', :at, CAST(:queued AS jsonb))
+    """
+)
+_INSERT_INPUT = text(
+    """
+    INSERT INTO run_inputs (run_id, position, name, media_type, content)
+    VALUES (:run_id, :position, :name, :media_type, :content)
+    """
+)
+_KEY = text("SELECT run_id, digest FROM idempotency_keys WHERE tenant = :tenant AND key = :key AND request = :request")
+_INSERT_KEY = text(
+    """
+    INSERT INTO idempotency_keys (tenant, key, request, digest, run_id)
+    VALUES (:tenant, :key, :request, :digest, :run_id)
+    ON CONFLICT DO NOTHING RETURNING run_id
+    """
+)
+_LOCK_RUN = text(
+    """
+    SELECT runs.status, runs.objective, runs.limits, runs.cancellation, teams.definition,
+           coalesce(runs.lease_until > now(), false) AS owned
+    FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
+                        AND teams.version = runs.team_version
+    WHERE runs.id = :id AND runs.tenant = :tenant FOR UPDATE OF runs
+    """
+)
+_EVENTS = text("SELECT seq, type, at, task_id, attempt, data FROM events WHERE run_id = :id ORDER BY seq")
+_APPEND = text(
+    """
+    WITH changed AS (
+        UPDATE runs SET status = :status, phase = :phase, stop_reason = :stop_reason, last_seq = :last_seq,
+            progress = CAST(:progress AS jsonb), cancellation = CAST(:cancellation AS jsonb),
+            timing = CAST(:timing AS jsonb), finished_at = CAST(:finished_at AS timestamptz),
+            owner = CASE WHEN CAST(:finished_at AS timestamptz) IS NULL THEN owner END,
+            lease_until = CASE WHEN CAST(:finished_at AS timestamptz) IS NULL THEN lease_until END
+        WHERE id = :id RETURNING id
+    ), new_events AS (
+        INSERT INTO events (run_id, seq, type, at, task_id, attempt, data)
+        SELECT n.run_id, n.seq, n.type, n.at, n.task_id, n.attempt, n.data
+        FROM jsonb_to_recordset(CAST(:events AS jsonb)) AS n(
+            run_id text, seq bigint, type text, at timestamptz, task_id text, attempt int, data jsonb)
+    ), ended_tasks AS (
+        UPDATE tasks SET status = n.status, error = n.error, usage = n.usage, finished_at = n.finished_at
+        FROM jsonb_to_recordset(CAST(:tasks AS jsonb)) AS n(
+            task_id text, status text, error jsonb, usage jsonb, finished_at timestamptz)
+        WHERE tasks.run_id = :id AND tasks.task_id = n.task_id
+    ), ended_attempts AS (
+        UPDATE attempts SET status = n.status, detail = n.detail, finished_at = n.finished_at
+        FROM jsonb_to_recordset(CAST(:attempts AS jsonb)) AS n(
+            task_id text, number int, status text, detail jsonb, finished_at timestamptz)
+        WHERE attempts.run_id = :id AND attempts.task_id = n.task_id AND attempts.number = n.number
+    )
+    SELECT pg_notify(:channel, id || ':' || :last_seq) FROM changed
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A client's word that a repetition of the same request is meant to be the same job."""
+
+    key: str
+    request: str
+    """Method and path."""
+    digest: str
+    """SHA-256 of the canonical body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What became of a POSTed job."""
+
+    run_id: str
+    replayed: bool
+    """Whether the run was there already, under the same idempotency key."""
+
+
+class _Duplicate(Exception):
+    """Somebody else has used the key while we were at it."""
+
+
+async def accept(
+    database: Database, queue: RunQueue, tenant: str, *, run_id: str, job: Job, team: StoredTeam, plan: Plan | None,
+    limits: Limits, key: IdempotencyKey | None,
+) -> Accepted:  # fmt: skip
+    """Store the run, its first event and its queue entry in one transaction.
+
+    Raises `JobRefused` (`idempotency_key_reused`) when the key was used with another body.
+    """
+    if key and (found := await _replayed(database, tenant, key)):
+        return found
+    run = _queued(run_id, job, team, plan, limits)
+    try:
+        async with database.transaction() as connection:
+            await _insert(connection, tenant, job, run)
+            if key and not await _insert_key(connection, tenant, key, run_id):
+                raise _Duplicate
+            await queue.announce(connection, run_id, priority=job.priority)
+    except _Duplicate:
+        assert key is not None
+        found = await _replayed(database, tenant, key)
+        assert found is not None
+        return found
+    return Accepted(run_id, replayed=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Queued:
+    snapshot: Snapshot
+    event: ev.RunQueued
+    team: TeamRef
+
+
+def _queued(run_id: str, job: Job, team: StoredTeam, plan: Plan | None, limits: Limits) -> _Queued:
+    listed = tuple(
+        ev.InputListed(name=item.name, media_type=item.media_type, characters=len(item.content)) for item in job.inputs
+    )
+    reference = TeamRef(name=team.team.name, version=team.version)
+    accepted = ev.JobAccepted(objective=job.objective, team=reference, limits=limits, inputs=listed, plan=plan)
+    event = ev.RunQueued(seq=1, at=datetime.now(UTC), run_id=run_id, data=accepted)
+    brief = Brief(run_id=run_id, objective=job.objective, team=team.team, limits=limits, inputs=listed)
+    return _Queued(fold(brief, [event]), event, reference)
+
+
+async def _insert(connection: AsyncConnection, tenant: str, job: Job, run: _Queued) -> None:
+    row = run_row(run.snapshot, run.event.at)
+    await connection.execute(
+        _INSERT_RUN,
+        {
+            "id": row["id"],
+            "tenant": tenant,
+            "objective": job.objective,
+            "team_name": run.team.name,
+            "team_version": run.team.version,
+            "priority": job.priority,
+            "metadata": json.dumps(job.metadata),
+            "limits": run.snapshot.brief.limits.model_dump_json(),
+            "progress": json.dumps(row["progress"]),
+            "usage": json.dumps(row["usage"]),
+            "timing": json.dumps(row["timing"]),
+            "at": run.event.at,
+            "queued": run.event.data.model_dump_json(),
+        },
+    )
+    inputs = [{"run_id": row["id"], "position": n} | item.model_dump() for n, item in enumerate(job.inputs)]
+    if inputs:
+        await connection.execute(_INSERT_INPUT, inputs)
+
+
+async def _insert_key(connection: AsyncConnection, tenant: str, key: IdempotencyKey, run_id: str) -> bool:
+    values = {"tenant": tenant, "key": key.key, "request": key.request, "digest": key.digest, "run_id": run_id}
+    return (await connection.execute(_INSERT_KEY, values)).one_or_none() is not None
+
+
+async def _replayed(database: Database, tenant: str, key: IdempotencyKey) -> Accepted | None:
+    async with database.transaction() as connection:
+        found = await connection.execute(_KEY, {"tenant": tenant, "key": key.key, "request": key.request})
+        row = found.one_or_none()
+    if row is None:
+        return None
+    if row.digest != key.digest:
+        raise JobRefused("idempotency_key_reused", "This Idempotency-Key was used before with a different body.")
+    return Accepted(row.run_id, replayed=True)
+
+
+async def request_cancel(database: Database, tenant: str, run_id: str, *, reason: str | None) -> bool | None:
+    """Ask for the end of a run, in its log. False when it has ended already, None when there is no such run.
+
+    The owner sees the request there and stops; a run that nobody executes ends in this very transaction. Asking twice
+    changes nothing.
+    """
+    async with database.transaction() as connection:
+        row = (await connection.execute(_LOCK_RUN, {"id": run_id, "tenant": tenant})).one_or_none()
+        if row is None:
+            return None
+        if row.status in TERMINAL_RUN:
+            return False
+        if row.cancellation is not None:
+            return True
+        await _append_cancel(connection, run_id, row, reason)
+    return True
+
+
+async def _append_cancel(connection: AsyncConnection, run_id: str, row: Any, reason: str | None) -> None:
+    events = [event_of(run_id, found) for found in await connection.execute(_EVENTS, {"id": run_id})]
+    brief = Brief(run_id, row.objective, Team.model_validate(row.definition), Limits.model_validate(row.limits))
+    now = datetime.now(UTC)
+    asked = ev.RunCancelRequested(at=now, run_id=run_id, data=ev.CancelRequested(reason=reason))
+    run, new = extended(fold(brief, events), [asked])
+    if not row.owned:
+        run, ends = extended(run, decide(run, now).events)
+        new += ends
+    await connection.execute(_APPEND, _values(run, new, now))
+
+
+def _values(run: Snapshot, new: Sequence[Event], now: datetime) -> dict[str, Any]:
+    row = run_row(run, now)
+    _, tasks, attempts = changed_rows(run, new)
+    columns = ("id", "status", "phase", "stop_reason", "last_seq", "finished_at")
+    return {name: row[name] for name in columns} | {
+        "progress": json.dumps(row["progress"]),
+        "cancellation": json.dumps(row["cancellation"]),
+        "timing": json.dumps(row["timing"]),
+        "events": json.dumps([event_row(event) for event in new]),
+        "tasks": json.dumps(tasks),
+        "attempts": json.dumps(attempts),
+        "channel": EVENTS_CHANNEL,
+    }

@@ -1,0 +1,242 @@
+"""The journal: the only writer of a run's progress.
+
+Each run that this process executes has a `RunLog`. Events appended to it are folded at once into the state *ahead*;
+they become facts when a commit has carried them to Postgres, together with the rows they change, in one statement that
+is guarded by the owner's epoch and by the number of the last event. One committer serves all runs of the process:
+what is appended while a commit is under way shares the next one.
+
+A commit that the guard refuses is one of two things. Another epoch means the run is lost: the log is closed and takes
+nothing more. Another last event means that somebody else, a client that cancels, has added to the log: its events are
+folded in, and ours are numbered anew behind them. An end of the run that was decided without knowing of those is
+dropped, so that the decision is made again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import structlog
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from app.domain.errors import IllegalMove, OwnershipLost
+from app.domain.events import RUN_ENDS, Event
+from app.domain.fold import after, extended
+from app.domain.snapshot import Snapshot
+from app.store.database import Database
+from app.store.journal_sql import Batch, commit, events_after
+
+log = structlog.get_logger(__name__)
+
+RUNS_IN_ONE_COMMIT = 100
+RETRY_SECONDS = 0.1
+RETRY_CEILING_SECONDS = 2.0
+REFUSALS_ALLOWED = 8
+"""Times that Postgres may refuse what one run writes before this process gives the run up."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """Events that were appended together, and who waits for them."""
+
+    events: list[Event]
+    done: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    @property
+    def ends_run(self) -> bool:
+        return any(event.type in RUN_ENDS for event in self.events)
+
+    def settle(self, recorded: bool) -> None:
+        if not self.done.done():
+            self.done.set_result(recorded)
+
+
+class RunLog:
+    """One run as its owner sees it: what is fact, and what is on its way to be."""
+
+    def __init__(self, snapshot: Snapshot, epoch: int, committer: "Journal", changed: Callable[[], None]) -> None:
+        self.snapshot = snapshot
+        """The state that Postgres holds too."""
+        self.ahead = snapshot
+        """The same with the events that are on their way."""
+        self.epoch = epoch
+        self.lost = False
+        self.refusals = 0
+        self._committer = committer
+        self._changed = changed
+        self._entries: deque[_Entry] = deque()
+        self._in_flight = 0
+
+    @property
+    def run_id(self) -> str:
+        return self.snapshot.brief.run_id
+
+    def append(self, *events: Event) -> asyncio.Future[bool]:
+        """Add events in order. The future says whether they were recorded: False for an end that came too late.
+
+        Raises `OwnershipLost` when the run belongs to somebody else, `IllegalMove` when they cannot follow the log.
+        """
+        if self.lost:
+            raise OwnershipLost(self.run_id)
+        self.ahead, numbered = extended(self.ahead, events)
+        entry = _Entry(numbered)
+        self._entries.append(entry)
+        self._committer.wants_commit(self)
+        return entry.done
+
+    async def settled(self) -> None:
+        """Wait until everything appended so far is recorded, or refused."""
+        while self._entries:
+            await asyncio.shield(self._entries[-1].done)
+
+    def look(self, newest: int) -> None:
+        """Take notice that the run has an event numbered `newest`, or 0: perhaps some. What is not ours is fetched."""
+        if (newest > self.ahead.last_seq or newest == 0) and not self.lost:
+            self._committer.wants_commit(self)
+
+    def close(self) -> None:
+        """Take nothing more: the run is lost, or handed back."""
+        self.lost = True
+        for entry in self._entries:
+            if not entry.done.done():
+                entry.done.set_exception(OwnershipLost(self.run_id))
+                entry.done.exception()  # Whoever waits is told; an unwaited append is not a fault.
+        self._entries.clear()
+        self._changed()
+
+    # For the committer alone.
+
+    def batch(self, now: datetime) -> Batch:
+        """All that waits, as one guarded write."""
+        self._in_flight = len(self._entries)
+        events = [event for entry in self._entries for event in entry.events]
+        return Batch(self.ahead, events, self.epoch, self.snapshot.last_seq, now)
+
+    def committed(self, batch: Batch) -> None:
+        """The batch is fact now."""
+        self.refusals = 0
+        self.snapshot = batch.run
+        for _ in range(self._in_flight):
+            self._entries.popleft().settle(recorded=True)
+        self._in_flight = 0
+        self._changed()
+
+    def caught_up(self, newer: Sequence[Event]) -> None:
+        """Fold in events that Postgres has and we do not, and number ours anew behind them."""
+        newer = self._without_own(list(newer))
+        for event in newer:
+            self.snapshot = after(self.snapshot, event)
+        self._renumber(foreign=bool(newer))
+        self._changed()
+
+    def _without_own(self, newer: list[Event]) -> list[Event]:
+        """Settle entries that were committed after all: the answer to a commit can be lost with its connection."""
+        while newer and self._entries:
+            own = self._entries[0].events
+            if [_identity(event) for event in newer[: len(own)]] != [_identity(event) for event in own]:
+                break
+            for event in own:
+                self.snapshot = after(self.snapshot, event)
+            del newer[: len(own)]
+            self._entries.popleft().settle(recorded=True)
+        return newer
+
+    def _renumber(self, *, foreign: bool) -> None:
+        self.ahead = self.snapshot
+        waiting, self._entries = self._entries, deque()
+        for entry in waiting:
+            if foreign and entry.ends_run:
+                entry.settle(recorded=False)
+                continue
+            try:
+                self.ahead, entry.events = extended(self.ahead, entry.events)
+            except IllegalMove:
+                entry.settle(recorded=False)
+                continue
+            self._entries.append(entry)
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._entries)
+
+
+class Journal:
+    """The committer of one process."""
+
+    def __init__(self, database: Database, owner: str) -> None:
+        self._database = database
+        self._owner = owner
+        self._wanting: dict[RunLog, None] = {}
+        self._wake = asyncio.Event()
+
+    def open(self, snapshot: Snapshot, epoch: int, changed: Callable[[], None]) -> RunLog:
+        """The log of a run that this process has claimed. `changed` is called whenever its state moves on."""
+        return RunLog(snapshot, epoch, self, changed)
+
+    def wants_commit(self, run: RunLog) -> None:
+        self._wanting[run] = None
+        self._wake.set()
+
+    async def commit_forever(self) -> None:
+        """Carry what is appended to Postgres, until cancelled. An outage delays it and loses nothing."""
+        failures = 0
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._wanting:
+                turn = [self._wanting.popitem()[0] for _ in range(min(len(self._wanting), RUNS_IN_ONE_COMMIT))]
+                try:
+                    await self._commit(turn)
+                    failures = 0
+                except (DBAPIError, PoolTimeout, OSError) as error:
+                    failures += 1
+                    await self._after_failure(turn, error, failures)
+
+    async def _commit(self, turn: Sequence[RunLog]) -> None:
+        now = datetime.now(UTC)
+        batches = {run: run.batch(now) for run in turn if run.waits and not run.lost}
+        recorded = await commit(self._database, self._owner, list(batches.values())) if batches else set()
+        for run, batch in batches.items():
+            if run.run_id in recorded:
+                run.committed(batch)
+        if behind := [run for run in turn if run.run_id not in recorded and not run.lost]:
+            await self._catch_up(behind)
+        for run in turn:
+            if run.waits and not run.lost:
+                self.wants_commit(run)
+
+    async def _catch_up(self, behind: Sequence[RunLog]) -> None:
+        known = {run.run_id: (run.epoch, run.snapshot.last_seq) for run in behind}
+        found = await events_after(self._database, self._owner, known)
+        for run in behind:
+            newer = found.get(run.run_id)
+            if newer is None:
+                log.warning("ownership lost", run_id=run.run_id, epoch=run.epoch)
+                run.close()
+            else:
+                run.caught_up(newer)
+
+    async def _after_failure(self, turn: Sequence[RunLog], error: Exception, failures: int) -> None:
+        """Wait and try again; a batch that failed together is tried run by run, so that one run spoils no other's."""
+        log.warning("commit failed", error=type(error).__name__, runs=len(turn), failures=failures)
+        await asyncio.sleep(min(RETRY_SECONDS * 2**failures, RETRY_CEILING_SECONDS))
+        for run in turn:
+            if run.lost:
+                continue
+            try:
+                await self._commit([run])
+            except (OperationalError, PoolTimeout, OSError):
+                self.wants_commit(run)
+            except DBAPIError as refusal:
+                run.refusals += 1
+                if run.refusals > REFUSALS_ALLOWED:
+                    log.error("run given up", run_id=run.run_id, error=type(refusal.orig).__name__)
+                    run.close()
+                else:
+                    self.wants_commit(run)
+
+
+def _identity(event: Event) -> tuple[object, ...]:
+    return event.type, event.at, event.task_id, event.attempt

@@ -1,0 +1,143 @@
+"""The journal's statements. A commit of any number of runs is one statement of constant text."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+
+from app.domain.events import ANY_EVENT, Event
+from app.domain.snapshot import Snapshot
+from app.store.database import Database
+from app.store.projection import changed_rows, event_row, run_row
+
+EVENTS_CHANNEL = "chargehand_events"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """New events of one run, and the condition under which they may be written."""
+
+    run: Snapshot
+    """The state after them."""
+    events: Sequence[Event]
+    epoch: int
+    expected_seq: int
+    """The event they follow."""
+    now: datetime
+
+
+_COMMIT = text(
+    """
+    WITH changed AS (
+        UPDATE runs SET
+            status = n.status, phase = n.phase, stop_reason = n.stop_reason, plan_revision = n.plan_revision,
+            progress = n.progress, usage = n.usage, timing = n.timing, result = n.result, error = n.error,
+            cancellation = n.cancellation, last_seq = n.last_seq, started_at = n.started_at,
+            finished_at = n.finished_at, idle_claims = 0,
+            owner = CASE WHEN n.finished_at IS NULL THEN runs.owner END,
+            lease_until = CASE WHEN n.finished_at IS NULL THEN runs.lease_until END
+        FROM jsonb_to_recordset(CAST(:runs AS jsonb)) AS n(
+            id text, epoch bigint, expected_seq bigint, status text, phase text, stop_reason text, plan_revision int,
+            progress jsonb, usage jsonb, timing jsonb, result jsonb, error jsonb, cancellation jsonb, last_seq bigint,
+            started_at timestamptz, finished_at timestamptz)
+        WHERE runs.id = n.id AND runs.owner = :owner AND runs.owner_epoch = n.epoch AND runs.last_seq = n.expected_seq
+        RETURNING runs.id, runs.last_seq
+    ), new_events AS (
+        INSERT INTO events (run_id, seq, type, at, task_id, attempt, data)
+        SELECT n.run_id, n.seq, n.type, n.at, n.task_id, n.attempt, n.data
+        FROM jsonb_to_recordset(CAST(:events AS jsonb)) AS n(
+            run_id text, seq bigint, type text, at timestamptz, task_id text, attempt int, data jsonb)
+        JOIN changed ON changed.id = n.run_id
+    ), new_plans AS (
+        INSERT INTO plans (run_id, revision, plan, created_at)
+        SELECT n.run_id, n.revision, n.plan, n.created_at
+        FROM jsonb_to_recordset(CAST(:plans AS jsonb)) AS n(
+            run_id text, revision int, plan jsonb, created_at timestamptz)
+        JOIN changed ON changed.id = n.run_id
+    ), new_tasks AS (
+        INSERT INTO tasks (run_id, task_id, position, status, error, output, usage, finished_at)
+        SELECT n.run_id, n.task_id, n.position, n.status, n.error, n.output, n.usage, n.finished_at
+        FROM jsonb_to_recordset(CAST(:tasks AS jsonb)) AS n(
+            run_id text, task_id text, position int, status text, error jsonb, output jsonb, usage jsonb,
+            finished_at timestamptz)
+        JOIN changed ON changed.id = n.run_id
+        ON CONFLICT (run_id, task_id) DO UPDATE SET
+            status = excluded.status, error = excluded.error, output = excluded.output, usage = excluded.usage,
+            finished_at = excluded.finished_at
+    ), new_attempts AS (
+        INSERT INTO attempts (run_id, task_id, number, worker, model, status, detail, started_at, finished_at)
+        SELECT n.run_id, n.task_id, n.number, n.worker, n.model, n.status, n.detail, n.started_at, n.finished_at
+        FROM jsonb_to_recordset(CAST(:attempts AS jsonb)) AS n(
+            run_id text, task_id text, number int, worker text, model text, status text, detail jsonb,
+            started_at timestamptz, finished_at timestamptz)
+        JOIN changed ON changed.id = n.run_id
+        ORDER BY n.run_id, n.task_id, n.number
+        ON CONFLICT (run_id, task_id, number) DO UPDATE SET
+            status = excluded.status, detail = excluded.detail, finished_at = excluded.finished_at
+    )
+    SELECT array_agg(id) AS ids, pg_notify(:channel, string_agg(id || ':' || last_seq, ' '))
+    FROM changed HAVING count(*) > 0
+    """
+)
+
+_NEWER = text(
+    """
+    SELECT runs.id, events.seq, events.type, events.at, events.task_id, events.attempt, events.data
+    FROM unnest(CAST(:ids AS text[]), CAST(:epochs AS bigint[]), CAST(:seqs AS bigint[])) AS known(id, epoch, seq)
+    JOIN runs ON runs.id = known.id AND runs.owner = :owner AND runs.owner_epoch = known.epoch
+    LEFT JOIN events ON events.run_id = runs.id AND events.seq > known.seq
+    ORDER BY runs.id, events.seq
+    """
+)
+
+
+async def commit(database: Database, owner: str, batches: Sequence[Batch]) -> set[str]:
+    """Write the batches whose condition holds, and say of which runs. The others are left untouched."""
+    rows: dict[str, list[dict[str, Any]]] = {"runs": [], "events": [], "plans": [], "tasks": [], "attempts": []}
+    for batch in batches:
+        guard = {"epoch": batch.epoch, "expected_seq": batch.expected_seq}
+        rows["runs"].append(run_row(batch.run, batch.now) | guard)
+        rows["events"].extend(event_row(event) for event in batch.events)
+        plans, tasks, attempts = changed_rows(batch.run, batch.events)
+        rows["plans"].extend(plans)
+        rows["tasks"].extend(tasks)
+        rows["attempts"].extend(attempts)
+    values = {name: json.dumps(listed, ensure_ascii=False) for name, listed in rows.items()}
+    async with database.transaction() as connection:
+        found = await connection.execute(_COMMIT, {**values, "owner": owner, "channel": EVENTS_CHANNEL})
+        row = found.one_or_none()
+    return set(row.ids) if row else set()
+
+
+async def events_after(
+    database: Database, owner: str, known: Mapping[str, tuple[int, int]]
+) -> Mapping[str, list[Event]]:
+    """Events newer than those `known` (epoch and last number by run id), of the runs that `owner` still owns."""
+    ids = list(known)
+    values = {"ids": ids, "epochs": [known[i][0] for i in ids], "seqs": [known[i][1] for i in ids], "owner": owner}
+    newer: dict[str, list[Event]] = defaultdict(list)
+    async with database.transaction() as connection:
+        for row in await connection.execute(_NEWER, values):
+            found = newer[row.id]
+            if row.seq is not None:
+                found.append(event_of(row.id, row))
+    return newer
+
+
+def event_of(run_id: str, row: Any) -> Event:
+    """The event that a row of `events` holds."""
+    return ANY_EVENT.validate_python(
+        {
+            "seq": row.seq,
+            "type": row.type,
+            "at": row.at,
+            "run_id": run_id,
+            "task_id": row.task_id,
+            "attempt": row.attempt,
+            "data": row.data,
+        }
+    )

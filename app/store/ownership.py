@@ -1,0 +1,111 @@
+"""Who may execute a run: claims, leases and their renewal. The run row is the authority, whatever the queue says."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import text
+
+from app.domain import events as ev
+from app.domain.fold import fold
+from app.domain.job import JobInput, Limits
+from app.domain.retries import Policy
+from app.domain.snapshot import Brief, Snapshot
+from app.domain.states import TERMINAL_RUN
+from app.domain.team import Team
+from app.store.database import Database
+from app.store.journal_sql import event_of
+from app.store.queue import RunQueue
+
+IDLE_CLAIMS_ALLOWED = 5
+"""Claims without a single event between them after which a run is held to be what kills its processes."""
+
+_CLAIM = text(
+    """
+    WITH free AS (
+        SELECT id, owner IS NOT NULL AS died FROM runs
+        WHERE id = :id AND NOT status = ANY(:ended) AND (owner IS NULL OR lease_until < now())
+        FOR UPDATE SKIP LOCKED
+    )
+    UPDATE runs SET
+        owner = :owner, owner_epoch = owner_epoch + 1, lease_until = now() + make_interval(secs => :lease),
+        idle_claims = idle_claims + 1
+    FROM free, teams
+    WHERE runs.id = free.id
+      AND teams.tenant = runs.tenant AND teams.name = runs.team_name AND teams.version = runs.team_version
+    RETURNING runs.objective, runs.limits, runs.owner_epoch, runs.idle_claims, teams.definition, free.died
+    """
+)
+_EVENTS = text("SELECT seq, type, at, task_id, attempt, data FROM events WHERE run_id = :id ORDER BY seq")
+_INPUTS = text("SELECT name, media_type, content FROM run_inputs WHERE run_id = :id ORDER BY position")
+_RENEW = text(
+    """
+    UPDATE runs SET lease_until = now() + make_interval(secs => :lease)
+    FROM unnest(CAST(:ids AS text[]), CAST(:epochs AS bigint[])) AS held(id, epoch)
+    WHERE runs.id = held.id AND runs.owner = :owner AND runs.owner_epoch = held.epoch
+    RETURNING runs.id, runs.last_seq
+    """
+)
+_RELEASE = text(
+    """
+    UPDATE runs SET owner = NULL, lease_until = NULL
+    WHERE id = :id AND owner = :owner AND owner_epoch = :epoch
+    RETURNING priority
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A run that this process may execute from here on."""
+
+    snapshot: Snapshot
+    epoch: int
+    inputs: Sequence[JobInput]
+    died: bool
+    """Whether the process before us vanished, with calls that may have been under way."""
+    poisoned: bool
+    """Whether too many processes have had the run and left without a trace."""
+
+
+async def claim_if_free(database: Database, run_id: str, *, owner: str, lease_s: float, policy: Policy) -> Claim | None:
+    """Take the run, unless it has ended or its owner's lease still holds. None when it may not be taken."""
+    values = {"id": run_id, "owner": owner, "lease": lease_s, "ended": list(TERMINAL_RUN)}
+    async with database.transaction() as connection:
+        row = (await connection.execute(_CLAIM, values)).one_or_none()
+        if row is None:
+            return None
+        events = [event_of(run_id, found) for found in await connection.execute(_EVENTS, {"id": run_id})]
+        first = events[0]
+        listed = first.data.inputs if isinstance(first, ev.RunQueued) else ()
+        inputs = await _inputs(connection, run_id) if listed else []
+    brief = Brief(
+        run_id=run_id,
+        objective=row.objective,
+        team=Team.model_validate(row.definition),
+        limits=Limits.model_validate(row.limits),
+        inputs=listed,
+        policy=policy,
+    )
+    poisoned = row.idle_claims > IDLE_CLAIMS_ALLOWED
+    return Claim(fold(brief, events), row.owner_epoch, inputs, row.died, poisoned)
+
+
+async def _inputs(connection: Any, run_id: str) -> list[JobInput]:
+    rows = await connection.execute(_INPUTS, {"id": run_id})
+    return [JobInput.model_construct(name=row.name, media_type=row.media_type, content=row.content) for row in rows]
+
+
+async def renew(database: Database, held: Mapping[str, int], *, owner: str, lease_s: float) -> Mapping[str, int]:
+    """Prolong the leases of the runs in `held` (epoch by id); returns the last event number of those still ours."""
+    values = {"ids": list(held), "epochs": list(held.values()), "owner": owner, "lease": lease_s}
+    async with database.transaction() as connection:
+        return {row.id: row.last_seq for row in await connection.execute(_RENEW, values)}
+
+
+async def release_if_owned(database: Database, queue: RunQueue, run_id: str, *, owner: str, epoch: int) -> None:
+    """Hand the run back, and announce it, so that any process may go on with it at once."""
+    async with database.transaction() as connection:
+        row = (await connection.execute(_RELEASE, {"id": run_id, "owner": owner, "epoch": epoch})).one_or_none()
+        if row is not None:
+            await queue.announce(connection, run_id, priority=row.priority)

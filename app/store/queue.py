@@ -1,0 +1,72 @@
+"""Delivery: a queue that says "look at run X", on Procrastinate in the same Postgres.
+
+The queue decides nothing. It may deliver twice, late, or to a process that cannot act: the run row says who may. So
+entries carry a run id and no state, at most one waits for a run, and an entry is deleted as soon as it has been heard.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import procrastinate
+from procrastinate.exceptions import AlreadyEnqueued
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.store.embedded import with_defaults
+
+QUEUE = "runs"
+TASK = "look"
+PING = '{"type":"job_inserted","job_id":0}'
+STOP_SECONDS = 2.0
+"""How long the queue waits for a look to end once it has stopped."""
+CHANNEL = "procrastinate_any_queue_v1"
+
+Look = Callable[[str], Awaitable[None]]
+"""Takes a run id; whatever it does, it decides from the run's row."""
+
+
+class RunQueue:
+    """The queue as one process uses it: it announces runs, and hears of them while `deliver` runs."""
+
+    def __init__(self, url: str) -> None:
+        self._connector = procrastinate.PsycopgConnector(
+            conninfo=with_defaults(url), min_size=1, max_size=4, timeout=10, reconnect_timeout=2
+        )
+        self._app = procrastinate.App(connector=self._connector)
+        self._look: Look | None = None
+        self._app.task(name=TASK, queue=QUEUE)(self._hear)
+
+    async def _hear(self, run_id: str) -> None:
+        assert self._look is not None
+        await self._look(run_id)
+
+    async def announce(self, connection: AsyncConnection, run_id: str, *, priority: int) -> None:
+        """Have some engine look at the run once the connection's transaction commits. Doing so twice is harmless."""
+        raw = (await connection.get_raw_connection()).driver_connection
+        task = self._app.configure_task(
+            TASK,
+            queue=QUEUE,
+            priority=priority,
+            queueing_lock=f"run:{run_id}",
+            connection=raw,
+        )
+        try:
+            # A savepoint: the refusal of a second entry must not abort the caller's transaction unseen.
+            async with connection.begin_nested():
+                await task.defer_async(run_id=run_id)
+        except AlreadyEnqueued:
+            return
+
+    async def deliver(self, look: Look, *, at_once: int, poll_s: float) -> None:
+        """Call `look` for every run announced, at most `at_once` at a time, until cancelled or cut off.
+
+        Whoever `look` is still at work for is cancelled then, so it must shield what has to go on.
+        """
+        self._look = look
+        async with self._app.open_async():
+            await self._app.run_worker_async(
+                queues=[QUEUE],
+                concurrency=at_once,
+                install_signal_handlers=False,
+                fetch_job_polling_interval=poll_s,
+                delete_jobs="always",
+                shutdown_graceful_timeout=STOP_SECONDS,
+            )

@@ -1,0 +1,46 @@
+"""The safety net under the queue: every run that ought to move and that nobody will look at gets a look."""
+
+from sqlalchemy import text
+
+from app.domain.states import TERMINAL_RUN
+from app.store.database import Database
+from app.store.queue import QUEUE, RunQueue
+
+LOCK = 7_204_119_621
+RUNS_AT_A_TIME = 200
+
+_ONE_AT_A_TIME = text("SELECT pg_try_advisory_xact_lock(:lock)")
+_UNATTENDED = text(
+    """
+    SELECT runs.id, runs.priority FROM runs
+    WHERE NOT runs.status = ANY(:ended) AND (runs.owner IS NULL OR runs.lease_until < now())
+      AND NOT EXISTS (
+        SELECT FROM procrastinate_jobs AS entry
+        WHERE entry.queueing_lock = 'run:' || runs.id AND entry.status = 'todo')
+    ORDER BY runs.priority DESC, runs.created_at LIMIT :limit
+    """
+)
+_DEAD_ENTRIES = text(
+    """
+    DELETE FROM procrastinate_jobs AS entry
+    WHERE entry.queue_name = :queue AND entry.status <> 'todo' AND NOT EXISTS (
+        SELECT FROM procrastinate_workers AS worker
+        WHERE worker.id = entry.worker_id AND worker.last_heartbeat > now() - interval '1 minute')
+    """
+)
+
+
+async def attend_to_unattended(database: Database, queue: RunQueue) -> int:
+    """Announce every run that nobody owns and no queue entry waits for; how many there were.
+
+    One process does it at a time; the others find nothing to do.
+    """
+    async with database.transaction() as connection:
+        if not (await connection.execute(_ONE_AT_A_TIME, {"lock": LOCK})).scalar_one():
+            return 0
+        await connection.execute(_DEAD_ENTRIES, {"queue": QUEUE})
+        found = await connection.execute(_UNATTENDED, {"ended": list(TERMINAL_RUN), "limit": RUNS_AT_A_TIME})
+        unattended = found.all()
+        for row in unattended:
+            await queue.announce(connection, row.id, priority=row.priority)
+    return len(unattended)

@@ -1,0 +1,149 @@
+"""Reading runs: what the API shows comes from the read models; events come as they were stored."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+
+from app.store.database import Database
+
+Row = dict[str, Any]
+
+_COLUMNS = """
+    id, status, phase, stop_reason, objective, team_name, team_version, metadata, limits, plan_revision, progress,
+    usage, timing, result, error, cancellation, last_seq, created_at, started_at, finished_at
+"""
+_RUN = text(f"SELECT {_COLUMNS} FROM runs WHERE id = :id AND tenant = :tenant")
+_PAGE = text(
+    f"""
+    SELECT {_COLUMNS} FROM runs
+    WHERE tenant = :tenant
+      AND (CAST(:status AS text) IS NULL OR status = :status)
+      AND (CAST(:team AS text) IS NULL OR team_name = :team)
+      AND (CAST(:id AS text) IS NULL OR (created_at, id) < (CAST(:created_at AS timestamptz), :id))
+    ORDER BY created_at DESC, id DESC
+    LIMIT :limit
+    """
+)
+_PLAN = text(
+    """
+    SELECT plans.plan FROM plans JOIN runs ON runs.id = plans.run_id
+    WHERE plans.run_id = :id AND runs.tenant = :tenant
+      AND (CAST(:revision AS int) IS NULL OR plans.revision = :revision)
+    ORDER BY plans.revision DESC LIMIT 1
+    """
+)
+_PLANS = text(
+    """
+    SELECT plans.plan FROM plans JOIN runs ON runs.id = plans.run_id
+    WHERE plans.run_id = :id AND runs.tenant = :tenant ORDER BY plans.revision
+    """
+)
+_TASKS = text(
+    """
+    SELECT tasks.task_id, tasks.status, tasks.error, tasks.output, tasks.usage
+    FROM tasks JOIN runs ON runs.id = tasks.run_id
+    WHERE tasks.run_id = :id AND runs.tenant = :tenant ORDER BY tasks.position
+    """
+)
+_ATTEMPTS = text(
+    """
+    SELECT attempts.task_id, number, worker, model, attempts.status, detail, attempts.started_at, attempts.finished_at
+    FROM attempts JOIN runs ON runs.id = attempts.run_id
+    WHERE attempts.run_id = :id AND runs.tenant = :tenant ORDER BY attempts.task_id, number
+    """
+)
+_EVENTS = text(
+    """
+    SELECT events.seq, events.type, events.task_id, events.attempt, CAST(events.data AS text) AS data,
+           to_char(events.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at
+    FROM events JOIN runs ON runs.id = events.run_id
+    WHERE events.run_id = :id AND runs.tenant = :tenant AND events.seq > :after
+      AND (CAST(:types AS text[]) IS NULL OR events.type = ANY(:types))
+    ORDER BY events.seq LIMIT :limit
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event as clients get it, in the stream, the page and the trace alike."""
+
+    seq: int
+    type: str
+    json: str
+    """The envelope, as JSON on one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page of runs starts: behind this run."""
+
+    created_at: datetime
+    run_id: str
+
+
+async def find_run(database: Database, tenant: str, run_id: str) -> Row | None:
+    """The columns of a run's resource, or None when the tenant has no such run."""
+    async with database.transaction() as connection:
+        row = (await connection.execute(_RUN, {"id": run_id, "tenant": tenant})).mappings().one_or_none()
+    return dict(row) if row else None
+
+
+async def page_of_runs(
+    database: Database, tenant: str, *, limit: int, after: Place | None, status: str | None, team: str | None
+) -> Sequence[Row]:
+    """Up to `limit` runs, newest first, behind `after`."""
+    values = {
+        "tenant": tenant,
+        "limit": limit,
+        "status": status,
+        "team": team,
+        "id": after.run_id if after else None,
+        "created_at": after.created_at if after else None,
+    }
+    async with database.transaction() as connection:
+        return [dict(row) for row in (await connection.execute(_PAGE, values)).mappings()]
+
+
+async def plan_of(database: Database, tenant: str, run_id: str, revision: int | None = None) -> Row | None:
+    """The run's plan in its newest or a given revision, or None when there is none."""
+    async with database.transaction() as connection:
+        values = {"id": run_id, "tenant": tenant, "revision": revision}
+        found: Row | None = (await connection.execute(_PLAN, values)).scalar_one_or_none()
+    return found
+
+
+async def plans_of(database: Database, tenant: str, run_id: str) -> Sequence[Row]:
+    """Every revision of the run's plan, oldest first."""
+    async with database.transaction() as connection:
+        return list((await connection.execute(_PLANS, {"id": run_id, "tenant": tenant})).scalars())
+
+
+async def tasks_of(database: Database, tenant: str, run_id: str) -> tuple[Sequence[Row], Sequence[Row]]:
+    """The rows of the run's tasks, in plan order, and of their attempts."""
+    values = {"id": run_id, "tenant": tenant}
+    async with database.transaction() as connection:
+        tasks = [dict(row) for row in (await connection.execute(_TASKS, values)).mappings()]
+        attempts = [dict(row) for row in (await connection.execute(_ATTEMPTS, values)).mappings()]
+    return tasks, attempts
+
+
+async def events_of(
+    database: Database, tenant: str, run_id: str, *, after: int = 0, limit: int, types: Sequence[str] | None = None
+) -> Sequence[StoredEvent]:
+    """Up to `limit` events behind number `after`, in order."""
+    values = {"id": run_id, "tenant": tenant, "after": after, "limit": limit, "types": list(types) if types else None}
+    async with database.transaction() as connection:
+        return [_stored(run_id, row) for row in await connection.execute(_EVENTS, values)]
+
+
+def _stored(run_id: str, row: Any) -> StoredEvent:
+    envelope = (
+        f'{{"seq":{row.seq},"type":"{row.type}","at":"{row.at}","run_id":"{run_id}",'
+        f'"task_id":{json.dumps(row.task_id)},"attempt":{json.dumps(row.attempt)},"data":{row.data}}}'
+    )
+    return StoredEvent(row.seq, row.type, envelope)

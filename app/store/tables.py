@@ -1,0 +1,187 @@
+"""The tables, and the invariants that Postgres holds for us.
+
+Events are the truth; `runs`, `plans`, `tasks` and `attempts` are read models, written in the same statement by the same
+fold. Every table that clients reach carries the tenant, or hangs on a run that does.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from app.domain.states import ATTEMPT_MOVES, RUN_MOVES, TASK_MOVES, TERMINAL_RUN, TERMINAL_TASK, State
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+        "ck": "%(table_name)s_%(constraint_name)s_check",
+        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+        "pk": "%(table_name)s_pkey",
+    }
+)
+
+TIME = DateTime(timezone=True)
+
+
+def _one_of(column: str, values: Iterable[str]) -> str:
+    listed = ", ".join(f"'{value}'" for value in sorted(values))
+    return f"{column} IN ({listed})"
+
+
+def _states(moves: Mapping[tuple[State, str], State]) -> set[str]:
+    return {*moves.values(), *(before for before, _ in moves)}
+
+
+_ENDED = _one_of("status", TERMINAL_RUN)
+
+teams = Table(
+    "teams",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("definition", JSONB, nullable=False),
+    Column("digest", Text, nullable=False, comment="SHA-256 of the definition: an unchanged team makes no version"),
+    Column("created_at", TIME, nullable=False, server_default=text("now()")),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("tenant", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("phase", Text),
+    Column("stop_reason", Text),
+    Column("objective", Text, nullable=False),
+    Column("team_name", Text, nullable=False),
+    Column("team_version", Integer, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("metadata", JSONB, nullable=False),
+    Column("limits", JSONB, nullable=False, comment="as applied"),
+    Column("plan_revision", Integer),
+    Column("progress", JSONB, nullable=False, comment="tasks by status"),
+    Column("usage", JSONB, nullable=False),
+    Column("timing", JSONB, nullable=False, comment="as of the last event"),
+    Column("result", JSONB),
+    Column("error", JSONB),
+    Column("cancellation", JSONB, comment="the request, then the receipt"),
+    Column("last_seq", BigInteger, nullable=False, comment="number of the newest event"),
+    Column("created_at", TIME, nullable=False),
+    Column("started_at", TIME),
+    Column("finished_at", TIME),
+    # Authority: who may write the run's progress.
+    Column("owner", Text, comment="the process that executes the run; null when none does"),
+    Column("owner_epoch", BigInteger, nullable=False, server_default=text("0"), comment="rises at every claim"),
+    Column("lease_until", TIME, comment="when the run may be taken from its owner"),
+    Column("idle_claims", Integer, nullable=False, server_default=text("0"), comment="claims since the last event"),
+    ForeignKeyConstraint(["tenant", "team_name", "team_version"], ["teams.tenant", "teams.name", "teams.version"]),
+    CheckConstraint(_one_of("status", _states(RUN_MOVES) | {"waiting"}), name="status"),
+    CheckConstraint(f"({_ENDED}) = (finished_at IS NOT NULL)", name="ended_has_finish_time"),
+    CheckConstraint(f"({_ENDED}) = (stop_reason IS NOT NULL)", name="ended_has_stop_reason"),
+    CheckConstraint(f"NOT ({_ENDED}) OR owner IS NULL", name="ended_is_nobodys"),
+    CheckConstraint("(owner IS NULL) = (lease_until IS NULL)", name="owner_has_lease"),
+    CheckConstraint("status <> 'queued' OR started_at IS NULL", name="queued_has_not_started"),
+    Index(None, "tenant", text("created_at DESC"), text("id DESC")),
+    Index("runs_live_idx", "lease_until", postgresql_where=text(f"NOT ({_ENDED})")),
+)
+
+run_inputs = Table(
+    "run_inputs",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("content", Text, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True, comment="1, 2, 3 … without gaps"),
+    Column("type", Text, nullable=False),
+    Column("at", TIME, nullable=False),
+    Column("task_id", Text),
+    Column("attempt", Integer),
+    Column("data", JSONB, nullable=False),
+    CheckConstraint("seq > 0", name="seq_from_one"),
+)
+
+plans = Table(
+    "plans",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("revision", Integer, primary_key=True),
+    Column("plan", JSONB, nullable=False),
+    Column("created_at", TIME, nullable=False),
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("task_id", Text, primary_key=True),
+    Column("position", Integer, nullable=False, comment="place in the plan"),
+    Column("status", Text, nullable=False),
+    Column("error", JSONB),
+    Column("output", JSONB),
+    Column("usage", JSONB, nullable=False),
+    Column("finished_at", TIME),
+    CheckConstraint(_one_of("status", _states(TASK_MOVES) | {"waiting"}), name="status"),
+    CheckConstraint(
+        f"({_one_of('status', TERMINAL_TASK)}) = (finished_at IS NOT NULL)",
+        name="ended_has_finish_time",
+    ),
+    CheckConstraint("(status = 'succeeded') = (output IS NOT NULL)", name="succeeded_has_output"),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("run_id", Text, primary_key=True),
+    Column("task_id", Text, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("worker", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("detail", JSONB, nullable=False, comment="instruction, error, escalation, usage and the like"),
+    Column("started_at", TIME, nullable=False),
+    Column("finished_at", TIME),
+    ForeignKeyConstraint(["run_id", "task_id"], ["tasks.run_id", "tasks.task_id"], ondelete="CASCADE"),
+    CheckConstraint(_one_of("status", _states(ATTEMPT_MOVES)), name="status"),
+    CheckConstraint("(status = 'running') = (finished_at IS NULL)", name="ended_has_finish_time"),
+    Index(
+        "attempts_one_running_idx",
+        "run_id",
+        "task_id",
+        unique=True,
+        postgresql_where=text("status = 'running'"),
+    ),
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("request", Text, primary_key=True, comment="method and path"),
+    Column("digest", Text, nullable=False, comment="SHA-256 of the canonical body"),
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("created_at", TIME, nullable=False, server_default=text("now()")),
+    Index(None, "run_id"),
+)

@@ -1,0 +1,136 @@
+"""The port to the world: what a tool is, and how a call of one is checked, bounded and answered.
+
+A call never raises into the worker's loop: whatever goes wrong becomes a result that the model can read.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import structlog
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from app.domain.conversation import ToolSpec
+from app.domain.errors import ToolError, ToolInputInvalid
+from app.domain.job import JobInput
+from app.domain.text import clean, clean_text, shorten
+
+log = structlog.get_logger(__name__)
+
+Effect = Literal["read", "idempotent", "once"]
+"""`read` may be repeated freely, `idempotent` only with the same key, `once` never."""
+
+EMPTY = "(the tool returned nothing)"
+JSON_CUT = "(JSON, cut in the middle: do not parse)\n"
+
+
+class Arguments(BaseModel):
+    """Base of a tool's input: strict types, no unknown fields."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a call may know of the job it serves."""
+
+    inputs: Sequence[JobInput]
+    key: str
+    """Idempotency key: the same string whenever this very call is repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A typed function that a worker may call."""
+
+    name: str
+    description: str
+    arguments: type[Arguments]
+    effect: Effect
+    run: Callable[[Any, ToolContext], Awaitable[Any]] | None = None
+    """Takes the checked arguments; returns text or a JSON value, or raises `ToolError`. None: the provider runs it."""
+    server: Mapping[str, Any] | None = None
+    """How a provider-run tool is declared in the request."""
+    timeout_s: float = 30
+    output_limit: int = 20_000
+    """Characters of output that the model sees."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool as it is offered to a model."""
+        server = dict(self.server) if self.server is not None else None
+        return ToolSpec(self.name, self.description, self.arguments.model_json_schema(), server)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What the model is shown: an output, or an error it can act on."""
+
+    text: str
+    omitted: int = 0
+    """Characters left out of the middle of the output."""
+    error_code: str | None = None
+
+
+async def call(tools: Mapping[str, Tool], name: str, arguments: Any, context: ToolContext) -> ToolAnswer:
+    """Run one call of one of `tools` (by name) and answer it, whatever happens."""
+    try:
+        tool = _named(tools, name)
+        checked = _checked(tool, arguments)
+        return await _answer_within_limits(tool, checked, context)
+    except ToolError as error:
+        text, omitted = shorten(clean_text(str(error)), 2_000)
+        return ToolAnswer(text, omitted, error.code)
+
+
+def _named(tools: Mapping[str, Tool], name: str) -> Tool:
+    tool = tools.get(name)
+    if tool is None or tool.run is None:
+        offered = ", ".join(sorted(tools)) or "none"
+        raise ToolInputInvalid(f"there is no tool {name!r}; your tools are: {offered}", "tool_call_invalid")
+    return tool
+
+
+def _checked(tool: Tool, arguments: Any) -> Arguments:
+    try:
+        return tool.arguments.model_validate(arguments)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in item['loc']) or 'input'}: {item['msg']}"
+            for item in error.errors(include_url=False, include_input=False, include_context=False)
+        )
+        raise ToolInputInvalid(f"the input of {tool.name} is not valid: {problems}", "tool_call_invalid") from None
+
+
+async def _answer_within_limits(tool: Tool, checked: Arguments, context: ToolContext) -> ToolAnswer:
+    assert tool.run is not None
+    deadline = asyncio.timeout(tool.timeout_s)
+    try:
+        async with deadline:
+            output = await tool.run(checked, context)
+        return _shown(output, tool.output_limit)
+    except ToolError:
+        raise
+    except asyncio.CancelledError:
+        if (task := asyncio.current_task()) and task.cancelling():
+            raise
+        # Nobody cancelled us: something the tool waited for was.
+        raise ToolError(f"{tool.name} was interrupted from within", "tool_failed") from None
+    except Exception as error:  # a tool is foreign code to the loop: its faults are results, not crashes
+        if deadline.expired():
+            raise ToolError(f"{tool.name} did not finish within {tool.timeout_s:g} s", "tool_timeout") from None
+        log.exception("tool failed", tool=tool.name)
+        raise ToolError(f"{tool.name} failed: {type(error).__name__}: {error}", "tool_failed") from None
+
+
+def _shown(output: Any, limit: int) -> ToolAnswer:
+    if isinstance(output, str):
+        shown, omitted = shorten(clean_text(output), limit)
+        return ToolAnswer(shown if shown.strip() else EMPTY, omitted)
+    text = json.dumps(clean(output), ensure_ascii=False)
+    if len(text) <= limit:
+        return ToolAnswer(text)
+    shown, omitted = shorten(text, limit - len(JSON_CUT))
+    return ToolAnswer(JSON_CUT + shown, omitted)

@@ -1,0 +1,56 @@
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.postgres import ROOT
+
+PLANTED = [
+    ("app/domain/planted.py", "import sqlalchemy", "The domain does no I/O"),
+    ("app/domain/planted.py", "import asyncio", "The domain does no I/O"),
+    ("app/domain/planted.py", "import app.store.tables", "Layers"),
+    ("app/agents/planted.py", "import anthropic", "One file knows Anthropic"),
+    ("app/agents/planted.py", "import app.store.tables", "Agents never see the store"),
+    ("app/engine/planted.py", "import sqlalchemy", "SQLAlchemy stays in the store"),
+    ("app/engine/planted.py", "import app.settings", "Settings are read at the entry"),
+    ("app/api/planted.py", "import app.llm.model", "The API records and reads runs"),
+    ("app/planted.py", "", "Layers"),
+]
+
+
+def lint_imports(checkout: Path) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).with_name("lint-imports")
+    return subprocess.run(
+        [program, "--no-cache", "--config", "pyproject.toml"],
+        cwd=checkout,
+        env={"PYTHONPATH": str(checkout), "PATH": "", "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of the code whose files a test may change."""
+    shutil.copytree(ROOT / "app", tmp_path / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_every_import_contract_holds() -> None:
+    checked = lint_imports(ROOT)
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize(("file", "line", "contract"), PLANTED)
+def test_a_planted_violation_is_found(checkout: Path, file: str, line: str, contract: str) -> None:
+    (checkout / file).write_text(f"{line}\n")
+
+    checked = lint_imports(checkout)
+
+    assert checked.returncode == 1, checked.stdout + checked.stderr
+    assert [row for row in checked.stdout.splitlines() if row.startswith(contract) and row.endswith("BROKEN")]

@@ -1,0 +1,68 @@
+"""How long a call of the Claude client may take, how many run at once, and what a cancelled one leaves behind."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from app.domain.errors import ProviderUnavailable
+from app.llm.claude import Claude
+from tests.llm.asking import claude_at, failure_of, ignored, request
+from tests.support.stub_answers import held, text
+from tests.support.stub_provider import StubProvider
+
+
+@pytest.mark.parametrize("listener", [None, ignored], ids=["whole", "streamed"])
+async def test_a_call_that_takes_too_long_ends_and_may_have_been_billed(
+    claude: Claude, stub: StubProvider, listener: Any
+) -> None:
+    stub.on("work", held(text("late")))
+    failure = await failure_of(claude, on_text=listener, timeout_s=0.2)
+    assert isinstance(failure, ProviderUnavailable)
+    assert failure.usage.estimated
+    assert await stub.ended(stub.log[0]) == "client_disconnected"
+
+
+async def test_silence_inside_a_stream_ends_the_call(stub: StubProvider) -> None:
+    claude = claude_at(stub.url, read_timeout_s=0.2)
+    heard: list[str] = []
+    stub.on("work", text("abcdef", stall_after_events=4, latch="never"))
+    failure = await failure_of(claude, on_text=heard.append)
+    await claude.close()
+    assert isinstance(failure, ProviderUnavailable)
+    assert heard == ["ab"]
+    assert failure.usage.estimated
+
+
+async def test_a_whole_reply_may_stay_silent_longer_than_a_stream(stub: StubProvider) -> None:
+    claude = claude_at(stub.url, read_timeout_s=0.05)
+    stub.on("work", text("4", delay_s=0.3))
+    reply = await claude.reply(request())
+    await claude.close()
+    assert reply.content == [{"type": "text", "text": "4"}]
+
+
+@pytest.mark.parametrize("listener", [None, ignored], ids=["whole", "streamed"])
+async def test_a_cancelled_call_closes_its_connection_and_frees_its_slot(stub: StubProvider, listener: Any) -> None:
+    claude = claude_at(stub.url, calls_at_once=1)
+    stub.on("work", call=1, reply=text("abcdef", latch="never", stall_after_events=4 if listener else None))
+    calling = asyncio.create_task(claude.reply(request(on_text=listener)))
+    seen = await stub.seen(1)
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    assert await stub.ended(seen) == "client_disconnected"
+    assert (await claude.reply(request())).content == [{"type": "text", "text": "ok"}]
+    await claude.close()
+
+
+async def test_no_more_calls_run_at_once_than_allowed(stub: StubProvider) -> None:
+    claude = claude_at(stub.url, calls_at_once=2)
+    stub.on("work", held(text("4")))
+    calls = [asyncio.create_task(claude.reply(request())) for _ in range(6)]
+    await stub.seen(2)
+    stub.release()
+    await asyncio.gather(*calls)
+    await claude.close()
+    assert len(stub.log) == 6
+    assert stub.most_in_flight == 2

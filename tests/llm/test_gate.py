@@ -1,0 +1,123 @@
+"""How calls are admitted."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from app.domain.errors import RateLimited
+from app.llm.gate import LONGEST_HOLD_S, Gate
+
+MODEL = "claude-haiku-5-5"
+
+
+def _limits(seconds: float, *, limit: str = "requests", remaining: str = "0") -> dict[str, str]:
+    reset = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+    return {f"anthropic-ratelimit-{limit}-remaining": remaining, f"anthropic-ratelimit-{limit}-reset": reset}
+
+
+async def _wait_of(gate: Gate, model_id: str = MODEL) -> float:
+    """Seconds that the gate would make a call of this model wait; 0 when it lets it in."""
+    try:
+        async with gate.slot(model_id, within_s=0):
+            return 0
+    except RateLimited as error:
+        return error.retry_after_s or 0
+
+
+async def test_a_slot_is_free_again_when_its_call_fails() -> None:
+    gate = Gate(1)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="call"):
+            async with gate.slot(MODEL, within_s=1):
+                raise ValueError("call")
+
+
+async def test_a_cancelled_wait_takes_no_slot() -> None:
+    gate = Gate(1)
+    async with gate.slot(MODEL, within_s=1):
+        waiting = asyncio.create_task(_wait_of(gate))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    assert await _wait_of(gate) == 0
+
+
+async def test_a_held_model_waits_and_others_do_not() -> None:
+    gate = Gate(1)
+    gate.hold(MODEL, 30)
+    assert await _wait_of(gate) == pytest.approx(30, abs=1)
+    assert await _wait_of(gate, "claude-opus-5-5") == 0
+
+
+async def test_a_short_hold_is_waited_for() -> None:
+    gate = Gate(1)
+    now = asyncio.get_running_loop().time
+    began = now()
+    gate.hold(MODEL, 0.05)
+    async with gate.slot(MODEL, within_s=1):
+        assert 0.05 <= now() - began < 1
+
+
+async def test_waiting_for_a_held_model_takes_no_slot() -> None:
+    gate = Gate(1)
+    gate.hold(MODEL, 30)
+    waiting = asyncio.create_task(_wait_of_long(gate))
+    await asyncio.sleep(0)
+    assert await _wait_of(gate, "claude-opus-5-5") == 0
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def _wait_of_long(gate: Gate) -> None:
+    async with gate.slot(MODEL, within_s=60):
+        raise AssertionError("admitted")
+
+
+async def test_a_hold_that_began_while_a_call_waited_for_its_slot_counts() -> None:
+    gate = Gate(1)
+    async with gate.slot(MODEL, within_s=1):
+        waiting = asyncio.create_task(_wait_of(gate))
+        await asyncio.sleep(0)
+        gate.hold(MODEL, 30)
+    assert await waiting == pytest.approx(30, abs=1)
+
+
+async def test_a_shorter_hold_does_not_end_a_longer_one() -> None:
+    gate = Gate(1)
+    gate.hold(MODEL, 30)
+    gate.hold(MODEL, 1)
+    assert await _wait_of(gate) == pytest.approx(30, abs=1)
+
+
+async def test_no_hold_is_longer_than_a_minute() -> None:
+    gate = Gate(1)
+    gate.hold(MODEL, 4_000_000)
+    assert await _wait_of(gate) == pytest.approx(LONGEST_HOLD_S, abs=1)
+
+
+@pytest.mark.parametrize("limit", ["requests", "tokens", "input-tokens", "output-tokens"])
+async def test_an_exhausted_limit_holds_the_model_until_it_is_reset(limit: str) -> None:
+    gate = Gate(1)
+    gate.note(MODEL, _limits(20, limit=limit))
+    assert await _wait_of(gate) == pytest.approx(20, abs=2)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        _limits(20, remaining="1"),
+        _limits(-20),
+        {"anthropic-ratelimit-requests-remaining": "0"},
+        {"anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": "tomorrow"},
+        {"anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": "2999-01-01T00:00:00"},
+    ],
+    ids=["none", "some remaining", "reset already", "no reset", "unreadable", "no zone"],
+)
+async def test_other_headers_hold_nothing(headers: dict[str, str]) -> None:
+    gate = Gate(1)
+    gate.note(MODEL, headers)
+    assert await _wait_of(gate) == 0

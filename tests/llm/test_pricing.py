@@ -1,0 +1,90 @@
+"""What calls cost."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from genai_prices import Usage as Counts
+from genai_prices import calc_price
+
+from app.domain.usage import Usage
+from app.llm.pricing import counted_usage, estimated_usage, price, priced
+from tests.llm.asking import TIERS, request
+
+AT_3_AND_15 = "claude-sonnet-4-6"
+
+
+def test_cached_tokens_are_part_of_the_input_and_have_their_own_price() -> None:
+    counts = {
+        "input_tokens": 1_000,
+        "cache_read_input_tokens": 90_000,
+        "cache_creation_input_tokens": 5_000,
+        "output_tokens": 2_000,
+    }
+    usage = counted_usage(counts, AT_3_AND_15)
+    assert usage == Usage(
+        llm_calls=1,
+        input_tokens=96_000,
+        cache_read_tokens=90_000,
+        cache_write_tokens=5_000,
+        output_tokens=2_000,
+        cost_usd=Decimal("0.07875"),
+    )
+
+
+@pytest.mark.parametrize(
+    "counts", [{}, {"input_tokens": None, "output_tokens": None, "server_tool_use": None}, {"input_tokens": 0}]
+)
+def test_absent_and_null_counts_are_zero(counts: dict[str, Any]) -> None:
+    assert counted_usage(counts, AT_3_AND_15) == Usage(llm_calls=1)
+
+
+@pytest.mark.parametrize("model_id", [*TIERS.values(), AT_3_AND_15, "claude-fable-5-2", "claude-haiku-4-5"])
+@pytest.mark.parametrize("cached", [0, 40_000])
+@pytest.mark.parametrize("total", [90_000, 100_000, 100_001, 250_000])
+def test_our_sums_are_those_of_the_price_list(model_id: str, cached: int, total: int) -> None:
+    usage = Usage(input_tokens=total, cache_read_tokens=cached, cache_write_tokens=cached // 2, output_tokens=3_000)
+    counts = Counts(
+        input_tokens=total,
+        cache_read_tokens=cached,
+        cache_write_tokens=cached // 2,
+        output_tokens=3_000,
+        web_searches=4,
+    )
+    expected = calc_price(counts, model_id, provider_id="anthropic").total_price
+    assert price(model_id, usage, web_searches=4) == expected
+
+
+def test_a_prompt_past_the_threshold_costs_more_for_every_token_of_it() -> None:
+    below = price("claude-haiku-5-5", Usage(input_tokens=100_000))
+    above = price("claude-haiku-5-5", Usage(input_tokens=100_001))
+    assert below == Decimal("0.01")
+    assert above == Decimal("0.0500005")
+
+
+def test_web_searches_cost_ten_dollars_a_thousand() -> None:
+    assert price("claude-sonnet-5-5", Usage(), web_searches=1_000) == 10
+
+
+def test_an_unknown_model_has_no_price() -> None:
+    assert price("qwen2.5-coder", Usage(input_tokens=1_000)) is None
+
+
+def test_the_first_model_with_a_price_sets_it() -> None:
+    usage = Usage(input_tokens=1_000_000)
+    assert priced(usage, "qwen2.5-coder", "claude-sonnet-5-5").cost_usd == 2
+    assert priced(usage, "claude-opus-5-5", "claude-sonnet-5-5").cost_usd == 4
+    assert priced(usage, "qwen2.5-coder").cost_usd == 0
+
+
+def test_an_estimate_counts_four_characters_a_token_and_says_that_it_is_one() -> None:
+    short = estimated_usage(request(system="x" * 400), "claude-sonnet-5-5", output_tokens=10)
+    long = estimated_usage(request(system="x" * 4_400), "claude-sonnet-5-5", output_tokens=10)
+    assert long.input_tokens - short.input_tokens == 1_000
+    assert (long.llm_calls, long.output_tokens, long.estimated) == (1, 10, True)
+    assert long.cost_usd == price("claude-sonnet-5-5", long)
+
+
+def test_an_estimate_takes_an_unknown_reply_for_one_of_typical_length_within_its_cap() -> None:
+    assert estimated_usage(request(max_tokens=50_000), "claude-sonnet-5-5").output_tokens == 1_000
+    assert estimated_usage(request(max_tokens=200), "claude-sonnet-5-5").output_tokens == 200

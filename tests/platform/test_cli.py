@@ -1,0 +1,129 @@
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from app import cli
+from tests.support.postgres import ROOT, Databases
+
+Run = Callable[..., tuple[object, list[str], list[str]]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in this process: its exit code, and the lines of standard output and standard error."""
+
+    def run(*arguments: str) -> tuple[object, list[str], list[str]]:
+        with pytest.raises(SystemExit) as end:
+            cli.main(arguments)
+        printed = capsys.readouterr()
+        return end.value.code, printed.out.splitlines(), printed.err.splitlines()
+
+    return run
+
+
+@contextmanager
+def serving(url: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process that serves on a free port, and its address."""
+    environment = os.environ | {"DATABASE_URL": url, "PYTHONPATH": str(ROOT), "CHARGEHAND_PORT": "0"}
+    command = [sys.executable, "-m", "app", "serve"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            said = [process.stderr.readline(), process.stderr.readline()]
+            assert said[0] == "No ANTHROPIC_API_KEY: the demo model answers.\n"
+            yield process, said[1].removeprefix("Chargehand is at ").strip()
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("command", ["serve", "engine", "migrate"])
+def test_a_wrong_setting_ends_in_one_line_and_code_2(run: Run, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setenv("CHARGEHAND_RUNS_AT_ONCE", "none")
+
+    code, _, errors = run(command)
+
+    assert code == 2
+    assert len(errors) == 1
+    assert errors[0].startswith("chargehand: CHARGEHAND_RUNS_AT_ONCE: ")
+
+
+@pytest.mark.parametrize("command", ["serve", "engine", "migrate"])
+def test_an_unreachable_database_is_one_line_without_its_password(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://svc:hunter2@127.0.0.1:1/runs")
+
+    code, _, errors = run(command)
+
+    assert code == 2
+    assert len(errors) == 1
+    assert errors[0].startswith("chargehand: cannot use the database: ")
+    assert "hunter2" not in errors[0]
+
+
+def test_a_database_without_schema_is_refused_with_the_remedy(
+    run: Run, monkeypatch: pytest.MonkeyPatch, databases: Databases
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", databases.server_url)
+
+    assert run("serve") == (2, [], ["chargehand: the database has no schema yet: run `chargehand migrate`"])
+
+
+def test_a_taken_port_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, database_url: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        code, _, errors = run("serve", "--port", str(port))
+
+    assert (code, errors) == (2, [f"chargehand: cannot listen on 127.0.0.1 port {port}: Address already in use"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serve_answers_and_ends_quietly_when_told_to_stop(database_url: str, number: signal.Signals) -> None:
+    with serving(database_url) as (process, address):
+        with urlopen(f"{address}/livez", timeout=30) as answer:
+            assert answer.status == 200
+        process.send_signal(number)
+
+        assert process.wait(timeout=30) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_states_prints_one_diagram_for_each_table(run: Run) -> None:
+    code, lines, _ = run("states")
+
+    assert code == 0
+    assert lines.count("stateDiagram-v2") == 3
+
+
+def test_states_fills_the_marked_block_and_then_finds_it_up_to_date(run: Run, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("# Title\n\n{}{}\n\nThe end.\n".format(*cli.STATES_MARKS))
+
+    assert run("states", str(readme), "--check")[0] == 1
+    assert run("states", str(readme))[0] == 0
+    assert run("states", str(readme), "--check")[0] == 0
+    assert readme.read_text().startswith("# Title\n\n<!--")
+    assert readme.read_text().endswith("-->\n\nThe end.\n")
+    assert "stateDiagram-v2" in readme.read_text()
+
+
+def test_states_refuses_a_file_without_the_block(run: Run, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("# Title\n")
+
+    code, _, errors = run("states", str(readme))
+
+    assert code == 2
+    assert len(errors) == 1
+    assert readme.read_text() == "# Title\n"

@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from app.settings import Settings, SettingsError, read_settings
+
+
+def test_an_empty_environment_means_a_private_database_and_the_demo_model() -> None:
+    settings = read_settings()
+
+    assert settings.database_url is None
+    assert settings.home == Path(".chargehand")
+    assert settings.answering_model == "demo"
+    assert (settings.host, settings.port) == ("127.0.0.1", 8000)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ANTHROPIC_API_KEY", "sk-ant-0123456789"), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")],
+)
+def test_a_key_or_a_base_url_chooses_claude(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+
+    assert read_settings().answering_model == "claude"
+
+
+def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "")
+    monkeypatch.setenv("CHARGEHAND_PORT", "")
+
+    assert read_settings().answering_model == "demo"
+    assert read_settings().port == 8000
+
+
+def test_demo_by_name_wins_over_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789")
+    monkeypatch.setenv("CHARGEHAND_MODEL", "demo")
+
+    assert read_settings().answering_model == "demo"
+
+
+def test_claude_by_name_without_a_way_to_reach_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHARGEHAND_MODEL", "claude")
+
+    with pytest.raises(SettingsError, match="CHARGEHAND_MODEL=claude needs ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL"):
+        read_settings()
+
+
+def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHARGEHAND_PROT", "8001")
+
+    with pytest.raises(SettingsError, match="unknown setting: CHARGEHAND_PROT"):
+        read_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("CHARGEHAND_PORT", "65536"),
+        ("CHARGEHAND_PORT", "http"),
+        ("CHARGEHAND_RUNS_AT_ONCE", "0"),
+        ("CHARGEHAND_LEASE_SECONDS", "0"),
+        ("CHARGEHAND_CALL_ATTEMPTS", "11"),
+        ("CHARGEHAND_MODEL", "gpt"),
+        ("CHARGEHAND_LOG_FORMAT", "xml"),
+        ("CHARGEHAND_RETENTION_DAYS", "0"),
+        ("ANTHROPIC_BASE_URL", "ftp://models"),
+    ],
+)
+def test_a_value_out_of_bounds_is_refused_in_one_line_that_names_the_variable(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(SettingsError) as refusal:
+        read_settings()
+
+    assert str(refusal.value).startswith(f"{name}: ")
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("url", ["mysql://chargehand:hunter2@db/x", "chargehand:hunter2@db/x"])
+def test_another_database_is_refused_without_showing_its_password(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", url)
+
+    with pytest.raises(SettingsError) as refusal:
+        read_settings()
+
+    assert str(refusal.value) == "DATABASE_URL: must start with postgresql:// or postgres://"
+
+
+def test_secrets_stay_out_of_the_printed_form() -> None:
+    settings = Settings.model_validate(
+        {"anthropic_api_key": "sk-ant-hunter2", "database_url": "postgresql://chargehand:hunter2@db/x"}
+    )
+
+    assert "hunter2" not in repr(settings) + str(settings) + settings.model_dump_json()
+
+
+def test_settings_never_change() -> None:
+    settings = read_settings()
+
+    with pytest.raises(ValidationError):
+        settings.port = 1  # type: ignore[misc]

@@ -1,0 +1,74 @@
+"""The tables as tests read them: every event, and whether the rows are what the log says."""
+
+from typing import Any
+
+from sqlalchemy import text
+
+from app.domain.events import Event
+from app.domain.fold import fold
+from app.domain.job import Limits
+from app.domain.retries import Policy
+from app.domain.snapshot import Brief, Snapshot
+from app.domain.team import Team
+from app.store.database import Database
+from app.store.journal_sql import event_of
+from app.store.projection import attempt_row, plan_row, run_row, task_row
+
+
+async def events_in(database: Database, run_id: str) -> list[Event]:
+    """The log of a run."""
+    statement = text("SELECT seq, type, at, task_id, attempt, data FROM events WHERE run_id = :id ORDER BY seq")
+    async with database.transaction() as connection:
+        return [event_of(run_id, row) for row in await connection.execute(statement, {"id": run_id})]
+
+
+async def every(database: Database, statement: str, **values: Any) -> list[dict[str, Any]]:
+    """All rows of a query."""
+    async with database.transaction() as connection:
+        return [dict(row) for row in (await connection.execute(text(statement), values)).mappings()]
+
+
+async def folded_run(database: Database, run_id: str) -> tuple[Snapshot, list[Event]]:
+    """The state that the log of a run folds to, and the log."""
+    [row] = await every(
+        database,
+        """
+        SELECT runs.objective, runs.limits, teams.definition FROM runs JOIN teams
+          ON teams.tenant = runs.tenant AND teams.name = runs.team_name AND teams.version = runs.team_version
+        WHERE runs.id = :id
+        """,
+        id=run_id,
+    )
+    log = await events_in(database, run_id)
+    team, limits = Team.model_validate(row["definition"]), Limits.model_validate(row["limits"])
+    return fold(Brief(run_id, row["objective"], team, limits, policy=Policy()), log), log
+
+
+async def check_rows(database: Database, run_id: str) -> None:
+    """Fold the log of an ended run and compare it with every row that the run has."""
+    run, log = await folded_run(database, run_id)
+    assert [event.seq for event in log] == list(range(1, len(log) + 1))
+    [stored] = await every(database, "SELECT * FROM runs WHERE id = :id", id=run_id)
+    for column, value in run_row(run, log[-1].at).items():
+        assert _plain(stored[column]) == _plain(value), column
+    stored_tasks = await every(database, "SELECT * FROM tasks WHERE run_id = :id ORDER BY position", id=run_id)
+    expected = [task_row(run, task, place) for place, task in enumerate(run.tasks.values())]
+    assert [_plain(row) for row in stored_tasks] == [_plain(row) for row in expected]
+    stored_attempts = await every(
+        database,
+        "SELECT attempts.* FROM attempts JOIN tasks USING (run_id, task_id)"
+        " WHERE run_id = :id ORDER BY position, number",
+        id=run_id,
+    )
+    attempts = [attempt_row(run, task, attempt) for task in run.tasks.values() for attempt in task.attempts]
+    assert [_plain(row) for row in stored_attempts] == [_plain(row) for row in attempts]
+    plans = await every(database, "SELECT * FROM plans WHERE run_id = :id", id=run_id)
+    created = [event for event in log if event.type == "plan.created"]
+    assert [_plain(row) for row in plans] == [_plain(plan_row(run, event)) for event in created]
+
+
+def _plain(value: Any) -> Any:
+    """Times as text, so that rows and what was written can be compared."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value.isoformat() if hasattr(value, "isoformat") else value

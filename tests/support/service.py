@@ -1,0 +1,158 @@
+"""A service for tests: the true engine and client on a test database, against the stub provider."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from uuid_utils.compat import uuid7
+
+from app.domain.events import Event
+from app.domain.job import Job
+from app.domain.snapshot import Brief, Snapshot
+from app.domain.fold import fold
+from app.domain.team import Team, Worker
+from app.engine.engine import Engine, running_engine
+from app.runtime import TENANT, Runtime, open_runtime
+from app.settings import Settings
+from app.store.intake import accept, request_cancel
+from app.store.runs import find_run
+from app.store.teams import put_team, team_named
+from tests.support.rows import events_in
+from tests.support.stub_provider import StubProvider
+
+CREW = Team(
+    name="crew",
+    workers=(
+        Worker(name="researcher", description="Finds things out.", instructions="Find out.", tools=("calculate",)),
+        Worker(name="analyst", description="Works things out.", instructions="Work out.", tools=("read_input",)),
+        Worker(name="writer", description="Writes things down.", instructions="Write down."),
+    ),
+)
+"""A team whose workers have quick tools."""
+
+FAST: dict[str, Any] = {
+    "call_attempts": 3,
+    "retry_base_s": 0.02,
+    "lease_seconds": 2,
+    "poll_seconds": 0.2,
+    "drain_seconds": 2,
+    "heartbeat_seconds": 1,
+}
+"""Settings under which a test need not wait."""
+
+
+def settings_for(stub: StubProvider, **changes: Any) -> Settings:
+    """Settings of a service whose model is the stub, whatever the environment says."""
+    values: dict[str, Any] = {"anthropic_api_key": "sk-test", "anthropic_base_url": stub.url, "model": "claude"}
+    return Settings(**values | FAST | changes)
+
+
+@dataclass(slots=True)
+class Service:
+    """A running service."""
+
+    url: str
+    runtime: Runtime
+    engine: Engine | None
+
+    async def submit(self, objective: str = "Find out.", team: Team = CREW, **job: Any) -> str:
+        """Post a job for a team, which is stored first; the run's id."""
+        await put_team(self.runtime.database, TENANT, team)
+        stored = await team_named(self.runtime.database, TENANT, team.name)
+        assert stored is not None
+        body = Job.model_validate({"objective": objective, "team": team.name} | job)
+        run_id = f"run_{uuid7().hex}"
+        await accept(
+            self.runtime.database,
+            self.runtime.queue,
+            TENANT,
+            run_id=run_id,
+            job=body,
+            team=stored,
+            plan=body.plan,
+            limits=body.limits.applied_to(team.limits),
+            key=None,
+        )
+        return run_id
+
+    async def cancel(self, run_id: str) -> bool | None:
+        """Ask for the run's end."""
+        return await request_cancel(self.runtime.database, TENANT, run_id, reason="changed my mind")
+
+    async def until(self, run_id: str, holds: Callable[[dict[str, Any]], bool], timeout: float = 20) -> dict[str, Any]:
+        """The run's row, once `holds` says so of it."""
+        news = asyncio.Event()
+        async with asyncio.timeout(timeout):
+            with self.runtime.wakeups.listening(run_id, lambda _: news.set()):
+                while True:
+                    news.clear()
+                    row = await find_run(self.runtime.database, TENANT, run_id)
+                    assert row is not None
+                    if holds(row):
+                        return row
+                    try:
+                        async with asyncio.timeout(0.5):
+                            await news.wait()
+                    except TimeoutError:
+                        continue
+
+    async def ended(self, run_id: str, timeout: float = 20) -> dict[str, Any]:
+        """The run's row at its end."""
+        return await self.until(run_id, lambda row: row["finished_at"] is not None, timeout)
+
+    async def events(self, run_id: str) -> list[Event]:
+        """The run's log."""
+        return await events_in(self.runtime.database, run_id)
+
+    async def folded(self, run_id: str, team: Team = CREW) -> Snapshot:
+        """What the log says of the run."""
+        row = await find_run(self.runtime.database, TENANT, run_id)
+        assert row is not None
+        brief = Brief(run_id, row["objective"], team, team.limits)
+        return fold(brief, await self.events(run_id))
+
+
+@asynccontextmanager
+async def running_service(
+    url: str, stub: StubProvider, *, engine: bool = True, **changes: Any
+) -> AsyncIterator[Service]:
+    """A service on the database at `url`, with an engine unless told otherwise."""
+    async with open_runtime(settings_for(stub, **changes), url) as runtime:
+        await asyncio.wait_for(runtime.wakeups.connected.wait(), 10)
+        if not engine:
+            yield Service(url, runtime, None)
+            return
+        async with running_engine(runtime) as running:
+            yield Service(url, runtime, running)
+
+
+def plan_of(*tasks: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A plan as a supervisor would write it."""
+    return {"goal": "the goal", "final_instruction": "", "tasks": list(tasks)} | fields
+
+
+def task(name: str, worker: str = "writer", needs: Sequence[str] = (), **fields: Any) -> dict[str, Any]:
+    """A task of such a plan."""
+    return {
+        "id": name,
+        "title": f"Task {name}",
+        "instruction": f"Do {name}.",
+        "context": "",
+        "success_criterion": "It is done.",
+        "worker": worker,
+        "depends_on": list(needs),
+        "required": True,
+    } | fields
+
+
+def report(text: str = "done", **fields: Any) -> dict[str, Any]:
+    """A worker's result."""
+    return {"summary": text, "text": text, "confidence": 0.9, "sources": [], "escalation": None} | fields
+
+
+def synthesis(answer: str = "the answer", *tasks: str, **fields: Any) -> dict[str, Any]:
+    """A supervisor's answer that rests on `tasks`."""
+    statements = [{"text": answer, "tasks": list(tasks)}] if tasks else []
+    return {"answer": answer, "confidence": 0.8, "statements": statements, "conflicts": [], "gaps": []} | fields

@@ -1,0 +1,227 @@
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+from app.domain.errors import ToolError
+from app.tools.tool import EMPTY, Arguments, Tool, ToolAnswer, ToolContext, call
+
+
+class Note(Arguments):
+    text: str = ""
+    numbers: list[int] = Field(default_factory=list)
+
+
+def tool_that(run: Callable[[Note, ToolContext], Awaitable[Any]], **changes: Any) -> dict[str, Tool]:
+    return {"note": Tool("note", "Takes a note.", Note, "read", run, **changes)}
+
+
+def returning(output: Any, **changes: Any) -> dict[str, Tool]:
+    async def run(arguments: Note, context: ToolContext) -> Any:
+        return output
+
+    return tool_that(run, **changes)
+
+
+def raising(error: BaseException) -> dict[str, Tool]:
+    async def run(arguments: Note, context: ToolContext) -> Any:
+        raise error
+
+    return tool_that(run)
+
+
+async def echo(arguments: Note, context: ToolContext) -> dict[str, Any]:
+    return arguments.model_dump()
+
+
+async def answered(tools: Mapping[str, Tool], arguments: Any = None, name: str = "note") -> ToolAnswer:
+    return await call(tools, name, {} if arguments is None else arguments, ToolContext((), "call-1"))
+
+
+async def test_an_unknown_tool_is_answered_with_the_names_there_are() -> None:
+    answer = await answered(tool_that(echo), name="nóte")
+
+    assert answer.error_code == "tool_call_invalid"
+    assert "note" in answer.text
+    assert "nóte" in answer.text
+
+
+@pytest.mark.parametrize("arguments", [["x"], "x", 7, None, True])
+async def test_input_that_is_no_object_is_an_error(arguments: Any) -> None:
+    answer = await call(tool_that(echo), "note", arguments, ToolContext((), "call-1"))
+
+    assert answer.error_code == "tool_call_invalid"
+    assert "input" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"text": 7}, "text"),
+        ({"text": None}, "text"),
+        ({"numbers": "[1,2]"}, "numbers"),
+        ({"numbers": [1, "2"]}, "numbers.1"),
+        ({"numbers": [1.5]}, "numbers.0"),
+        ({"txet": "x"}, "txet"),
+    ],
+)
+async def test_a_wrong_or_unknown_field_is_named(arguments: dict[str, Any], field: str) -> None:
+    answer = await answered(tool_that(echo), arguments)
+
+    assert answer.error_code == "tool_call_invalid"
+    assert f"{field}: " in answer.text
+
+
+async def test_text_that_looks_like_json_stays_text() -> None:
+    answer = await answered(tool_that(echo), {"text": '{"a":1}'})
+
+    assert json.loads(answer.text)["text"] == '{"a":1}'
+
+
+async def test_a_huge_output_is_shown_with_head_tail_and_total() -> None:
+    output = "HEAD" + "\U0001f378" * 4_999_992 + "TAIL"
+
+    answer = await answered(returning(output))
+
+    assert len(answer.text) <= 20_000
+    assert answer.text.startswith("HEAD\U0001f378")
+    assert answer.text.endswith("\U0001f378TAIL")
+    assert "5000000" in answer.text
+    assert answer.omitted > 4_900_000
+    assert answer.text.encode()
+
+
+async def test_a_huge_json_output_is_labelled_and_stays_within_the_limit() -> None:
+    answer = await answered(returning(["x" * 100] * 50_000))
+
+    assert len(answer.text) <= 20_000
+    assert answer.text.startswith("(JSON, cut in the middle: do not parse)")
+    assert answer.omitted > 0
+
+
+@pytest.mark.parametrize("output", ["", "   ", "\n\t "])
+async def test_an_empty_output_is_shown_as_such(output: str) -> None:
+    assert await answered(returning(output)) == ToolAnswer(EMPTY)
+
+
+async def test_an_output_within_the_limit_is_unchanged() -> None:
+    assert await answered(returning("x" * 20_000)) == ToolAnswer("x" * 20_000)
+
+
+async def test_text_that_cannot_be_stored_is_cleaned_in_outputs() -> None:
+    odd = {
+        "a": "a\x00b",
+        "b": "\\u0000",
+        "c": "x\ud83c y",
+        "d": "\ud83c\udf78",
+        "e": float("nan"),
+        "f\x00": float("inf"),
+    }
+
+    answer = await answered(returning(odd))
+
+    cleaned = json.loads(answer.text, parse_constant=lambda constant: pytest.fail(constant))
+    assert cleaned == {"a": "a\ufffdb", "b": "\\u0000", "c": "x\ufffd y", "d": "\U0001f378", "e": None, "f\ufffd": None}
+    assert answer.text.encode()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a\x00b \ud83c c"), ToolError("a\x00b \ud83c c")])
+async def test_text_that_cannot_be_stored_is_cleaned_in_errors(error: Exception) -> None:
+    answer = await answered(raising(error))
+
+    assert answer.error_code == "tool_failed"
+    assert "a\ufffdb \ufffd c" in answer.text
+    assert answer.text.encode()
+
+
+@pytest.mark.parametrize("error", [RuntimeError(), KeyError("x"), RecursionError(), ToolError(""), TimeoutError()])
+async def test_whatever_a_tool_raises_becomes_an_error_with_text(error: Exception) -> None:
+    answer = await answered(raising(error))
+
+    assert answer.error_code == "tool_failed"
+    assert answer.text.strip()
+
+
+async def test_a_long_error_is_shortened() -> None:
+    assert len((await answered(raising(RuntimeError("x" * 1_000_000)))).text) <= 2_000
+
+
+@pytest.mark.parametrize("output", [{1, 2}, object(), [10**5_000], [b"bytes"]])
+async def test_an_output_that_is_no_json_is_an_error(output: Any) -> None:
+    assert (await answered(returning(output))).error_code == "tool_failed"
+
+
+async def test_a_tool_that_waits_for_something_cancelled_is_an_error() -> None:
+    assert (await answered(raising(asyncio.CancelledError()))).error_code == "tool_failed"
+
+
+async def test_cancelling_the_caller_cancels_the_tool() -> None:
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def run(arguments: Note, context: ToolContext) -> str:
+        started.set()
+        try:
+            return await asyncio.Future[str]()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    task = asyncio.create_task(answered(tool_that(run)))
+    await started.wait()
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cancelled.is_set()
+
+
+async def test_calls_side_by_side_are_answered_each_on_its_own() -> None:
+    async def never(arguments: Note, context: ToolContext) -> str:
+        return await asyncio.Future[str]()
+
+    answers = await asyncio.gather(
+        answered(returning("A")),
+        answered(raising(RuntimeError())),
+        answered(returning("C")),
+        answered(tool_that(never, timeout_s=0.05)),
+    )
+
+    assert [answer.error_code for answer in answers] == [None, "tool_failed", None, "tool_timeout"]
+    assert [answers[0].text, answers[2].text] == ["A", "C"]
+    assert all(answer.text for answer in answers)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_blocking_tool_leaves_the_loop_free_and_times_out_on_time() -> None:
+    release, finished = threading.Event(), threading.Event()
+
+    def block() -> str:
+        release.wait(10)
+        finished.set()
+        return "late"
+
+    async def run(arguments: Note, context: ToolContext) -> str:
+        return await asyncio.to_thread(block)
+
+    started = time.perf_counter()
+    task = asyncio.create_task(answered(tool_that(run, timeout_s=0.3)))
+    assert (await answered(returning("meanwhile"))).text == "meanwhile"
+    answer = await task
+
+    assert answer.error_code == "tool_timeout"
+    assert "0.3 s" in answer.text
+    assert time.perf_counter() - started < 1
+    assert not finished.is_set()
+    release.set()
+    assert await asyncio.to_thread(finished.wait, 5)
+
+
+async def test_a_failing_tool_is_logged_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    await answered(raising(RuntimeError("x")))
+
+    assert "note" in capsys.readouterr().out
