@@ -74,7 +74,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         deltas=Deltas(),
         model=_model(settings),
         tools=catalogue(pages),
-        policy=Policy(settings.call_attempts, settings.retry_base_s),
+        policy=Policy(settings.call_attempts, settings.retry_base_s, settings.model_timeout_s),
         runs_at_once=settings.runs_at_once,
         lease_s=settings.lease_seconds,
         drain_s=settings.drain_seconds,

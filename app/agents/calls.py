@@ -38,7 +38,7 @@ class Call:
     task_id: str | None = None
     attempt: int | None = None
 
-    def request(self) -> Request:
+    def request(self, timeout_s: float) -> Request:
         """The call as the model gets it. The same conversation always makes the same request."""
         prompt = self.talk.prompt or self.prompt
         opening = Message("user", [{"type": "text", "text": prompt.message}])
@@ -50,6 +50,7 @@ class Call:
             max_tokens=MAX_TOKENS << self.talk.truncations,
             tools=self.tools,
             output_schema=self.schema,
+            timeout_s=timeout_s,
         )
 
     def opening(self) -> ev.Opening | None:
@@ -63,13 +64,10 @@ class Call:
 async def ask(desk: Desk, call: Call) -> list[ev.Event]:
     """Make the call and return what happened as events, to be recorded by the caller.
 
-    Waits first when the call before it asked for that. A cancelled call notes its estimated cost and lets the
-    cancellation pass.
+    A cancelled call notes its estimated cost and lets the cancellation pass.
     """
-    if call.talk.retry_at is not None:
-        await desk.wait_until(call.talk.retry_at)
     desk.ensure_owned()
-    request = call.request()
+    request = call.request(desk.run.brief.policy.call_timeout_s)
     listen = desk.listener(call.purpose, call.task_id, call.attempt)
     if listen is not None:
         request = _listened(request, FieldStream(call.visible_field, listen))

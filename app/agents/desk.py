@@ -39,9 +39,6 @@ class Desk(Protocol):
     def note(self, *events: Event) -> None:
         """Have events recorded in order, without waiting for it: for facts that could be found out again."""
 
-    async def wait_until(self, at: datetime) -> None:
-        """Sleep."""
-
     def ensure_owned(self) -> None:
         """To be called before anything that costs or changes something. Raises `OwnershipLost`."""
 

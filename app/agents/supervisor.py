@@ -22,12 +22,14 @@ from app.domain.snapshot import Snapshot, TaskState
 
 async def make_plan(desk: Desk) -> None:
     """Have a plan made, repaired at most once, and recorded; or record why there is none."""
-    while isinstance(step := next_step(desk.run.planning, SUPERVISOR_REPLIES), Ask) and desk.run.plan is None:
+    while _may_ask(desk, desk.run.planning):
         happened = await ask(desk, _planning_call(desk.run))
         ahead, _ = extended(desk.run, happened)
         await desk.record(*happened, *_plan_events(desk, ahead))
-    if isinstance(step, Read) and desk.run.plan is None and desk.run.planning.rejections < 2:
-        await desk.record(*_plan_events(desk, desk.run))
+
+
+def _may_ask(desk: Desk, talk: Conversation) -> bool:
+    return isinstance(next_step(talk, SUPERVISOR_REPLIES), Ask) and not talk.waits(desk.now())
 
 
 def _planning_call(run: Snapshot) -> Call:
@@ -79,7 +81,7 @@ def read_plan(text: str) -> Plan:
 
 async def refine(desk: Desk, task_id: str) -> None:
     """Have a task's instruction rewritten in view of its failures; an unchanged one ends the task."""
-    while isinstance(next_step(desk.run.tasks[task_id].refining, SUPERVISOR_REPLIES), Ask):
+    while desk.run.tasks[task_id].refine_first and _may_ask(desk, desk.run.tasks[task_id].refining):
         happened = await ask(desk, _refining_call(desk.run, desk.run.tasks[task_id]))
         ahead, _ = extended(desk.run, happened)
         await desk.record(*happened, *_refined_events(desk, ahead, ahead.tasks[task_id]))
@@ -138,7 +140,7 @@ def _refined_events(desk: Desk, run: Snapshot, task: TaskState) -> list[ev.Event
 
 async def synthesize(desk: Desk) -> None:
     """Have the results reconciled, checked and recorded; repaired at most once."""
-    while isinstance(next_step(desk.run.reconciling, SUPERVISOR_REPLIES), Ask):
+    while _may_ask(desk, desk.run.reconciling):
         happened = await ask(desk, _synthesis_call(desk.run))
         ahead, _ = extended(desk.run, happened)
         await desk.record(*happened, *_synthesis_events(desk, ahead))

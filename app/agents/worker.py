@@ -33,7 +33,7 @@ async def work_on(desk: Desk, task_id: str, number: int) -> None:
         step = next_step(task.attempts[-1].conversation, max_steps(desk.run, task))
         if unsettled:
             await desk.record(*unsettled)
-        elif isinstance(step, Ask):
+        elif isinstance(step, Ask) and not task.attempts[-1].conversation.waits(desk.now()):
             happened = await ask(desk, _call(desk, task))
             ahead, _ = extended(desk.run, happened)
             await desk.record(*happened, *_consequences(desk, ahead, ahead.tasks[task_id]))

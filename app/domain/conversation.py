@@ -91,6 +91,10 @@ class Conversation:
     error: tuple[ErrorCode, str] | None = None
     """The call that failed for good."""
 
+    def waits(self, now: datetime) -> bool:
+        """Whether its next call is still too early: the one before it failed."""
+        return self.retry_at is not None and self.retry_at > now
+
     @property
     def steps(self) -> int:
         """Replies received."""

@@ -16,6 +16,9 @@ from app.domain.results import Problem
 from app.domain.retries import FINAL_CODES, TRANSIENT_CODES, backoff, is_transient, spread
 from app.domain.snapshot import Snapshot, TaskState
 
+PARK_AFTER = timedelta(seconds=5)
+"""A run that has nothing to do for longer than this gives its place back and waits in the database."""
+
 SUPERVISOR_REPLIES = 4
 """Replies that one conversation of the supervisor may take: an answer, a repair, and what a cut reply costs."""
 
@@ -66,18 +69,28 @@ class _Draft:
     events: list[Event] = field(default_factory=list)
     wakes: list[datetime] = field(default_factory=list)
 
-    def decision(self, now: datetime) -> Decision:
-        later = [at for at in self.wakes if at > now]
-        return Decision(tuple(self.commands), tuple(self.events), min(later, default=None))
+    def call(self, command: Command, talk: Conversation, now: datetime) -> None:
+        """Carry out `command` now, or once the conversation it goes on with may be taken up again."""
+        if talk.retry_at is not None and talk.waits(now):
+            self.wakes.append(talk.retry_at)
+        else:
+            self.commands.append(command)
+
+    def decision(self, run: Snapshot, now: datetime) -> Decision:
+        wake_at = min((at for at in self.wakes if at > now), default=None)
+        if not self.commands and not self.events and wake_at and wake_at - now > PARK_AFTER:
+            waiting = ev.Waiting(reason="provider", until=wake_at)
+            return Decision(events=(ev.RunWaiting(at=now, run_id=run.brief.run_id, data=waiting),))
+        return Decision(tuple(self.commands), tuple(self.events), wake_at)
 
 
 def decide(run: Snapshot, now: datetime) -> Decision:
-    """What should be going on in a run. Deterministic; empty for a run that has ended or not started."""
+    """What should be going on in a run. Deterministic; empty for a run that has ended, not started, or waits."""
     if run.ended:
         return Decision()
     if run.cancel_requested:
         return Decision(events=(*_stopped(run, now), cancellation(run, now)))
-    if run.deadline is None:
+    if run.deadline is None or run.status == "waiting":
         return Decision()
     if run.fatal:
         return Decision(events=_failed(run, now, run.fatal.code, run.fatal.message))
@@ -120,7 +133,15 @@ def _planning(run: Snapshot, now: datetime) -> Decision:
         case GiveUp(code, message):
             return Decision(events=_failed(run, now, _PLANNING_ENDS.get(code, "plan_invalid"), message))
         case _:
-            return Decision(commands=(MakePlan(),), wake_at=run.deadline)
+            draft = _Draft(wakes=[deadline_of(run)])
+            draft.call(MakePlan(), run.planning, now)
+            return draft.decision(run, now)
+
+
+def deadline_of(run: Snapshot) -> datetime:
+    """The deadline of a run that has started."""
+    assert run.deadline is not None
+    return run.deadline
 
 
 def _plan_stop_reason(run: Snapshot) -> str:
@@ -132,10 +153,10 @@ def _plan_stop_reason(run: Snapshot) -> str:
 
 
 def _executing(run: Snapshot, now: datetime) -> Decision:
-    assert run.deadline is not None and run.wrap_up_at is not None
+    assert run.wrap_up_at is not None
     if run.delivered and now >= run.wrap_up_at:
         return Decision(events=_stopped(run, now, Problem(code="timeout", message="The run's time was nearly up.")))
-    draft = _Draft(wakes=[run.deadline, run.wrap_up_at])
+    draft = _Draft(wakes=[deadline_of(run), run.wrap_up_at])
     slots = run.brief.limits.concurrency
     for task in run.tasks.values():
         if task.status == "running":
@@ -144,7 +165,7 @@ def _executing(run: Snapshot, now: datetime) -> Decision:
     for task in run.tasks.values():
         if task.status == "pending" and _may_begin(run, task, now, draft, slots):
             slots -= 1
-    return draft.decision(now)
+    return draft.decision(run, now)
 
 
 def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: _Draft) -> None:
@@ -160,6 +181,8 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: _Draft) -> None
         case _ if attempt.escalation is not None:
             said = f"The worker escalated ({attempt.escalation.reason}): {attempt.escalation.message}"
             draft.events.append(_attempt_failed(run, task, Problem(code="attempts_exhausted", message=said), now))
+        case _ if talk.waits(now):
+            draft.call(WorkOn(task.task.id, attempt.number), talk, now)
         case _ if now >= ends_at:
             slow = f"The attempt did not finish within {timeout_s(run, task):g} s."
             draft.events.append(_attempt_failed(run, task, Problem(code="timeout", message=slow), now))
@@ -199,7 +222,7 @@ def _refine(run: Snapshot, task: TaskState, now: datetime, draft: _Draft) -> Non
         case GiveUp(_, message):
             draft.events.append(unrefined(run, task, message, now))
         case _:
-            draft.commands.append(Refine(task.task.id))
+            draft.call(Refine(task.task.id), task.refining, now)
 
 
 def unrefined(run: Snapshot, task: TaskState, why: str, now: datetime) -> ev.TaskFailed:
@@ -245,7 +268,9 @@ def _wrapping_up(run: Snapshot, now: datetime) -> Decision:
         return Decision(events=(_delivered(run, now),))
     if run.reconciling.rejections > 1 or _given_up(run.reconciling):
         return Decision(events=(_partial(run, now, "synthesis_failed"),))
-    return Decision(commands=(Synthesize(),), wake_at=run.deadline)
+    draft = _Draft(wakes=[deadline_of(run)])
+    draft.call(Synthesize(), run.reconciling, now)
+    return draft.decision(run, now)
 
 
 def _given_up(talk: Conversation) -> bool:

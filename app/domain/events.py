@@ -70,6 +70,12 @@ class Resumed(Claimed):
     """What those calls are reckoned to have cost."""
 
 
+class Waiting(_Fact):
+    reason: Literal["provider"]
+    """What the run waits for: `provider`, that its model provider takes requests again."""
+    until: datetime
+
+
 class CancelRequested(_Fact):
     reason: str | None = None
 
@@ -210,6 +216,10 @@ class RunResumed(BaseEvent[Resumed]):
     type: Literal["run.resumed"] = "run.resumed"
 
 
+class RunWaiting(BaseEvent[Waiting]):
+    type: Literal["run.waiting"] = "run.waiting"
+
+
 class RunCancelRequested(BaseEvent[CancelRequested]):
     type: Literal["run.cancel_requested"] = "run.cancel_requested"
 
@@ -303,7 +313,7 @@ class SynthesisRejected(BaseEvent[Rejected]):
 
 
 Event = Annotated[
-    RunQueued | RunStarted | RunResumed | RunCancelRequested | RunSucceeded | RunPartial | RunFailed | RunCancelled
+    RunQueued | RunStarted | RunResumed | RunWaiting | RunCancelRequested | RunSucceeded | RunPartial | RunFailed | RunCancelled
     | PlanCreated | PlanInvalid
     | TaskStarted | TaskSucceeded | TaskFailed | TaskRetrying | TaskRefined | TaskRejected | TaskEscalated
     | TaskSkipped | TaskCancelled

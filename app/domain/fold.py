@@ -60,7 +60,11 @@ def _resumed(snapshot: Snapshot, event: ev.RunResumed) -> Snapshot:
         for name, task in snapshot.tasks.items()
     }
     status = moved(RUN_MOVES, snapshot.status, event.type)
-    return replace(snapshot, status=status, tasks=tasks, usage=snapshot.usage + event.data.usage)
+    return replace(snapshot, status=status, tasks=tasks, usage=snapshot.usage + event.data.usage, waiting=None)
+
+
+def _waiting(snapshot: Snapshot, event: ev.RunWaiting) -> Snapshot:
+    return replace(snapshot, status=moved(RUN_MOVES, snapshot.status, event.type), waiting=event.data)
 
 
 def _cancel_requested(snapshot: Snapshot, event: ev.RunCancelRequested) -> Snapshot:
@@ -89,7 +93,9 @@ def _failed(snapshot: Snapshot, event: ev.RunFailed) -> Snapshot:
 
 def _cancelled(snapshot: Snapshot, event: ev.RunCancelled) -> Snapshot:
     status = moved(RUN_MOVES, snapshot.status, event.type)
-    return replace(snapshot, status=status, stop_reason="cancelled", cancellation=event.data, finished_at=event.at)
+    return replace(
+        snapshot, status=status, stop_reason="cancelled", cancellation=event.data, finished_at=event.at, waiting=None
+    )
 
 
 def _plan_created(snapshot: Snapshot, event: ev.PlanCreated) -> Snapshot:
@@ -200,6 +206,7 @@ _FOLDS: dict[str, Callable[[Snapshot, Any], Snapshot]] = {
     "run.queued": _queued,
     "run.started": _started,
     "run.resumed": _resumed,
+    "run.waiting": _waiting,
     "run.cancel_requested": _cancel_requested,
     "run.succeeded": _ended,
     "run.partial": _ended,

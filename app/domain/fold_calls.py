@@ -16,7 +16,7 @@ FATAL_CODES = frozenset({"provider_auth", "provider_billing"})
 
 
 def must_run(snapshot: Snapshot, event: Event) -> None:
-    if snapshot.status != "running":
+    if snapshot.status != "running" and not (snapshot.status == "waiting" and event.type == "task.cancelled"):
         raise IllegalMove(f"{event.type} cannot happen in a run that is {snapshot.status}")
 
 
@@ -61,8 +61,18 @@ def _llm_failed(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
         talk = replace(talk, failures=talk.failures + 1, retry_at=failure.retry_at)
         return talk if failure.retry_at else replace(talk, error=(code, failure.error.message))
 
+    snapshot = _clock_stopped(snapshot, event)
     snapshot = _in_conversation(_spent(snapshot, event, failure.usage), event, heard)
     return replace(snapshot, fatal=failure.error) if code in FATAL_CODES else snapshot
+
+
+def _clock_stopped(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
+    """The attempt's clock set on by the wait for the next call: waiting is not the worker's time."""
+    if event.data.purpose != "work" or event.data.retry_at is None:
+        return snapshot
+    task = running_task(snapshot, event)
+    since = task.attempts[-1].since + (event.data.retry_at - event.at)
+    return snapshot.with_task(task.with_attempt(since=since))
 
 
 def _tool_started(snapshot: Snapshot, event: ev.ToolStarted) -> Snapshot:

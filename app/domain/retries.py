@@ -23,6 +23,8 @@ class Policy:
     """How often one model call is sent while its faults are transient."""
     retry_base_s: float = 1.0
     """The wait after a first failure, before jitter; it doubles with each further one."""
+    call_timeout_s: float = 600.0
+    """How long one model call may take."""
 
 
 def spread(*key: object) -> float:

@@ -106,6 +106,7 @@ class Snapshot:
     executed_at: datetime | None = None
     """When the last task ended."""
     finished_at: datetime | None = None
+    waiting: ev.Waiting | None = None
     own_plan: Plan | None = None
     planning: Conversation = Conversation()
     findings: tuple[Any, ...] = ()

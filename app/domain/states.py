@@ -14,10 +14,13 @@ RUN_MOVES: Mapping[tuple[RunStatus, str], RunStatus] = {
     ("queued", "run.started"): "running",
     ("queued", "run.cancelled"): "cancelled",
     ("running", "run.resumed"): "running",
+    ("running", "run.waiting"): "waiting",
     ("running", "run.succeeded"): "succeeded",
     ("running", "run.partial"): "partial",
     ("running", "run.failed"): "failed",
     ("running", "run.cancelled"): "cancelled",
+    ("waiting", "run.resumed"): "running",
+    ("waiting", "run.cancelled"): "cancelled",
 }
 
 TASK_MOVES: Mapping[tuple[TaskStatus, str], TaskStatus] = {

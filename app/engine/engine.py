@@ -109,10 +109,10 @@ class Engine:
 
     async def _let_go(self, execution: Execution) -> None:
         """Hand the run back unless it has ended or belongs to somebody else by now."""
-        ended = execution.log.snapshot.ended
+        done = execution.log.snapshot.status not in ("queued", "running")
         execution.log.close()
         del self._held[execution.log.run_id]
-        if not ended and time.monotonic() < execution.held_until:
+        if not done and time.monotonic() < execution.held_until:
             runtime, log_of_run = self._runtime, execution.log
             await release_if_owned(
                 runtime.database, runtime.queue, log_of_run.run_id, owner=runtime.name, epoch=log_of_run.epoch

@@ -74,11 +74,6 @@ class Execution:
     def note(self, *events: Event) -> None:
         self.log.append(*events)
 
-    async def wait_until(self, at: datetime) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout((at - self.now()).total_seconds()):
-                await self._handing_back.wait()
-
     def ensure_owned(self) -> None:
         if self.log.lost or self._handing_back.is_set() or time.monotonic() >= self.held_until:
             raise OwnershipLost(self.log.run_id)
@@ -96,10 +91,10 @@ class Execution:
     # The loop.
 
     async def execute(self) -> None:
-        """Take the run to its end, or as far as it may go here. Raises `OwnershipLost` when it may go no further."""
+        """Take the run to its end, or until it has to wait. Raises `OwnershipLost` when it may go no further here."""
         try:
             self._begin()
-            while not self.log.snapshot.ended:
+            while self.log.snapshot.status in ("queued", "running"):
                 await self._advance()
         finally:
             await self._stop(tuple(self._under_way))

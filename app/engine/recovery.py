@@ -42,7 +42,7 @@ def _conversations(run: Snapshot, now: datetime) -> list[tuple[Conversation, str
     return [
         (talk, answering)
         for talk, answering, replies in found
-        if talk.retry_at is None and isinstance(next_step(talk, replies), Ask)
+        if not talk.retry_at and isinstance(next_step(talk, replies), Ask)
     ]
 
 

@@ -59,9 +59,9 @@ class Draft:
             raise MalformedReply(_fault(error)) from error
 
     def content(self) -> list[Block]:
-        """The blocks as the provider would have sent them in one piece, without empty texts.
+        """The finished blocks, as the provider would have sent them in one piece, without empty texts.
 
-        An empty text says nothing, and providers refuse to take it back.
+        An empty text says nothing, and providers refuse to take it back. To be called once, at the end.
         """
         try:
             self._fill_in()
@@ -87,7 +87,6 @@ class Draft:
         for (index, field), pieces in self._pieces.items():
             block, joined = self._blocks[index], "".join(pieces)
             block[field] = _input_of(joined, block) if field == "input" else block.get(field, "") + joined
-        self._pieces.clear()
         for block in self._blocks.values():
             if block["type"] == "tool_use":
                 _check_call(block)

@@ -120,17 +120,13 @@ class _Server:
             _let_pass(self.binaries / "postgres")
         if not self.cluster.exists():
             self._create(durable=settings.get("fsync") != "off")
-        self._end_unreachable()
+        self._end()
         self._make_private(self.socket_directory)
         flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        options = shlex.join(["-k", str(self.socket_directory), "-p", "5432", *flags])
-        log_file = str(self.cluster / "server.log")
-        self._run(
-            "pg_ctl", "start", "-w", "-t", str(START_SECONDS), "-D", str(self.cluster), "-l", log_file, "-o", options
-        )
+        self._launch(shlex.join(["-k", str(self.socket_directory), "-p", "5432", *flags]))
 
     def stop(self) -> None:
-        self._run("pg_ctl", "stop", "-w", "-m", "fast", "-D", str(self.cluster))
+        self._end()
         if self.socket_directory != self.cluster:
             shutil.rmtree(self.socket_directory)
 
@@ -157,18 +153,36 @@ class _Server:
         self._run("initdb", "-D", str(draft), "-U", "postgres", "--auth=trust", *locale, *sync)
         draft.rename(self.cluster)
 
-    def _end_unreachable(self) -> None:
-        """Get a server out of the way that nobody can reach, and the pid file of one that died.
+    def _launch(self, options: str) -> None:
+        """Start the server; while the last processes of a killed one still hold its memory, try again."""
+        server_log = self.cluster / "server.log"
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                return self._run("pg_ctl", "start", "-D", str(self.cluster), "-l", str(server_log), "-o", options)
+            except EmbeddedPostgresError as error:
+                reason = _reason(server_log.read_text(errors="replace")[-4000:]) if server_log.exists() else str(error)
+            if "is still in use" not in reason or time.monotonic() > deadline:
+                raise EmbeddedPostgresError(f"the Postgres in {self.cluster} does not start: {reason}")
+            time.sleep(0.1)
 
-        After a crash of the machine the number in the file may belong to any process, and Postgres would not start.
+    def _end(self) -> None:
+        """Stop the server if it lives, and remove the lock files that it left if it was killed.
+
+        After a crash of the machine the number in them may belong to any process, and Postgres would not start.
         """
         pid_file = self.cluster / "postmaster.pid"
         if not pid_file.exists():
             return
-        if _is_postgres(int(pid_file.read_text().partition("\n")[0])):
-            self._run("pg_ctl", "stop", "-w", "-m", "fast", "-D", str(self.cluster))
-        else:
-            pid_file.unlink()
+        pid = int(pid_file.read_text().partition("\n")[0])
+        if _is_postgres(pid):
+            try:
+                self._run("pg_ctl", "stop", "-m", "fast", "-D", str(self.cluster))
+            except EmbeddedPostgresError:
+                if _is_postgres(pid):
+                    raise
+        pid_file.unlink(missing_ok=True)
+        (self.socket_directory / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
 
     def _make_private(self, path: Path) -> None:
         """Create the directory for the server's user alone. In /tmp another user may have been there before us."""
@@ -230,7 +244,7 @@ def _let_pass(path: Path) -> None:
     for parent in path.parents:
         mode = parent.stat().st_mode
         if not mode & stat.S_IXOTH:
-            log.warning("directory_opened", directory=str(parent), reason="Postgres cannot run as root")
+            log.warning("directory opened", directory=str(parent), reason="Postgres cannot run as root")
             parent.chmod(mode | stat.S_IXOTH)
 
 
@@ -260,6 +274,7 @@ def _is_last(users: int) -> bool:
 
 
 def _reason(output: str) -> str:
-    """The line of a program's output that says what went wrong: the first error, or else the last line."""
+    """The line of an output that says what went wrong: the last error, or else the last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return next((line for line in lines if "error:" in line or "FATAL:" in line), lines[-1] if lines else "no output")
+    errors = [line for line in lines if "error:" in line or "FATAL:" in line]
+    return (errors or lines or ["no output"])[-1]

@@ -66,6 +66,7 @@ _APPEND = text(
         UPDATE runs SET status = :status, phase = :phase, stop_reason = :stop_reason, last_seq = :last_seq,
             progress = CAST(:progress AS jsonb), cancellation = CAST(:cancellation AS jsonb),
             timing = CAST(:timing AS jsonb), finished_at = CAST(:finished_at AS timestamptz),
+            waiting_for = CAST(:waiting_for AS text), wake_at = CAST(:wake_at AS timestamptz),
             owner = CASE WHEN CAST(:finished_at AS timestamptz) IS NULL THEN owner END,
             lease_until = CASE WHEN CAST(:finished_at AS timestamptz) IS NULL THEN lease_until END
         WHERE id = :id RETURNING id
@@ -231,7 +232,7 @@ async def _append_cancel(connection: AsyncConnection, run_id: str, row: Any, rea
 def _values(run: Snapshot, new: Sequence[Event], now: datetime) -> dict[str, Any]:
     row = run_row(run, now)
     _, tasks, attempts = changed_rows(run, new)
-    columns = ("id", "status", "phase", "stop_reason", "last_seq", "finished_at")
+    columns = ("id", "status", "phase", "stop_reason", "last_seq", "finished_at", "waiting_for", "wake_at")
     return {name: row[name] for name in columns} | {
         "progress": json.dumps(row["progress"]),
         "cancellation": json.dumps(row["cancellation"]),

@@ -38,12 +38,13 @@ _COMMIT = text(
             progress = n.progress, usage = n.usage, timing = n.timing, result = n.result, error = n.error,
             cancellation = n.cancellation, last_seq = n.last_seq, started_at = n.started_at,
             finished_at = n.finished_at, idle_claims = 0,
-            owner = CASE WHEN n.finished_at IS NULL THEN runs.owner END,
-            lease_until = CASE WHEN n.finished_at IS NULL THEN runs.lease_until END
+            waiting_for = n.waiting_for, wake_at = n.wake_at,
+            owner = CASE WHEN n.finished_at IS NULL AND n.wake_at IS NULL THEN runs.owner END,
+            lease_until = CASE WHEN n.finished_at IS NULL AND n.wake_at IS NULL THEN runs.lease_until END
         FROM jsonb_to_recordset(CAST(:runs AS jsonb)) AS n(
             id text, epoch bigint, expected_seq bigint, status text, phase text, stop_reason text, plan_revision int,
             progress jsonb, usage jsonb, timing jsonb, result jsonb, error jsonb, cancellation jsonb, last_seq bigint,
-            started_at timestamptz, finished_at timestamptz)
+            started_at timestamptz, finished_at timestamptz, waiting_for text, wake_at timestamptz)
         WHERE runs.id = n.id AND runs.owner = :owner AND runs.owner_epoch = n.epoch AND runs.last_seq = n.expected_seq
         RETURNING runs.id, runs.last_seq
     ), new_events AS (

@@ -25,6 +25,7 @@ _CLAIM = text(
     WITH free AS (
         SELECT id, owner IS NOT NULL AS died FROM runs
         WHERE id = :id AND NOT status = ANY(:ended) AND (owner IS NULL OR lease_until < now())
+          AND (wake_at IS NULL OR wake_at <= now())
         FOR UPDATE SKIP LOCKED
     )
     UPDATE runs SET

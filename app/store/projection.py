@@ -21,6 +21,8 @@ def run_row(run: Snapshot, now: datetime) -> Row:
         "status": run.status,
         "phase": run.phase,
         "stop_reason": run.stop_reason,
+        "waiting_for": run.waiting.reason if run.waiting else None,
+        "wake_at": _iso(run.waiting.until) if run.waiting else None,
         "plan_revision": run.plan.revision if run.plan else None,
         "progress": progress_of(run),
         "usage": run.usage.model_dump(mode="json"),

@@ -2,7 +2,6 @@
 
 from sqlalchemy import text
 
-from app.domain.states import TERMINAL_RUN
 from app.store.database import Database
 from app.store.queue import QUEUE, RunQueue
 
@@ -13,7 +12,8 @@ _ONE_AT_A_TIME = text("SELECT pg_try_advisory_xact_lock(:lock)")
 _UNATTENDED = text(
     """
     SELECT runs.id, runs.priority FROM runs
-    WHERE NOT runs.status = ANY(:ended) AND (runs.owner IS NULL OR runs.lease_until < now())
+    WHERE (runs.status IN ('queued', 'running') AND (runs.owner IS NULL OR runs.lease_until < now())
+           OR runs.status = 'waiting' AND runs.wake_at <= now())
       AND NOT EXISTS (
         SELECT FROM procrastinate_jobs AS entry
         WHERE entry.queueing_lock = 'run:' || runs.id AND entry.status = 'todo')
@@ -31,7 +31,7 @@ _DEAD_ENTRIES = text(
 
 
 async def attend_to_unattended(database: Database, queue: RunQueue) -> int:
-    """Announce every run that nobody owns and no queue entry waits for; how many there were.
+    """Announce every run that should move, that nobody owns and no queue entry waits for; how many there were.
 
     One process does it at a time; the others find nothing to do.
     """
@@ -39,7 +39,7 @@ async def attend_to_unattended(database: Database, queue: RunQueue) -> int:
         if not (await connection.execute(_ONE_AT_A_TIME, {"lock": LOCK})).scalar_one():
             return 0
         await connection.execute(_DEAD_ENTRIES, {"queue": QUEUE})
-        found = await connection.execute(_UNATTENDED, {"ended": list(TERMINAL_RUN), "limit": RUNS_AT_A_TIME})
+        found = await connection.execute(_UNATTENDED, {"limit": RUNS_AT_A_TIME})
         unattended = found.all()
         for row in unattended:
             await queue.announce(connection, row.id, priority=row.priority)

@@ -13,7 +13,7 @@ from app.store.database import Database
 Row = dict[str, Any]
 
 _COLUMNS = """
-    id, status, phase, stop_reason, objective, team_name, team_version, metadata, limits, plan_revision, progress,
+    id, status, phase, stop_reason, waiting_for, objective, team_name, team_version, metadata, limits, plan_revision, progress,
     usage, timing, result, error, cancellation, last_seq, created_at, started_at, finished_at
 """
 _RUN = text(f"SELECT {_COLUMNS} FROM runs WHERE id = :id AND tenant = :tenant")

@@ -5,6 +5,7 @@ A call never raises into the worker's loop: whatever goes wrong becomes a result
 
 import asyncio
 import json
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -121,7 +122,9 @@ async def _answer_within_limits(tool: Tool, checked: Arguments, context: ToolCon
     except Exception as error:  # a tool is foreign code to the loop: its faults are results, not crashes
         if deadline.expired():
             raise ToolError(f"{tool.name} did not finish within {tool.timeout_s:g} s", "tool_timeout") from None
-        log.exception("tool failed", tool=tool.name)
+        # Where, but not the message: it may hold what the job is about, and may be of any length.
+        where = "".join(traceback.format_tb(error.__traceback__))
+        log.error("tool failed", tool=tool.name, error=type(error).__name__, where=where)
         raise ToolError(f"{tool.name} failed: {type(error).__name__}: {error}", "tool_failed") from None
 
 

@@ -39,6 +39,10 @@ def upgrade() -> None:
         sa.Column("priority", sa.Integer(), nullable=False),
         sa.Column("metadata", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column("limits", postgresql.JSONB(astext_type=sa.Text()), nullable=False, comment="as applied"),
+        sa.Column("waiting_for", sa.Text(), nullable=True, comment="what a waiting run waits for"),
+        sa.Column(
+            "wake_at", sa.DateTime(timezone=True), nullable=True, comment="when a waiting run is looked at again"
+        ),
         sa.Column("plan_revision", sa.Integer(), nullable=True),
         sa.Column("progress", postgresql.JSONB(astext_type=sa.Text()), nullable=False, comment="tasks by status"),
         sa.Column("usage", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
@@ -70,6 +74,9 @@ def upgrade() -> None:
             comment="claims since the last event",
         ),
         sa.CheckConstraint(
+            "(status = 'waiting') = (waiting_for IS NOT NULL)", name=op.f("runs_waiting_says_for_what_check")
+        ),
+        sa.CheckConstraint(
             "(status IN ('cancelled', 'failed', 'partial', 'succeeded')) = (finished_at IS NOT NULL)",
             name=op.f("runs_ended_has_finish_time_check"),
         ),
@@ -82,6 +89,8 @@ def upgrade() -> None:
             name=op.f("runs_ended_is_nobodys_check"),
         ),
         sa.CheckConstraint("status <> 'queued' OR started_at IS NULL", name=op.f("runs_queued_has_not_started_check")),
+        sa.CheckConstraint("status <> 'waiting' OR owner IS NULL", name=op.f("runs_waiting_is_nobodys_check")),
+        sa.CheckConstraint("status = 'waiting' OR wake_at IS NULL", name=op.f("runs_only_waiting_wakes_check")),
         sa.CheckConstraint(
             "status IN ('cancelled', 'failed', 'partial', 'queued', 'running', 'succeeded', 'waiting')",
             name=op.f("runs_status_check"),
@@ -99,13 +108,16 @@ def upgrade() -> None:
         "runs",
         ["lease_until"],
         unique=False,
-        postgresql_where=sa.text("NOT (status IN ('cancelled', 'failed', 'partial', 'succeeded'))"),
+        postgresql_where=sa.text("status IN ('queued', 'running')"),
     )
     op.create_index(
         op.f("runs_tenant_idx"),
         "runs",
         ["tenant", sa.literal_column("created_at DESC"), sa.literal_column("id DESC")],
         unique=False,
+    )
+    op.create_index(
+        "runs_waiting_idx", "runs", ["wake_at"], unique=False, postgresql_where=sa.text("status = 'waiting'")
     )
     op.create_table(
         "events",

@@ -56,6 +56,17 @@ async def test_a_cancelled_call_closes_its_connection_and_frees_its_slot(stub: S
     await claude.close()
 
 
+async def test_a_stream_that_is_given_up_closes_its_connection(claude: Claude, stub: StubProvider) -> None:
+    def broken(_: str) -> None:
+        raise KeyError("ours")
+
+    stub.on("work", text("abcdef", stall_after_events=4, latch="never"))
+    with pytest.raises(KeyError, match="ours") as caught:
+        await claude.reply(request(on_text=broken))
+    assert await stub.ended(stub.log[0]) == "client_disconnected"
+    assert caught.value.args == ("ours",)
+
+
 async def test_no_more_calls_run_at_once_than_allowed(stub: StubProvider) -> None:
     claude = claude_at(stub.url, calls_at_once=2)
     stub.on("work", held(text("4")))

@@ -112,6 +112,18 @@ def test_the_pid_file_of_a_crashed_machine_is_no_obstacle(home: Path, alive: boo
     pid = os.getpid() if alive else 2**22 + 1
     pid_file = home / "postgres" / "postmaster.pid"
     pid_file.write_text(f"{pid}\n{pid_file.parent}\n")
+    pid_file.with_name(".s.PGSQL.5432.lock").write_text(f"{pid}\n{pid_file.parent}\n")
+
+    with embedded_postgres(home) as url:
+        assert is_up(url)
+
+
+def test_a_server_that_was_killed_is_started_again(home: Path) -> None:
+    with embedded_postgres(home) as url, psycopg.connect(url) as connection:
+        server = int((home / "postgres" / "postmaster.pid").read_text().split()[0])
+        os.kill(server, signal.SIGKILL)
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT pg_sleep(60)")
 
     with embedded_postgres(home) as url:
         assert is_up(url)
@@ -162,7 +174,7 @@ def test_a_missing_wheel_is_explained_in_one_line(place: Path, monkeypatch: pyte
 
 def test_a_server_that_cannot_start_says_why(place: Path) -> None:
     with (
-        pytest.raises(EmbeddedPostgresError, match="pg_ctl failed in"),
+        pytest.raises(EmbeddedPostgresError, match=r"does not start: .*FATAL:.*max_connections"),
         embedded_postgres(place, settings={**TEST_SETTINGS, "max_connections": "many"}),
     ):
         pass

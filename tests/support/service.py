@@ -2,24 +2,27 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
 
 from app.domain.events import Event
 from app.domain.job import Job
-from app.domain.snapshot import Brief, Snapshot
-from app.domain.fold import fold
+from app.domain.plan import validated
+from app.domain.snapshot import Snapshot
 from app.domain.team import Team, Worker
 from app.engine.engine import Engine, running_engine
 from app.runtime import TENANT, Runtime, open_runtime
 from app.settings import Settings
+from app.store.database import Database
 from app.store.intake import accept, request_cancel
 from app.store.runs import find_run
 from app.store.teams import put_team, team_named
-from tests.support.rows import events_in
+from app.tools.tool import Tool
+from tests.support.rows import events_in, folded_run
 from tests.support.stub_provider import StubProvider
 
 CREW = Team(
@@ -49,13 +52,32 @@ def settings_for(stub: StubProvider, **changes: Any) -> Settings:
     return Settings(**values | FAST | changes)
 
 
+class CutDatabase(Database):
+    """A database whose network can be cut: from then on nothing can be read or written through it."""
+
+    cut = False
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        """As ever, while the network holds."""
+        if self.cut:
+            raise OSError("the network is cut")
+        async with super().transaction() as connection:
+            yield connection
+
+
 @dataclass(slots=True)
 class Service:
     """A running service."""
 
     url: str
     runtime: Runtime
+    database: CutDatabase
     engine: Engine | None
+
+    def offer(self, *tools: Tool) -> None:
+        """Have further tools, which a test's own workers may name."""
+        self.runtime.tools = {**self.runtime.tools, **{tool.name: tool for tool in tools}}
 
     async def submit(self, objective: str = "Find out.", team: Team = CREW, **job: Any) -> str:
         """Post a job for a team, which is stored first; the run's id."""
@@ -63,6 +85,8 @@ class Service:
         stored = await team_named(self.runtime.database, TENANT, team.name)
         assert stored is not None
         body = Job.model_validate({"objective": objective, "team": team.name} | job)
+        limits = body.limits.applied_to(team.limits)
+        plan = body.plan and validated(body.plan, [worker.name for worker in team.workers], limits.tasks)
         run_id = f"run_{uuid7().hex}"
         await accept(
             self.runtime.database,
@@ -71,8 +95,8 @@ class Service:
             run_id=run_id,
             job=body,
             team=stored,
-            plan=body.plan,
-            limits=body.limits.applied_to(team.limits),
+            plan=plan,
+            limits=limits,
             key=None,
         )
         return run_id
@@ -92,11 +116,7 @@ class Service:
                     assert row is not None
                     if holds(row):
                         return row
-                    try:
-                        async with asyncio.timeout(0.5):
-                            await news.wait()
-                    except TimeoutError:
-                        continue
+                    await _heard(news)
 
     async def ended(self, run_id: str, timeout: float = 20) -> dict[str, Any]:
         """The run's row at its end."""
@@ -106,12 +126,30 @@ class Service:
         """The run's log."""
         return await events_in(self.runtime.database, run_id)
 
-    async def folded(self, run_id: str, team: Team = CREW) -> Snapshot:
+    async def until_logged(self, run_id: str, type_: str, count: int = 1, timeout: float = 20) -> list[Event]:
+        """The run's log, once it holds so many events of a type."""
+        found: list[Event] = []
+        news = asyncio.Event()
+        async with asyncio.timeout(timeout):
+            with self.runtime.wakeups.listening(run_id, lambda _: news.set()):
+                while sum(event.type == type_ for event in found) < count:
+                    news.clear()
+                    found = await self.events(run_id)
+                    if sum(event.type == type_ for event in found) < count:
+                        await _heard(news)
+        return found
+
+    async def folded(self, run_id: str) -> Snapshot:
         """What the log says of the run."""
-        row = await find_run(self.runtime.database, TENANT, run_id)
-        assert row is not None
-        brief = Brief(run_id, row["objective"], team, team.limits)
-        return fold(brief, await self.events(run_id))
+        snapshot, _ = await folded_run(self.runtime.database, run_id)
+        return snapshot
+
+
+async def _heard(news: asyncio.Event) -> None:
+    """Wait for a wake-up, or for the time to look again without one."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await news.wait()
 
 
 @asynccontextmanager
@@ -119,13 +157,16 @@ async def running_service(
     url: str, stub: StubProvider, *, engine: bool = True, **changes: Any
 ) -> AsyncIterator[Service]:
     """A service on the database at `url`, with an engine unless told otherwise."""
-    async with open_runtime(settings_for(stub, **changes), url) as runtime:
+    settings = settings_for(stub, **changes)
+    async with open_runtime(settings, url) as runtime:
+        await runtime.database.close()
+        runtime.database = database = CutDatabase(url, pool=settings.database_pool)
         await asyncio.wait_for(runtime.wakeups.connected.wait(), 10)
         if not engine:
-            yield Service(url, runtime, None)
+            yield Service(url, runtime, database, None)
             return
         async with running_engine(runtime) as running:
-            yield Service(url, runtime, running)
+            yield Service(url, runtime, database, running)
 
 
 def plan_of(*tasks: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -90,8 +90,8 @@ async def test_the_short_forms_of_select_work(sql: str) -> None:
     ("name", "table"),
     [
         ("sales 2025.csv", "sales_2025"), ("2025.csv", "t_2025"), ("order.csv", "t_order"),
-        ("Umsätze-Q1.csv", "umsätze_q1"), ("...", "input"), ("a.b.csv", "a_b"), ("x'; DROP TABLE y; --.csv", "x_drop_table_y"),
-        ("taken.csv", "t_taken"),
+        ("Umsätze-Q1.csv", "umsätze_q1"), ("...", "input"), ("a.b.csv", "a_b"),
+        ("x'; DROP TABLE y; --.csv", "x_drop_table_y"), ("taken.csv", "t_taken"),
     ],
 )  # fmt: skip
 def test_tables_are_named_by_one_rule(name: str, table: str) -> None:
@@ -110,8 +110,8 @@ async def test_inputs_of_like_names_are_different_tables() -> None:
         "INSERT INTO sales_2025 VALUES ('x', 1)", "DELETE FROM sales_2025", "DROP TABLE sales_2025",
         "CREATE TABLE x AS SELECT 1", "CREATE TEMP TABLE x AS SELECT 1", "COPY sales_2025 TO '/tmp/x.csv'",
         "ATTACH 'x.db'", "INSTALL httpfs", "LOAD httpfs", "SET memory_limit = '64GB'", "RESET lock_configuration",
-        "PRAGMA database_list", "CALL pragma_version()", "EXPORT DATABASE 'x'", "SELECT 1; SELECT 2", "BEGIN", "VACUUM", "-- nothing",
-        "EXPLAIN ANALYZE SELECT 1",
+        "PRAGMA database_list", "CALL pragma_version()", "EXPORT DATABASE 'x'", "SELECT 1; SELECT 2", "BEGIN",
+        "VACUUM", "-- nothing", "EXPLAIN ANALYZE SELECT 1",
     ],
 )  # fmt: skip
 async def test_anything_but_one_select_is_refused(sql: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import Field
+from structlog.testing import capture_logs
 
 from app.domain.errors import ToolError
 from app.tools.tool import EMPTY, Arguments, Tool, ToolAnswer, ToolContext, call
@@ -221,7 +222,10 @@ async def test_a_blocking_tool_leaves_the_loop_free_and_times_out_on_time() -> N
     assert await asyncio.to_thread(finished.wait, 5)
 
 
-async def test_a_failing_tool_is_logged_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    await answered(raising(RuntimeError("x")))
+async def test_a_failure_is_logged_with_its_place_and_without_its_message() -> None:
+    with capture_logs() as lines:
+        await answered(raising(RuntimeError("postgresql://svc:p4ss@db/x")))
 
-    assert "note" in capsys.readouterr().out
+    assert [(line["event"], line["tool"], line["error"]) for line in lines] == [("tool failed", "note", "RuntimeError")]
+    assert "raise error" in lines[0]["where"]
+    assert "p4ss" not in str(lines)

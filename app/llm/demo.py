@@ -1,0 +1,71 @@
+"""The demo model: a stand-in that works by rules, for people without a key. Every text of it says so.
+
+It reads the same prompts as a language model, plans by the words of the objective and of the workers' descriptions,
+really calls the workers' tools, and puts an answer together from what they brought back. The same request always gets
+the same reply.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from app.domain.conversation import Block, text_of
+from app.llm.demo_answer import answer, refinement
+from app.llm.demo_plan import plan
+from app.llm.demo_work import next_calls, report
+from app.llm.model import Purpose, Reply, Request
+from app.llm.pricing import CHARACTERS_PER_TOKEN, estimated_usage
+
+MODEL_ID = "demo"
+PIECES = 12
+"""In how many pieces a listener gets a text."""
+
+_WRITERS: Mapping[Purpose, Callable[[Request], dict[str, Any]]] = {
+    "plan": plan,
+    "work": report,
+    "refine": refinement,
+    "synthesize": answer,
+}
+
+
+class DemoModel:
+    """A model without a provider. Its replies cost nothing."""
+
+    def __init__(self, *, delay_s: float = 0.3) -> None:
+        """`delay_s` is how long a call takes, so that a person can watch a run."""
+        self._delay_s = delay_s
+
+    async def reply(self, request: Request) -> Reply:
+        """Answer by rule; never fails."""
+        content, stop_reason = _content(request)
+        await self._write(text_of(content), request.on_text)
+        written = len(json.dumps(content, ensure_ascii=False)) // CHARACTERS_PER_TOKEN
+        usage = estimated_usage(request, MODEL_ID, written).model_copy(update={"estimated": False})
+        return Reply(content, stop_reason, usage, MODEL_ID)
+
+    async def _write(self, text: str, on_text: Callable[[str], None] | None) -> None:
+        pieces = _pieces(text)
+        for piece in pieces:
+            await asyncio.sleep(self._delay_s / len(pieces))
+            if on_text is not None:
+                on_text(piece)
+
+    def model_id(self, model: str) -> str:
+        """Always `demo`: there is one, whatever is asked for."""
+        return MODEL_ID
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+def _content(request: Request) -> tuple[list[Block], str]:
+    if request.purpose == "work" and (calls := next_calls(request)):
+        return calls, "tool_use"
+    written = _WRITERS[request.purpose](request)
+    return [{"type": "text", "text": json.dumps(written, ensure_ascii=False)}], "end_turn"
+
+
+def _pieces(text: str) -> Sequence[str]:
+    size = max(-(-len(text) // PIECES), 1)
+    return [text[start : start + size] for start in range(0, len(text), size)]

@@ -1,0 +1,79 @@
+"""How the demo model rewrites an instruction, and puts an answer together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from app.llm.demo_prompts import SIGNED, excerpt, gist, opening_of, sections, unsigned, values
+from app.llm.model import Request
+
+ROOM_CHARACTERS = 24_000
+"""For the results in an answer together."""
+RESULT_CHARACTERS = 3_000
+
+NOTICE = (
+    f"> {SIGNED} this answer was put together by rules from what the tasks brought back. No language model wrote or "
+    "checked it. Set ANTHROPIC_API_KEY to have one answer."
+)
+
+
+def refinement(request: Request) -> dict[str, Any]:
+    """A narrower instruction than the last one. It differs from every earlier one by its number."""
+    attempts = values(sections(opening_of(request)).get("attempt", []))
+    last = attempts[-1]
+    first = attempts[0]["instruction"].strip()
+    return {
+        "instruction": (
+            f"{first}\n\nThis is attempt {last['number'] + 1}. The last one ended with {last['error']}. Do the most "
+            "important part alone, in fewer steps, and report what you have even if it is incomplete."
+        ),
+        "change": f"{SIGNED} narrowed to the most important part, because the last attempt ended with {last['error']}.",
+    }
+
+
+def answer(request: Request) -> dict[str, Any]:
+    """The results under headings, what is missing, and a conclusion that says how far it carries."""
+    found = sections(opening_of(request))
+    results, missing = values(found.get("result", [])), values(found.get("failed", []))
+    objective = gist("\n".join(found.get("objective", [])), 120)
+    parts = [NOTICE, f"# {objective}", *_chapters(results), *_missing(missing), _conclusion(results, missing)]
+    return {
+        "answer": "\n\n".join(parts),
+        "confidence": _confidence(results, missing),
+        "statements": [{"text": unsigned(result["summary"]), "tasks": [result["task"]]} for result in results],
+        "conflicts": [],
+        "gaps": [{"task": gap["task"], "impact": _impact(gap)} for gap in missing],
+    }
+
+
+def _chapters(results: Sequence[dict[str, Any]]) -> list[str]:
+    room = min(RESULT_CHARACTERS, ROOM_CHARACTERS // max(len(results), 1))
+    return [
+        f"## {result['title'] or result['task']}\n\n"
+        f"{excerpt(unsigned(result['text'] or result['summary']), room)}\n\n"
+        f"*Task {result['task']}, {result['worker']}.*"
+        for result in results
+    ]
+
+
+def _missing(missing: Sequence[dict[str, Any]]) -> list[str]:
+    lines = [f"- {gap['title'] or gap['task']} ({gap['task']}): {_impact(gap)}" for gap in missing]
+    return ["## What is missing\n\n" + "\n".join(lines)] if lines else []
+
+
+def _impact(gap: dict[str, Any]) -> str:
+    why = f"{gap['reason']}. {gap['message']}".strip()
+    return f"Nothing of this task is in the answer. It ended with {why}"
+
+
+def _conclusion(results: Sequence[dict[str, Any]], missing: Sequence[dict[str, Any]]) -> str:
+    planned = len(results) + len(missing)
+    points = [f"- {gist(unsigned(result['summary']))} ({result['task']})" for result in results]
+    delivered = f"{len(results)} of {planned} tasks delivered."
+    return "\n".join(["## Conclusion", "", delivered, "", *points]).strip()
+
+
+def _confidence(results: Sequence[dict[str, Any]], missing: Sequence[dict[str, Any]]) -> float:
+    """The mean of what the workers said, less the share that did not deliver."""
+    stated = [result["confidence"] for result in results if result["confidence"] is not None]
+    mean = sum(stated) / len(stated) if stated else 0.3
+    return round(mean * len(results) / max(len(results) + len(missing), 1), 2)

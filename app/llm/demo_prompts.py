@@ -1,0 +1,80 @@
+"""What the demo model reads: the parts of a prompt, and what stands in a text."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.domain.conversation import Block
+from app.llm.model import Request
+
+SIGNED = "Demo model:"
+"""How everything begins that the demo model says in short."""
+
+_SECTION = re.compile(r"^<(\w+)>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
+_URL = re.compile(r"https?://[^\s<>\"'`\])}]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
+
+
+def opening_of(request: Request) -> str:
+    """The first message as text."""
+    return "\n".join(block["text"] for block in request.messages[0].content if block.get("type") == "text")
+
+
+def sections(prompt: str) -> dict[str, list[str]]:
+    """What stands between tags, by tag. A tag inside another one's text is a part of that text."""
+    found: dict[str, list[str]] = {}
+    for section in _SECTION.finditer(prompt):
+        found.setdefault(section[1], []).append(section[2])
+    return found
+
+
+def values(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """The JSON objects in sections that hold one on every line."""
+    return [json.loads(line) for text in texts for line in text.splitlines() if line.strip()]
+
+
+def number_after(words: str, prompt: str, otherwise: int) -> int:
+    """The whole number that follows these words."""
+    found = re.search(rf"{re.escape(words)} (\d+)", prompt)
+    return int(found[1]) if found else otherwise
+
+
+def tool_results(request: Request) -> list[tuple[Block, str, bool]]:
+    """The tool calls made so far, in order: the call, what came back, and whether that is an error."""
+    blocks = [block for message in request.messages for block in message.content]
+    calls: Mapping[str, Block] = {block["id"]: block for block in blocks if block.get("type") == "tool_use"}
+    return [
+        (calls[block["tool_use_id"]], str(block["content"]), bool(block.get("is_error")))
+        for block in blocks
+        if block.get("type") == "tool_result"
+    ]
+
+
+def urls_in(text: str) -> list[str]:
+    """The web addresses in a text, each once."""
+    return list(dict.fromkeys(url.rstrip(".,;:!?") for url in _URL.findall(text)))
+
+
+def gist(text: str, limit: int = 160) -> str:
+    """The first sentence of a text on one line, cut at a word when it is long."""
+    first = next((part for part in _SENTENCE_END.split(text.strip()) if part.strip()), "")
+    line = " ".join(first.split())
+    if len(line) <= limit:
+        return line
+    return line[:limit].rpartition(" ")[0].rstrip(",;:") + " …"
+
+
+def excerpt(text: str, limit: int) -> str:
+    """The beginning of a text, cut at a line or a word with a notice."""
+    text = text.strip()
+    if len(text) <= limit:
+        return text
+    head = text[:limit]
+    kept = head.rpartition("\n")[0] if "\n" in head[limit // 2 :] else head.rpartition(" ")[0]
+    return f"{kept or head}\n[… shortened by the demo model …]"
+
+
+def unsigned(text: str) -> str:
+    """A text without the demo model's signature at its beginning."""
+    return re.sub(rf"^>?\s*{re.escape(SIGNED)}\s*", "", text.strip())

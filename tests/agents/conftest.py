@@ -1,0 +1,3 @@
+from tests.support.fixtures import service, services, stub
+
+__all__ = ["service", "services", "stub"]

@@ -1,0 +1,93 @@
+"""Fixtures of the tests that run whole services: whatever a test does, its runs are checked when it is over."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import app
+from app.store.database import Database
+from tests.support.rows import check_rows, every
+from tests.support.service import Service, running_service
+from tests.support.stub_provider import StubProvider
+
+_OURS = str(Path(app.__file__).parent)
+
+
+class Services:
+    """Starts services on the test's database, as many as it likes, and lets them die."""
+
+    def __init__(self, url: str, stub: StubProvider) -> None:
+        self._url = url
+        self._stub = stub
+        self._stacks: dict[str, AsyncExitStack] = {}
+
+    async def start(self, **changes: Any) -> Service:
+        """A service with these settings; `engine=False` for one that executes nothing."""
+        stack = AsyncExitStack()
+        service = await stack.enter_async_context(running_service(self._url, self._stub, **changes))
+        self._stacks[service.runtime.name] = stack
+        return service
+
+    async def crash(self, service: Service) -> None:
+        """End a service in such a way that nobody hears of it: what it says from here on reaches no database."""
+        service.database.cut = True
+        service.runtime.drain_s = 0
+        await self.stop(service)
+
+    async def stop(self, service: Service) -> None:
+        """End a service in good order."""
+        await self._stacks.pop(service.runtime.name).aclose()
+
+    async def close(self) -> None:
+        """End whatever is left."""
+        while self._stacks:
+            _, stack = self._stacks.popitem()
+            await stack.aclose()
+
+
+@pytest.fixture
+async def stub() -> AsyncIterator[StubProvider]:
+    """The model provider."""
+    async with StubProvider() as stub:
+        yield stub
+
+
+@pytest.fixture
+async def services(database_url: str, stub: StubProvider) -> AsyncIterator[Services]:
+    """Services to start. Afterwards no task of ours is left, no exception was lost, and rows agree with logs."""
+    lost: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: lost.append(context))
+    services = Services(database_url, stub)
+    try:
+        yield services
+    finally:
+        await services.close()
+    gc.collect()
+    assert lost == []
+    assert [task for task in asyncio.all_tasks() if _is_ours(task)] == []
+    await _check_every_ended_run(database_url)
+
+
+@pytest.fixture
+async def service(services: Services) -> Service:
+    """One service with an engine and quick settings."""
+    return await services.start()
+
+
+def _is_ours(task: asyncio.Task[Any]) -> bool:
+    code = getattr(task.get_coro(), "cr_code", None)
+    return code is not None and code.co_filename.startswith(_OURS)
+
+
+async def _check_every_ended_run(url: str) -> None:
+    database = Database(url, pool=2)
+    try:
+        for row in await every(database, "SELECT id FROM runs WHERE finished_at IS NOT NULL"):
+            await check_rows(database, row["id"])
+    finally:
+        await database.close()
