@@ -157,7 +157,8 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
 def _stopped_by_signals() -> Iterator[None]:
     """End quietly on SIGINT and SIGTERM, and on the way out stop what was started."""
 
-    def stop(_signal: int, _frame: FrameType | None) -> Never:
+    def stop(number: int, _frame: FrameType | None) -> Never:
+        signal.signal(number, signal.SIG_IGN)  # Told once is enough: what ends now must not be broken off.
         raise SystemExit(0)
 
     before = signal.signal(signal.SIGTERM, stop)

@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 import anthropic
+import uvloop
 
 from benchmarks.reference_job import PLAN
 
@@ -86,4 +87,4 @@ def _cpu_seconds() -> float:
 
 if __name__ == "__main__":
     _, url, runs, at_once, transport = sys.argv
-    asyncio.run(main(url, int(runs), int(at_once), transport))
+    uvloop.run(main(url, int(runs), int(at_once), transport))

@@ -13,6 +13,8 @@ from tests.support.stub_script import SeenRequest
 TASKS = 8
 MODEL_CALLS = 2 + 2 * TASKS
 CALLS_IN_A_ROW = 4
+EVENTS = 7 + 6 * TASKS
+"""In the log of one run."""
 CALL_SECONDS = float(os.environ.get("CALL_SECONDS", "0.05"))
 
 TEAM = {

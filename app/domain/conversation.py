@@ -48,7 +48,7 @@ class ToolResult:
     error_code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Turn:
     """One reply of the model, and what our side said to it."""
 
@@ -70,7 +70,7 @@ class Prompt:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Conversation:
     """Everything said so far. Values are never changed; every step makes a new one."""
 

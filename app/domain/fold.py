@@ -5,7 +5,6 @@ the trace is checked with it: whatever the log holds, there is one reading of it
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 from app.domain import events as ev
@@ -16,6 +15,7 @@ from app.domain.fold_calls import CALL_FOLDS, must_run, running_task, task_named
 from app.domain.results import Problem
 from app.domain.snapshot import Attempt, Brief, Snapshot, TaskState
 from app.domain.states import ATTEMPT_MOVES, RUN_MOVES, TASK_MOVES, moved
+from app.domain.values import changed
 
 
 def fold(brief: Brief, events: Iterable[Event]) -> Snapshot:
@@ -41,17 +41,17 @@ def after(snapshot: Snapshot, event: Event) -> Snapshot:
         raise IllegalMove(f"event {event.seq} cannot follow event {snapshot.last_seq}")
     if snapshot.ended:
         raise IllegalMove(f"{event.type} cannot follow the end of the run")
-    return replace(_FOLDS[event.type](snapshot, event), last_seq=event.seq)
+    return changed(_FOLDS[event.type](snapshot, event), last_seq=event.seq)
 
 
 def _queued(snapshot: Snapshot, event: ev.RunQueued) -> Snapshot:
     if snapshot.last_seq:
         raise IllegalMove("run.queued must be the first event")
-    return replace(snapshot, created_at=event.at, own_plan=event.data.plan)
+    return changed(snapshot, created_at=event.at, own_plan=event.data.plan)
 
 
 def _started(snapshot: Snapshot, event: ev.RunStarted) -> Snapshot:
-    return replace(snapshot, status=moved(RUN_MOVES, snapshot.status, event.type), started_at=event.at)
+    return changed(snapshot, status=moved(RUN_MOVES, snapshot.status, event.type), started_at=event.at)
 
 
 def _resumed(snapshot: Snapshot, event: ev.RunResumed) -> Snapshot:
@@ -60,28 +60,28 @@ def _resumed(snapshot: Snapshot, event: ev.RunResumed) -> Snapshot:
         for name, task in snapshot.tasks.items()
     }
     status = moved(RUN_MOVES, snapshot.status, event.type)
-    return replace(snapshot, status=status, tasks=tasks, usage=snapshot.usage + event.data.usage, waiting=None)
+    return changed(snapshot, status=status, tasks=tasks, usage=snapshot.usage + event.data.usage, waiting=None)
 
 
 def _waiting(snapshot: Snapshot, event: ev.RunWaiting) -> Snapshot:
-    return replace(snapshot, status=moved(RUN_MOVES, snapshot.status, event.type), waiting=event.data)
+    return changed(snapshot, status=moved(RUN_MOVES, snapshot.status, event.type), waiting=event.data)
 
 
 def _cancel_requested(snapshot: Snapshot, event: ev.RunCancelRequested) -> Snapshot:
     if snapshot.cancel_requested:
         raise IllegalMove("a run is asked to cancel only once")
     receipt = ev.Cancellation(requested_at=event.at, reason=event.data.reason)
-    return replace(snapshot, cancel_requested=event, usage_at_cancel=snapshot.usage, cancellation=receipt)
+    return changed(snapshot, cancel_requested=event, usage_at_cancel=snapshot.usage, cancellation=receipt)
 
 
 def _ended(snapshot: Snapshot, event: ev.RunSucceeded | ev.RunPartial) -> Snapshot:
     status = moved(RUN_MOVES, snapshot.status, event.type)
     ended = event.data
-    return replace(snapshot, status=status, stop_reason=ended.stop_reason, result=ended.result, finished_at=event.at)
+    return changed(snapshot, status=status, stop_reason=ended.stop_reason, result=ended.result, finished_at=event.at)
 
 
 def _failed(snapshot: Snapshot, event: ev.RunFailed) -> Snapshot:
-    return replace(
+    return changed(
         snapshot,
         status=moved(RUN_MOVES, snapshot.status, event.type),
         stop_reason=event.data.stop_reason,
@@ -93,7 +93,7 @@ def _failed(snapshot: Snapshot, event: ev.RunFailed) -> Snapshot:
 
 def _cancelled(snapshot: Snapshot, event: ev.RunCancelled) -> Snapshot:
     status = moved(RUN_MOVES, snapshot.status, event.type)
-    return replace(
+    return changed(
         snapshot, status=status, stop_reason="cancelled", cancellation=event.data, finished_at=event.at, waiting=None
     )
 
@@ -103,22 +103,22 @@ def _plan_created(snapshot: Snapshot, event: ev.PlanCreated) -> Snapshot:
     if snapshot.plan is not None:
         raise IllegalMove("a run gets its first plan only once")
     tasks = {task.id: TaskState(task) for task in event.data.tasks}
-    return replace(snapshot, plan=event.data, planned_at=event.at, tasks=tasks)
+    return changed(snapshot, plan=event.data, planned_at=event.at, tasks=tasks)
 
 
 def _plan_invalid(snapshot: Snapshot, event: ev.PlanInvalid) -> Snapshot:
     must_run(snapshot, event)
-    return replace(snapshot, planning=_rejected(snapshot.planning, event.data), findings=event.data.errors)
+    return changed(snapshot, planning=_rejected(snapshot.planning, event.data), findings=event.data.errors)
 
 
 def _synthesis_completed(snapshot: Snapshot, event: ev.SynthesisCompleted) -> Snapshot:
     must_run(snapshot, event)
-    return replace(snapshot, synthesis=event.data)
+    return changed(snapshot, synthesis=event.data)
 
 
 def _synthesis_rejected(snapshot: Snapshot, event: ev.SynthesisRejected) -> Snapshot:
     must_run(snapshot, event)
-    return replace(snapshot, reconciling=_rejected(snapshot.reconciling, event.data))
+    return changed(snapshot, reconciling=_rejected(snapshot.reconciling, event.data))
 
 
 def _task_started(snapshot: Snapshot, event: ev.TaskStarted) -> Snapshot:
@@ -137,13 +137,13 @@ def _task_started(snapshot: Snapshot, event: ev.TaskStarted) -> Snapshot:
         change=task.refined.change if task.refined else "",
     )
     status = moved(TASK_MOVES, task.status, event.type)
-    return snapshot.with_task(replace(task, status=status, attempts=(*task.attempts, attempt), not_before=None))
+    return snapshot.with_task(changed(task, status=status, attempts=(*task.attempts, attempt), not_before=None))
 
 
 def _task_refined(snapshot: Snapshot, event: ev.TaskRefined) -> Snapshot:
     task = task_named(snapshot, event)
     status = moved(TASK_MOVES, task.status, event.type)
-    task = replace(task, status=status, refined=event.data, refine_first=False, refining=Conversation())
+    task = changed(task, status=status, refined=event.data, refine_first=False, refining=Conversation())
     return snapshot.with_task(task)
 
 
@@ -162,27 +162,27 @@ def _task_retrying(snapshot: Snapshot, event: ev.TaskRetrying) -> Snapshot:
     task = _attempt_ended(running_task(snapshot, event), event, event.data.error)
     status = moved(TASK_MOVES, task.status, event.type)
     retry = event.data
-    task = replace(task, status=status, not_before=retry.not_before, refine_first=retry.refine)
+    task = changed(task, status=status, not_before=retry.not_before, refine_first=retry.refine)
     return snapshot.with_task(task)
 
 
 def _task_succeeded(snapshot: Snapshot, event: ev.TaskSucceeded) -> Snapshot:
     task = _attempt_ended(running_task(snapshot, event), event, None)
-    return _task_over(snapshot, replace(task, output=event.data), event)
+    return _task_over(snapshot, changed(task, output=event.data), event)
 
 
 def _task_over_in_error(snapshot: Snapshot, event: ev.TaskFailed | ev.TaskSkipped | ev.TaskCancelled) -> Snapshot:
     task = task_named(snapshot, event)
     if task.status == "running":
         task = _attempt_ended(task, event, event.data.error)
-    return _task_over(snapshot, replace(task, error=event.data.error), event)
+    return _task_over(snapshot, changed(task, error=event.data.error), event)
 
 
 def _task_over(snapshot: Snapshot, task: TaskState, event: Event) -> Snapshot:
     status = moved(TASK_MOVES, task.status, event.type)
-    snapshot = snapshot.with_task(replace(task, status=status, finished_at=event.at, not_before=None))
+    snapshot = snapshot.with_task(changed(task, status=status, finished_at=event.at, not_before=None))
     if all(other.ended for other in snapshot.tasks.values()):
-        snapshot = replace(snapshot, executed_at=event.at)
+        snapshot = changed(snapshot, executed_at=event.at)
     return snapshot
 
 
@@ -196,9 +196,9 @@ def _attempt_ended(task: TaskState, event: Event, error: Problem | None) -> Task
 def _rejected(talk: Conversation, rejected: ev.Rejected) -> Conversation:
     if not talk.turns:
         raise IllegalMove("only a reply can be rejected")
-    last = replace(talk.turns[-1], note=rejected.note)
+    last = changed(talk.turns[-1], note=rejected.note)
     objection = "; ".join(finding.detail for finding in rejected.errors)
-    return replace(talk, turns=(*talk.turns[:-1], last), rejections=talk.rejections + 1, objection=objection)
+    return changed(talk, turns=(*talk.turns[:-1], last), rejections=talk.rejections + 1, objection=objection)
 
 
 _FOLDS: dict[str, Callable[[Snapshot, Any], Snapshot]] = {

@@ -1,7 +1,6 @@
 """The part of the fold that model and tool calls make: conversations grow, usage adds up."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from app.domain import events as ev
@@ -10,6 +9,7 @@ from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.usage import Usage
+from app.domain.values import changed
 
 FATAL_CODES = frozenset({"provider_auth", "provider_billing"})
 """Faults of the account: no further call of the run can succeed."""
@@ -37,15 +37,15 @@ def running_task(snapshot: Snapshot, event: Event) -> TaskState:
 
 def _llm_completed(snapshot: Snapshot, event: ev.LlmCompleted) -> Snapshot:
     def heard(talk: Conversation) -> Conversation:
-        talk = replace(_opened(talk, event.data), failures=0, retry_at=None)
+        talk = changed(_opened(talk, event.data), failures=0, retry_at=None)
         if event.data.stop_reason == "max_tokens":
-            return replace(talk, truncations=talk.truncations + 1)
+            return changed(talk, truncations=talk.truncations + 1)
         turn = Turn(event.data.content, event.data.stop_reason)
         if talk.turns and talk.turns[-1].stop_reason == "pause_turn":
             paused = talk.turns[-1]
-            turn = replace(turn, content=[*paused.content, *turn.content])
-            return replace(talk, turns=(*talk.turns[:-1], turn), pauses=talk.pauses + 1)
-        return replace(talk, turns=(*talk.turns, turn))
+            turn = changed(turn, content=[*paused.content, *turn.content])
+            return changed(talk, turns=(*talk.turns[:-1], turn), pauses=talk.pauses + 1)
+        return changed(talk, turns=(*talk.turns, turn))
 
     return _in_conversation(_spent(snapshot, event, event.data.usage), event, heard)
 
@@ -58,12 +58,12 @@ def _llm_failed(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
         talk = _opened(talk, failure)
         if code == "cancelled":
             return talk
-        talk = replace(talk, failures=talk.failures + 1, retry_at=failure.retry_at)
-        return talk if failure.retry_at else replace(talk, error=(code, failure.error.message))
+        talk = changed(talk, failures=talk.failures + 1, retry_at=failure.retry_at)
+        return talk if failure.retry_at else changed(talk, error=(code, failure.error.message))
 
     snapshot = _clock_stopped(snapshot, event)
     snapshot = _in_conversation(_spent(snapshot, event, failure.usage), event, heard)
-    return replace(snapshot, fatal=failure.error) if code in FATAL_CODES else snapshot
+    return changed(snapshot, fatal=failure.error) if code in FATAL_CODES else snapshot
 
 
 def _clock_stopped(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
@@ -77,7 +77,7 @@ def _clock_stopped(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
 
 def _tool_started(snapshot: Snapshot, event: ev.ToolStarted) -> Snapshot:
     def heard(turn: Turn) -> Turn:
-        return replace(turn, intents=turn.intents | {event.data.call_id})
+        return changed(turn, intents=turn.intents | {event.data.call_id})
 
     return _in_turn(snapshot, event, heard)
 
@@ -96,7 +96,7 @@ def _tool_ended(snapshot: Snapshot, event: ev.ToolCompleted | ev.ToolFailed, res
         return snapshot
 
     def heard(turn: Turn) -> Turn:
-        return replace(turn, results={**turn.results, event.data.call_id: result})
+        return changed(turn, results={**turn.results, event.data.call_id: result})
 
     return _in_turn(snapshot, event, heard)
 
@@ -104,17 +104,17 @@ def _tool_ended(snapshot: Snapshot, event: ev.ToolCompleted | ev.ToolFailed, res
 def _opened(talk: Conversation, call: ev.ModelCall) -> Conversation:
     if talk.prompt is not None or call.opening is None:
         return talk
-    return replace(talk, prompt=Prompt(call.opening.system, call.opening.message))
+    return changed(talk, prompt=Prompt(call.opening.system, call.opening.message))
 
 
 def _spent(snapshot: Snapshot, event: Event, usage: Usage) -> Snapshot:
     """`usage` counted for the run, and for the task and attempt the event names."""
     must_run(snapshot, event)
-    snapshot = replace(snapshot, usage=snapshot.usage + usage)
+    snapshot = changed(snapshot, usage=snapshot.usage + usage)
     if event.task_id is None:
         return snapshot
     task = task_named(snapshot, event)
-    task = replace(task, usage=task.usage + usage)
+    task = changed(task, usage=task.usage + usage)
     if task.attempts and event.attempt == len(task.attempts):
         task = task.with_attempt(usage=task.attempts[-1].usage + usage)
     return snapshot.with_task(task)
@@ -125,12 +125,12 @@ def _in_conversation(
 ) -> Snapshot:
     match event.data.purpose:
         case "plan":
-            return replace(snapshot, planning=heard(snapshot.planning))
+            return changed(snapshot, planning=heard(snapshot.planning))
         case "synthesize":
-            return replace(snapshot, reconciling=heard(snapshot.reconciling))
+            return changed(snapshot, reconciling=heard(snapshot.reconciling))
         case "refine":
             task = task_named(snapshot, event)
-            return snapshot.with_task(replace(task, refining=heard(task.refining)))
+            return snapshot.with_task(changed(task, refining=heard(task.refining)))
         case "work":
             task = running_task(snapshot, event)
             return snapshot.with_task(task.with_attempt(conversation=heard(task.attempts[-1].conversation)))
@@ -141,7 +141,7 @@ def _in_turn(snapshot: Snapshot, event: Event, heard: Callable[[Turn], Turn]) ->
     talk = task.attempts[-1].conversation
     if not talk.turns:
         raise IllegalMove(f"{event.type} cannot come before the model's reply")
-    talk = replace(talk, turns=(*talk.turns[:-1], heard(talk.turns[-1])))
+    talk = changed(talk, turns=(*talk.turns[:-1], heard(talk.turns[-1])))
     return snapshot.with_task(task.with_attempt(conversation=talk))
 
 

@@ -5,7 +5,7 @@ A conversation is part of the state, so that a resumed worker goes on in the mid
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,13 +18,14 @@ from app.domain.retries import Policy
 from app.domain.states import TERMINAL_RUN, TERMINAL_TASK, AttemptStatus, Phase, RunStatus, TaskStatus
 from app.domain.team import Team
 from app.domain.usage import Usage
+from app.domain.values import changed
 
 WRAP_UP_SHARE = 0.15
 WRAP_UP_CEILING_S = 30.0
 """The last part of a run's time is kept for the synthesis of what is there."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Brief:
     """What is fixed about a run before it starts."""
 
@@ -36,7 +37,7 @@ class Brief:
     policy: Policy = Policy()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Attempt:
     """One try of one worker at a task."""
 
@@ -57,7 +58,7 @@ class Attempt:
     usage: Usage = Usage()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TaskState:
     """A task of the plan and what became of it so far."""
 
@@ -90,10 +91,10 @@ class TaskState:
 
     def with_attempt(self, **changes: Any) -> "TaskState":
         """The task with its latest attempt changed."""
-        return replace(self, attempts=(*self.attempts[:-1], replace(self.attempts[-1], **changes)))
+        return changed(self, attempts=(*self.attempts[:-1], changed(self.attempts[-1], **changes)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
     """Everything known about a run at one point of its log."""
 
@@ -155,4 +156,4 @@ class Snapshot:
 
     def with_task(self, task: TaskState) -> "Snapshot":
         """The state with one task changed."""
-        return replace(self, tasks={**self.tasks, task.task.id: task})
+        return changed(self, tasks={**self.tasks, task.task.id: task})

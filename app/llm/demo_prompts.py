@@ -62,7 +62,7 @@ def gist(text: str, limit: int = 160) -> str:
     line = " ".join(first.split())
     if len(line) <= limit:
         return line
-    return line[:limit].rpartition(" ")[0].rstrip(",;:") + " …"
+    return (line[:limit].rpartition(" ")[0] or line[:limit]).rstrip(",;:") + " …"
 
 
 def excerpt(text: str, limit: int) -> str:
@@ -77,4 +77,4 @@ def excerpt(text: str, limit: int) -> str:
 
 def unsigned(text: str) -> str:
     """A text without the demo model's signature at its beginning."""
-    return re.sub(rf"^>?\s*{re.escape(SIGNED)}\s*", "", text.strip())
+    return re.sub(rf"^(?:> {SIGNED}[^\n]*\n*|{SIGNED}\s*)", "", text.strip())

@@ -1,6 +1,5 @@
 """How a run comes to be, and how a client asks for its end: the two writes that do not belong to a run's owner."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team, TeamRef
 from app.store.database import Database
 from app.store.journal_sql import EVENTS_CHANNEL, event_of
-from app.store.projection import changed_rows, event_row, run_row
+from app.store.projection import as_json, changed_rows, run_row
 from app.store.queue import RunQueue
 from app.store.teams import StoredTeam
 
@@ -131,7 +130,7 @@ async def accept(
             await _insert(connection, tenant, job, run)
             if key and not await _insert_key(connection, tenant, key, run_id):
                 raise _Duplicate
-            await queue.announce(connection, run_id, priority=job.priority)
+            await queue.announce_new(connection, run_id, priority=job.priority)
     except _Duplicate:
         assert key is not None
         found = await _replayed(database, tenant, key)
@@ -169,13 +168,13 @@ async def _insert(connection: AsyncConnection, tenant: str, job: Job, run: _Queu
             "team_name": run.team.name,
             "team_version": run.team.version,
             "priority": job.priority,
-            "metadata": json.dumps(job.metadata),
-            "limits": run.snapshot.brief.limits.model_dump_json(),
-            "progress": json.dumps(row["progress"]),
-            "usage": json.dumps(row["usage"]),
-            "timing": json.dumps(row["timing"]),
+            "metadata": as_json(job.metadata),
+            "limits": as_json(run.snapshot.brief.limits),
+            "progress": as_json(row["progress"]),
+            "usage": as_json(row["usage"]),
+            "timing": as_json(row["timing"]),
             "at": run.event.at,
-            "queued": run.event.data.model_dump_json(),
+            "queued": as_json(run.event.data),
         },
     )
     inputs = [{"run_id": row["id"], "position": n} | item.model_dump() for n, item in enumerate(job.inputs)]
@@ -234,11 +233,11 @@ def _values(run: Snapshot, new: Sequence[Event], now: datetime) -> dict[str, Any
     _, tasks, attempts = changed_rows(run, new)
     columns = ("id", "status", "phase", "stop_reason", "last_seq", "finished_at", "waiting_for", "wake_at")
     return {name: row[name] for name in columns} | {
-        "progress": json.dumps(row["progress"]),
-        "cancellation": json.dumps(row["cancellation"]),
-        "timing": json.dumps(row["timing"]),
-        "events": json.dumps([event_row(event) for event in new]),
-        "tasks": json.dumps(tasks),
-        "attempts": json.dumps(attempts),
+        "progress": as_json(row["progress"]),
+        "cancellation": as_json(row["cancellation"]),
+        "timing": as_json(row["timing"]),
+        "events": as_json(new),
+        "tasks": as_json(tasks),
+        "attempts": as_json(attempts),
         "channel": EVENTS_CHANNEL,
     }

@@ -1,6 +1,5 @@
 """The journal's statements. A commit of any number of runs is one statement of constant text."""
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from sqlalchemy import text
 from app.domain.events import ANY_EVENT, Event
 from app.domain.snapshot import Snapshot
 from app.store.database import Database
-from app.store.projection import changed_rows, event_row, run_row
+from app.store.projection import as_json, changed_rows, run_row
 
 EVENTS_CHANNEL = "chargehand_events"
 
@@ -98,17 +97,17 @@ _NEWER = text(
 
 async def commit(database: Database, owner: str, batches: Sequence[Batch]) -> set[str]:
     """Write the batches whose condition holds, and say of which runs. The others are left untouched."""
-    rows: dict[str, list[dict[str, Any]]] = {"runs": [], "events": [], "plans": [], "tasks": [], "attempts": []}
+    rows: dict[str, list[Any]] = {"runs": [], "events": [], "plans": [], "tasks": [], "attempts": []}
     for batch in batches:
         guard = {"epoch": batch.epoch, "expected_seq": batch.expected_seq}
         rows["runs"].append(run_row(batch.run, batch.now) | guard)
-        rows["events"].extend(event_row(event) for event in batch.events)
+        rows["events"].extend(batch.events)
         plans, tasks, attempts = changed_rows(batch.run, batch.events)
         rows["plans"].extend(plans)
         rows["tasks"].extend(tasks)
         rows["attempts"].extend(attempts)
-    values = {name: json.dumps(listed, ensure_ascii=False) for name, listed in rows.items()}
-    async with database.transaction() as connection:
+    values = {name: as_json(listed) for name, listed in rows.items()}
+    async with database.statement() as connection:
         found = await connection.execute(_COMMIT, {**values, "owner": owner, "channel": EVENTS_CHANNEL})
         row = found.one_or_none()
     return set(row.ids) if row else set()
@@ -121,7 +120,7 @@ async def events_after(
     ids = list(known)
     values = {"ids": ids, "epochs": [known[i][0] for i in ids], "seqs": [known[i][1] for i in ids], "owner": owner}
     newer: dict[str, list[Event]] = defaultdict(list)
-    async with database.transaction() as connection:
+    async with database.statement() as connection:
         for row in await connection.execute(_NEWER, values):
             found = newer[row.id]
             if row.seq is not None:

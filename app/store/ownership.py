@@ -100,7 +100,7 @@ async def _inputs(connection: Any, run_id: str) -> list[JobInput]:
 async def renew(database: Database, held: Mapping[str, int], *, owner: str, lease_s: float) -> Mapping[str, int]:
     """Prolong the leases of the runs in `held` (epoch by id); returns the last event number of those still ours."""
     values = {"ids": list(held), "epochs": list(held.values()), "owner": owner, "lease": lease_s}
-    async with database.transaction() as connection:
+    async with database.statement() as connection:
         return {row.id: row.last_seq for row in await connection.execute(_RENEW, values)}
 
 

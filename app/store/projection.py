@@ -1,15 +1,26 @@
-"""The read models as rows: what the fold says about a run, in the columns of its tables."""
+"""The read models as rows: what the fold says about a run, in the columns of its tables.
+
+Values stay as the domain has them; `as_json` writes many rows at once.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from pydantic_core import to_json
+
 from app.domain.events import Event
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.timing import timing_of
 
 Row = dict[str, Any]
+
+
+def as_json(value: Any) -> str:
+    """Rows, events and what they hold as JSON text."""
+    return to_json(value).decode()
+
 
 TASK_STATES = ("pending", "running", "waiting", "succeeded", "failed", "skipped", "cancelled")
 
@@ -22,17 +33,17 @@ def run_row(run: Snapshot, now: datetime) -> Row:
         "phase": run.phase,
         "stop_reason": run.stop_reason,
         "waiting_for": run.waiting.reason if run.waiting else None,
-        "wake_at": _iso(run.waiting.until) if run.waiting else None,
+        "wake_at": run.waiting.until if run.waiting else None,
         "plan_revision": run.plan.revision if run.plan else None,
         "progress": progress_of(run),
-        "usage": run.usage.model_dump(mode="json"),
-        "timing": timing_of(run, now).model_dump(mode="json"),
-        "result": run.result.model_dump(mode="json") if run.result else None,
-        "error": run.error.model_dump(mode="json") if run.error else None,
-        "cancellation": run.cancellation.model_dump(mode="json") if run.cancellation else None,
+        "usage": run.usage,
+        "timing": timing_of(run, now),
+        "result": run.result,
+        "error": run.error,
+        "cancellation": run.cancellation,
         "last_seq": run.last_seq,
-        "started_at": _iso(run.started_at),
-        "finished_at": _iso(run.finished_at),
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
     }
 
 
@@ -46,8 +57,7 @@ def progress_of(run: Snapshot) -> Row:
 def plan_row(run: Snapshot, event: Event) -> Row:
     """The row of the plan that `event` made."""
     assert run.plan is not None
-    plan = run.plan.model_dump(mode="json")
-    return {"run_id": run.brief.run_id, "revision": run.plan.revision, "plan": plan, "created_at": _iso(event.at)}
+    return {"run_id": run.brief.run_id, "revision": run.plan.revision, "plan": run.plan, "created_at": event.at}
 
 
 def task_row(run: Snapshot, task: TaskState, position: int) -> Row:
@@ -57,10 +67,10 @@ def task_row(run: Snapshot, task: TaskState, position: int) -> Row:
         "task_id": task.task.id,
         "position": position,
         "status": task.status,
-        "error": task.error.model_dump(mode="json") if task.error else None,
-        "output": task.output.model_dump(mode="json") if task.output else None,
-        "usage": task.usage.model_dump(mode="json"),
-        "finished_at": _iso(task.finished_at),
+        "error": task.error,
+        "output": task.output,
+        "usage": task.usage,
+        "finished_at": task.finished_at,
     }
 
 
@@ -74,8 +84,8 @@ def attempt_row(run: Snapshot, task: TaskState, attempt: Attempt) -> Row:
         "model": attempt.model,
         "status": attempt.status,
         "detail": attempt_detail(attempt),
-        "started_at": _iso(attempt.started_at),
-        "finished_at": _iso(attempt.finished_at),
+        "started_at": attempt.started_at,
+        "finished_at": attempt.finished_at,
     }
 
 
@@ -85,11 +95,11 @@ def attempt_detail(attempt: Attempt) -> Row:
         "instruction": attempt.instruction,
         "refined_from": attempt.refined_from,
         "change": attempt.change,
-        "error": attempt.error.model_dump(mode="json") if attempt.error else None,
-        "escalation": attempt.escalation.model_dump(mode="json") if attempt.escalation else None,
+        "error": attempt.error,
+        "escalation": attempt.escalation,
         "steps": attempt.conversation.steps,
         "tool_calls": attempt.usage.tool_calls,
-        "usage": attempt.usage.model_dump(mode="json"),
+        "usage": attempt.usage,
     }
 
 
@@ -111,12 +121,3 @@ def changed_rows(run: Snapshot, events: Sequence[Event]) -> tuple[list[Row], lis
             attempt_row(run, task, attempt) for attempt in task.attempts if (task.task.id, attempt.number) in numbers
         )
     return plans, tasks, attempts
-
-
-def event_row(event: Event) -> Row:
-    """The row of an event."""
-    return event.model_dump(mode="json")
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None

@@ -40,20 +40,19 @@ class RunQueue:
 
     async def announce(self, connection: AsyncConnection, run_id: str, *, priority: int) -> None:
         """Have some engine look at the run once the connection's transaction commits. Doing so twice is harmless."""
-        raw = (await connection.get_raw_connection()).driver_connection
-        task = self._app.configure_task(
-            TASK,
-            queue=QUEUE,
-            priority=priority,
-            queueing_lock=f"run:{run_id}",
-            connection=raw,
-        )
         try:
             # A savepoint: the refusal of a second entry must not abort the caller's transaction unseen.
             async with connection.begin_nested():
-                await task.defer_async(run_id=run_id)
+                await self.announce_new(connection, run_id, priority=priority)
         except AlreadyEnqueued:
             return
+
+    async def announce_new(self, connection: AsyncConnection, run_id: str, *, priority: int) -> None:
+        """The same for a run made in this very transaction, which cannot have an entry yet."""
+        raw = (await connection.get_raw_connection()).driver_connection
+        lock = f"run:{run_id}"
+        task = self._app.configure_task(TASK, queue=QUEUE, priority=priority, queueing_lock=lock, connection=raw)
+        await task.defer_async(run_id=run_id)
 
     async def deliver(self, look: Look, *, at_once: int, poll_s: float) -> None:
         """Call `look` for every run announced, at most `at_once` at a time, until cancelled or cut off.

@@ -13,8 +13,8 @@ from app.store.database import Database
 Row = dict[str, Any]
 
 _COLUMNS = """
-    id, status, phase, stop_reason, waiting_for, objective, team_name, team_version, metadata, limits, plan_revision, progress,
-    usage, timing, result, error, cancellation, last_seq, created_at, started_at, finished_at
+    id, status, phase, stop_reason, waiting_for, objective, team_name, team_version, metadata, limits, plan_revision,
+    progress, usage, timing, result, error, cancellation, last_seq, created_at, started_at, finished_at
 """
 _RUN = text(f"SELECT {_COLUMNS} FROM runs WHERE id = :id AND tenant = :tenant")
 _PAGE = text(
@@ -88,7 +88,7 @@ class Place:
 
 async def find_run(database: Database, tenant: str, run_id: str) -> Row | None:
     """The columns of a run's resource, or None when the tenant has no such run."""
-    async with database.transaction() as connection:
+    async with database.statement() as connection:
         row = (await connection.execute(_RUN, {"id": run_id, "tenant": tenant})).mappings().one_or_none()
     return dict(row) if row else None
 
@@ -105,13 +105,13 @@ async def page_of_runs(
         "id": after.run_id if after else None,
         "created_at": after.created_at if after else None,
     }
-    async with database.transaction() as connection:
+    async with database.statement() as connection:
         return [dict(row) for row in (await connection.execute(_PAGE, values)).mappings()]
 
 
 async def plan_of(database: Database, tenant: str, run_id: str, revision: int | None = None) -> Row | None:
     """The run's plan in its newest or a given revision, or None when there is none."""
-    async with database.transaction() as connection:
+    async with database.statement() as connection:
         values = {"id": run_id, "tenant": tenant, "revision": revision}
         found: Row | None = (await connection.execute(_PLAN, values)).scalar_one_or_none()
     return found
@@ -119,7 +119,7 @@ async def plan_of(database: Database, tenant: str, run_id: str, revision: int | 
 
 async def plans_of(database: Database, tenant: str, run_id: str) -> Sequence[Row]:
     """Every revision of the run's plan, oldest first."""
-    async with database.transaction() as connection:
+    async with database.statement() as connection:
         return list((await connection.execute(_PLANS, {"id": run_id, "tenant": tenant})).scalars())
 
 
@@ -137,7 +137,7 @@ async def events_of(
 ) -> Sequence[StoredEvent]:
     """Up to `limit` events behind number `after`, in order."""
     values = {"id": run_id, "tenant": tenant, "after": after, "limit": limit, "types": list(types) if types else None}
-    async with database.transaction() as connection:
+    async with database.statement() as connection:
         return [_stored(run_id, row) for row in await connection.execute(_EVENTS, values)]
 
 

@@ -45,7 +45,7 @@ async def put_team(database: Database, tenant: str, team: Team) -> None:
 async def team_named(database: Database, tenant: str, reference: str) -> StoredTeam | None:
     """The team by `name`, in its newest version, or by `name@version`."""
     name, _, version = reference.partition("@")
-    async with database.transaction() as connection:
+    async with database.statement() as connection:
         if version:
             values: dict[str, Any] = {"tenant": tenant, "name": name, "version": int(version)}
             row = (await connection.execute(_EXACT, values)).one_or_none()
@@ -56,7 +56,7 @@ async def team_named(database: Database, tenant: str, reference: str) -> StoredT
 
 async def all_teams(database: Database, tenant: str) -> Sequence[StoredTeam]:
     """Every team in its newest version, by name."""
-    async with database.transaction() as connection:
+    async with database.statement() as connection:
         return [_stored(row) for row in await connection.execute(_ALL, {"tenant": tenant})]
 
 

@@ -8,6 +8,7 @@ import json
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import structlog
@@ -62,7 +63,13 @@ class Tool:
     def spec(self) -> ToolSpec:
         """The tool as it is offered to a model."""
         server = dict(self.server) if self.server is not None else None
-        return ToolSpec(self.name, self.description, self.arguments.model_json_schema(), server)
+        return ToolSpec(self.name, self.description, _schema(self.arguments), server)
+
+
+@lru_cache(maxsize=256)
+def _schema(arguments: type[Arguments]) -> dict[str, Any]:
+    """The JSON schema of a tool's input; making one costs more than a model call does."""
+    return arguments.model_json_schema()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 import app
 from app.store.database import Database
@@ -58,7 +59,18 @@ async def stub() -> AsyncIterator[StubProvider]:
 
 
 @pytest.fixture
-async def services(database_url: str, stub: StubProvider) -> AsyncIterator[Services]:
+def _plain_logs() -> Iterator[None]:
+    """Tracebacks without the values of every variable: those take longer than the test."""
+    renderer = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(
+        processors=[structlog.contextvars.merge_contextvars, structlog.processors.add_log_level, renderer]
+    )
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+async def services(database_url: str, stub: StubProvider, _plain_logs: None) -> AsyncIterator[Services]:
     """Services to start. Afterwards no task of ours is left, no exception was lost, and rows agree with logs."""
     lost: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: lost.append(context))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pydantic_core import to_jsonable_python
 from sqlalchemy import text
 
 from app.domain.events import Event
@@ -68,7 +69,5 @@ async def check_rows(database: Database, run_id: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Times as text, so that rows and what was written can be compared."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return value.isoformat() if hasattr(value, "isoformat") else value
+    """As JSON, so that what was written and what is there can be compared."""
+    return to_jsonable_python(value)

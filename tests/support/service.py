@@ -52,6 +52,11 @@ def settings_for(stub: StubProvider, **changes: Any) -> Settings:
     return Settings(**values | FAST | changes)
 
 
+def new_run_id() -> str:
+    """An id for `submit`, for those who must know it before."""
+    return f"run_{uuid7().hex}"
+
+
 class CutDatabase(Database):
     """A database whose network can be cut: from then on nothing can be read or written through it."""
 
@@ -79,7 +84,9 @@ class Service:
         """Have further tools, which a test's own workers may name."""
         self.runtime.tools = {**self.runtime.tools, **{tool.name: tool for tool in tools}}
 
-    async def submit(self, objective: str = "Find out.", team: Team = CREW, **job: Any) -> str:
+    async def submit(
+        self, objective: str = "Find out.", team: Team = CREW, run_id: str | None = None, **job: Any
+    ) -> str:
         """Post a job for a team, which is stored first; the run's id."""
         await put_team(self.runtime.database, TENANT, team)
         stored = await team_named(self.runtime.database, TENANT, team.name)
@@ -87,7 +94,7 @@ class Service:
         body = Job.model_validate({"objective": objective, "team": team.name} | job)
         limits = body.limits.applied_to(team.limits)
         plan = body.plan and validated(body.plan, [worker.name for worker in team.workers], limits.tasks)
-        run_id = f"run_{uuid7().hex}"
+        run_id = run_id or new_run_id()
         await accept(
             self.runtime.database,
             self.runtime.queue,

@@ -39,8 +39,8 @@ async def test_the_model_reads_the_number_alone(context: ToolContext) -> None:
         "log(0)", "sqrt(-1)", "(-8)**0.5", "1j", "2^3", "~1", "1 & 2", "1 < 2", "not 1", "True", "None",
         "1 if 1 else 2", "x", "sqrt", "sqrt()", "max()", "max(*[1])", "round(1, digits=2)", "[1]", "1,000", "5%",
         "lambda: 1", "f'{1}'", "1; 2", "a = 1", "import os", " ", "(", "1 +", "\x00", "1e308 - -1e308", "print(1)",
-        "[x for x in (1,)]", "(x := 1)", "-" * 3_999 + "1", "(" * 1_900 + "1" + ")" * 1_900, "+".join(["1"] * 3_000), "+".join(["1"] * 2_000),
-        "**".join(["9"] * 1_300), "9" * 4_000, "*".join(["9**999"] * 600),
+        "[x for x in (1,)]", "(x := 1)", "-" * 3_999 + "1", "(" * 1_900 + "1" + ")" * 1_900, "+".join(["1"] * 3_000),
+        "+".join(["1"] * 2_000), "**".join(["9"] * 1_300), "9" * 4_000, "*".join(["9**999"] * 600),
     ],
 )  # fmt: skip
 async def test_what_is_no_bounded_arithmetic_is_an_error_at_once(context: ToolContext, expression: str) -> None:

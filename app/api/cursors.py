@@ -1,0 +1,36 @@
+"""Cursors of run lists: opaque to clients, and refused when they are not exactly what we gave out."""
+
+import base64
+import binascii
+import hashlib
+from datetime import UTC, datetime
+
+from app.api.errors import Refusal
+from app.store.runs import Place
+
+_CHECK_BYTES = 6
+
+
+def cursor_of(place: Place) -> str:
+    """The cursor of the page behind `place`."""
+    text = f"{place.created_at.astimezone(UTC).isoformat()} {place.run_id}".encode()
+    return base64.urlsafe_b64encode(_check(text) + text).decode().rstrip("=")
+
+
+def place_of(cursor: str) -> Place:
+    """The place that a cursor names. Raises `Refusal` when it was edited or is not ours."""
+    try:
+        decoded = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        check, text = decoded[:_CHECK_BYTES], decoded[_CHECK_BYTES:]
+        created_at, run_id = text.decode().split(" ")
+        place = Place(datetime.fromisoformat(created_at), run_id)
+        sound = check == _check(text) and cursor_of(place) == cursor
+    except (ValueError, binascii.Error):
+        sound = False
+    if not sound:
+        raise Refusal(400, "cursor_invalid", "The cursor is not one that this service gave out.")
+    return place
+
+
+def _check(text: bytes) -> bytes:
+    return hashlib.blake2b(text, digest_size=_CHECK_BYTES, person=b"run list").digest()

@@ -1,0 +1,52 @@
+"""What routes are given: the runtime, and what headers and paths say."""
+
+import re
+from typing import Annotated, cast
+
+from fastapi import Depends, Path, Request
+
+from app.api.errors import Refusal, RunNotFound
+from app.runtime import Runtime
+
+WAIT_CEILING_S = 60
+KEY_LENGTH = 255
+
+_RUN_ID = re.compile(r"run_[0-9a-z]{1,64}")
+_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
+
+
+def runtime_of(request: Request) -> Runtime:
+    """What this process holds open."""
+    return cast(Runtime, request.app.state.runtime)
+
+
+def _run_id(run_id: Annotated[str, Path(description="Id of a run.")]) -> str:
+    if not _RUN_ID.fullmatch(run_id):
+        raise RunNotFound
+    return run_id
+
+
+def _wait_s(request: Request) -> int | None:
+    """Seconds that the client would wait (`Prefer: wait=N`), within our ceiling. What we do not understand is ignored."""
+    preferences = [each.strip().lower() for line in request.headers.getlist("prefer") for each in line.split(",")]
+    asked = [int(found[1]) for each in preferences if (found := _WAIT.match(each))]
+    return min(asked[0], WAIT_CEILING_S) if asked else None
+
+
+def _idempotency_key(request: Request) -> str | None:
+    """The client's key, which may come quoted or bare."""
+    given = request.headers.get("idempotency-key")
+    if given is None:
+        return None
+    key = given.strip()
+    if len(key) >= 2 and key[0] == key[-1] == '"':
+        key = key[1:-1]
+    if not 1 <= len(key) <= KEY_LENGTH or not key.isprintable():
+        raise Refusal(400, "idempotency_key_invalid", f"An Idempotency-Key has 1 to {KEY_LENGTH} printable characters.")
+    return key
+
+
+RuntimeOf = Annotated[Runtime, Depends(runtime_of)]
+RunId = Annotated[str, Depends(_run_id)]
+WaitSeconds = Annotated[int | None, Depends(_wait_s)]
+Key = Annotated[str | None, Depends(_idempotency_key)]

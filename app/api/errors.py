@@ -1,0 +1,125 @@
+"""Problem documents: how every error reaches a client (RFC 9457). HTTP numbers for errors live here and in the routes."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from app.api.findings import findings_of
+from app.domain.errors import JobRefused
+from app.store.database import OUTAGE
+
+log = structlog.get_logger(__name__)
+
+Finding = Mapping[str, str]
+"""`detail` and where it applies: `pointer` into the body, or `parameter`."""
+
+_CODES = {
+    400: "request_malformed",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "body_too_large",
+    415: "media_type_unsupported",
+}
+"""Codes of the errors that the framework raises by itself."""
+
+
+class Refusal(HTTPException):
+    """A request that gets an error for an answer."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        errors: Sequence[Finding] = (),
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, detail, headers)
+        self.code = code
+        self.errors = errors
+
+
+class RunNotFound(Refusal):
+    """The tenant has no such run; whether another has is not told."""
+
+    def __init__(self) -> None:
+        super().__init__(404, "run_not_found", "There is no such run.")
+
+
+class ProblemResponse(JSONResponse):
+    """An error as `application/problem+json`."""
+
+    media_type = "application/problem+json"
+
+
+def problem(
+    request_id: str, status: int, code: str, detail: str, *, errors: Sequence[Finding] = (),
+    headers: Mapping[str, str] | None = None,
+) -> ProblemResponse:  # fmt: skip
+    """The problem document of one error."""
+    content: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+    }
+    if errors:
+        content["errors"] = list(errors)
+    return ProblemResponse(content | {"request_id": request_id}, status, headers)
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Make every error of the application a problem document."""
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(JobRefused, _job_refused)
+    for outage in OUTAGE:
+        app.add_exception_handler(outage, _database_gone)
+    app.add_exception_handler(Exception, _internal)
+
+
+async def _refused(request: Request, error: Any) -> Response:
+    code = error.code if isinstance(error, Refusal) else _CODES.get(error.status_code, "refused")
+    errors = error.errors if isinstance(error, Refusal) else ()
+    detail = error.detail if isinstance(error, Refusal) else _sentence(error.status_code)
+    return problem(request.state.request_id, error.status_code, code, detail, errors=errors, headers=error.headers)
+
+
+def _sentence(status: int) -> str:
+    """What the framework's own refusals mean, without a word of the request."""
+    return {
+        404: "There is nothing at this path.",
+        405: "This path does not take this method.",
+    }.get(status, f"{HTTPStatus(status).phrase}.")
+
+
+async def _invalid(request: Request, error: Any) -> Response:
+    detail = "The request does not fit the description of this endpoint."
+    errors = findings_of(error.errors(), error.body)
+    return problem(request.state.request_id, 422, "request_invalid", detail, errors=errors)
+
+
+async def _job_refused(request: Request, error: Any) -> Response:
+    errors = [{"pointer": pointer, "detail": detail} for pointer, detail in error.errors]
+    return problem(request.state.request_id, 422, error.code, error.detail, errors=errors)
+
+
+async def _database_gone(request: Request, error: Any) -> Response:
+    log.warning("database unavailable", error=type(error).__name__, exc_info=error)
+    detail = "The database does not answer; try again in a moment."
+    return problem(request.state.request_id, 503, "database_unavailable", detail, headers={"Retry-After": "2"})
+
+
+async def _internal(request: Request, _: Exception) -> Response:
+    """Answer a fault of ours; the server behind us logs it with its traceback."""
+    request_id = request.state.request_id
+    detail = "Something went wrong on our side; the request id finds it in the log."
+    return problem(request_id, 500, "internal_error", detail, headers={"X-Request-Id": request_id})

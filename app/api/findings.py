@@ -1,0 +1,60 @@
+"""What is wrong with a request, said without repeating what the client sent."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+FINDINGS_SHOWN = 50
+NAME_SHOWN = 100
+"""Characters of a client's own field name that an answer repeats."""
+
+_NOT_OFFERED = {
+    "/approval": 'Approval of plans is not offered; leave it out or send "none".',
+    "/strategy": 'Only the strategy "merge" is offered; leave it out or send null.',
+    "/plan/strategy": 'Only the strategy "merge" is offered.',
+    "/webhook": "Webhooks are not offered; leave it out or send null.",
+}
+
+
+def findings_of(errors: Iterable[Mapping[str, Any]], body: Any) -> list[dict[str, str]]:
+    """Validation errors as `{pointer, detail}` for the body and `{parameter, detail}` for the rest, one a place."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for error in errors:
+        source, *path = error["loc"]
+        if source == "body":
+            place = "pointer", _pointer(path, body, error["type"])
+        else:
+            place = "parameter", str(path[0])[:NAME_SHOWN] if path else str(source)
+        details = places.setdefault(place, [])
+        if (detail := _detail(error, place[1])) not in details:
+            details.append(detail)
+    found = [{kind: name, "detail": "; ".join(details)} for (kind, name), details in places.items()]
+    return found[:FINDINGS_SHOWN]
+
+
+def pointer_to(*path: str | int) -> str:
+    """The JSON pointer (RFC 6901) to a place."""
+    return "".join(f"/{str(part)[:NAME_SHOWN].replace('~', '~0').replace('/', '~1')}" for part in path)
+
+
+def _pointer(path: Sequence[str | int], body: Any, kind: str) -> str:
+    """The pointer to the place of an error; marks that the validator adds for itself are left out."""
+    known: list[str | int] = []
+    for part in path:
+        if (isinstance(body, dict) and part in body) or (isinstance(body, list) and isinstance(part, int) and part < len(body)):
+            body = body[part]
+        elif kind == "missing" and part == path[-1]:
+            body = None
+        else:
+            break
+        known.append(part)
+    return pointer_to(*known)
+
+
+def _detail(error: Mapping[str, Any], place: str) -> str:
+    if error["type"] == "missing":
+        return "This is required."
+    if error["type"] == "extra_forbidden":
+        return f"Unknown field: {str(error['loc'][-1])[:NAME_SHOWN]}"
+    if place in _NOT_OFFERED:
+        return _NOT_OFFERED[place]
+    return str(error["msg"]).removeprefix("Value error, ")

@@ -1,0 +1,130 @@
+"""Rows as the resources of the API. Plain values: they are built for every request and checked by the tests."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from app.domain.states import TERMINAL_RUN
+from app.store.teams import StoredTeam
+
+Resource = dict[str, Any]
+Row = Mapping[str, Any]
+
+
+def instant(at: datetime | None) -> str | None:
+    """A moment as clients see it: RFC 3339 in UTC."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z") if at else None
+
+
+def run_resource(row: Row, now: datetime) -> Resource:
+    """The Run of a row, with clocks that still tick read at `now`."""
+    path = f"/v1/runs/{row['id']}"
+    return {
+        "id": row["id"],
+        "object": "run",
+        "status": row["status"],
+        "phase": row["phase"],
+        "stop_reason": row["stop_reason"],
+        "objective": row["objective"],
+        "team": {"name": row["team_name"], "version": row["team_version"]},
+        "parent": None,
+        "metadata": row["metadata"],
+        "plan_revision": row["plan_revision"],
+        "progress": row["progress"],
+        "result": row["result"],
+        "error": row["error"],
+        "waiting_for": None,
+        "cancellation": row["cancellation"],
+        "limits": row["limits"],
+        "usage": row["usage"],
+        "timing": _timing(row, now),
+        "last_seq": row["last_seq"],
+        "created_at": instant(row["created_at"]),
+        "started_at": instant(row["started_at"]),
+        "finished_at": instant(row["finished_at"]),
+        "links": {
+            "self": path,
+            "plan": f"{path}/plan",
+            "tasks": f"{path}/tasks",
+            "events": f"{path}/events",
+            "trace": f"{path}/trace",
+            "console": None,
+        },
+    }
+
+
+def _timing(row: Row, now: datetime) -> Resource:
+    """The timing of a row, which is as of its last event, brought up to `now`."""
+    timing: Resource = row["timing"]
+    if row["status"] in TERMINAL_RUN:
+        return timing
+    if row["started_at"] is None:
+        return timing | {"queued_ms": _ms(row["created_at"], now)}
+    wall = _ms(row["started_at"], now)
+    grown = max(wall - timing["wall_ms"], 0)
+    under_way = row["progress"]["tasks"]["running"] if row["phase"] == "executing" else 1
+    sequential = timing["sequential_ms"] + grown * under_way
+    return timing | {
+        "wall_ms": wall,
+        "critical_path_ms": timing["critical_path_ms"] + (grown if under_way else 0),
+        "sequential_ms": sequential,
+        "speedup": round(sequential / wall, 2) if wall else 1.0,
+    }
+
+
+def _ms(start: datetime, end: datetime) -> int:
+    return max(round((end - start).total_seconds() * 1000), 0)
+
+
+def task_resources(plan: Row | None, tasks: Iterable[Row], attempts: Iterable[Row]) -> list[Resource]:
+    """The plan's tasks with what became of them; none before there is a plan."""
+    by_id = {row["task_id"]: row for row in tasks}
+    tried: defaultdict[str, list[Resource]] = defaultdict(list)
+    for row in attempts:
+        tried[row["task_id"]].append(_attempt(row))
+    planned: Sequence[Row] = plan["tasks"] if plan else ()
+    return [_task(task, by_id[task["id"]], tried[task["id"]]) for task in planned if task["id"] in by_id]
+
+
+def _task(task: Row, row: Row, attempts: list[Resource]) -> Resource:
+    return {
+        **task,
+        "status": row["status"],
+        "error": row["error"],
+        "usage": row["usage"],
+        "output": row["output"],
+        "escalations": [attempt["escalation"] for attempt in attempts if attempt["escalation"]],
+        "attempts": attempts,
+    }
+
+
+def _attempt(row: Row) -> Resource:
+    detail = row["detail"]
+    return {
+        "number": row["number"],
+        "worker": row["worker"],
+        "model": row["model"],
+        "instruction": detail["instruction"],
+        "refined_from": detail["refined_from"],
+        "change": detail["change"] or None,
+        "status": row["status"],
+        "error": detail["error"],
+        "escalation": detail["escalation"],
+        "steps": detail["steps"],
+        "tool_calls": detail["tool_calls"],
+        "usage": detail["usage"],
+        "started_at": instant(row["started_at"]),
+        "finished_at": instant(row["finished_at"]),
+    }
+
+
+def team_resource(stored: StoredTeam) -> Resource:
+    """A team in one of its versions."""
+    definition = stored.team.model_dump(mode="json")
+    return definition | {"version": stored.version, "created_at": instant(stored.created_at)}
+
+
+def page(resources: Sequence[Resource], next_cursor: str | None = None) -> Resource:
+    """A list as every endpoint answers it."""
+    return {"data": list(resources), "has_more": next_cursor is not None, "next_cursor": next_cursor}

@@ -1,0 +1,124 @@
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from app.domain.events import ANY_EVENT, RUN_ENDS, Event
+from app.domain.fold import _FOLDS
+
+CLASSES: tuple[type[BaseModel], ...] = get_args(get_args(Event)[0])
+TYPES: tuple[str, ...] = tuple(each.model_fields["type"].default for each in CLASSES)
+
+AT = datetime(2026, 1, 1, 12, 30, 15, 123456, tzinfo=UTC)
+PROBLEM = {"code": "timeout", "message": "Too slow: \u201cé\u201d \U0001f378"}
+CALL = {
+    "purpose": "work",
+    "model": "model-1",
+    "usage": {"llm_calls": 1, "input_tokens": 3, "cost_usd": "0.000012", "estimated": True},
+    "duration_ms": 5,
+    "request_id": "req_1",
+    "opening": {"system": "s", "message": "m", "tools": ["look"]},
+}
+PLAN = {
+    "goal": "g",
+    "tasks": [{"id": "a", "instruction": "do", "worker": "able", "budget": {"steps": 3}}],
+    "shape": {"width": 1, "depth": 1, "strategy": "single"},
+}
+RESULT = {
+    "answer": "All told.",
+    "statements": [{"text": "It is so.", "tasks": ["a"]}],
+    "gaps": [{"task": "b", "reason": "timeout"}],
+    "coverage": {"required": 2, "delivered": 1, "missing": ["b"]},
+    "outputs": [{"task": "a", "worker": "able", "status": "succeeded", "data": {"n": [1, None]}}],
+}
+REJECTED = {"errors": [{"code": "cycle", "pointer": "/tasks", "detail": "a -> a"}], "note": "Again."}
+ENDED = {"stop_reason": "gaps", "result": RESULT}
+TOOL = {"call_id": "call_1", "name": "look", "duration_ms": 4}
+
+DATA: dict[str, dict[str, Any]] = {
+    "run.queued": {"objective": "o", "team": {"name": "crew", "version": 2}, "limits": {"cost_usd": "2.50"}, "plan": PLAN},
+    "run.started": {"engine": "one", "epoch": 1},
+    "run.resumed": {"engine": "two", "epoch": 2, "lost_calls": 1, "usage": CALL["usage"]},
+    "run.waiting": {"reason": "provider", "until": AT + timedelta(seconds=9)},
+    "run.cancel_requested": {"reason": "enough"},
+    "run.succeeded": {"stop_reason": "completed", "result": RESULT},
+    "run.partial": ENDED,
+    "run.failed": {"stop_reason": "no_results", "error": PROBLEM, "result": RESULT},
+    "run.cancelled": {"requested_at": AT, "tasks": [{"task": "a", "status": "cancelled", "stopped_at": None}]},
+    "plan.created": PLAN,
+    "plan.invalid": REJECTED,
+    "task.started": {"worker": "able", "model": "model-1", "instruction": "do", "tools": ["look"]},
+    "task.succeeded": {"summary": "s", "data": {"deep": [{"n": 1.5}]}, "text": "t", "confidence": 0.5, "sources": ["x"]},
+    "task.failed": {"error": PROBLEM},
+    "task.retrying": {"error": PROBLEM, "next_attempt": 2, "not_before": AT, "refine": False},
+    "task.refined": {"instruction": "do it well", "refined_from": 1, "change": "well"},
+    "task.rejected": REJECTED,
+    "task.escalated": {"reason": "out_of_scope", "message": "not mine", "partial": "half"},
+    "task.skipped": {"error": PROBLEM},
+    "task.cancelled": {"error": None},
+    "llm.completed": {**CALL, "stop_reason": "end_turn", "content": [{"type": "text", "text": "hi", "own": {"x": 1}}]},
+    "llm.failed": {**CALL, "error": PROBLEM, "retry_at": AT},
+    "tool.started": {"call_id": "call_1", "name": "look", "input": {"q": [1]}, "effect": "once", "key": "k"},
+    "tool.completed": {**TOOL, "output": "seen", "omitted": 7},
+    "tool.failed": {**TOOL, "error": PROBLEM, "provider": True},
+    "synthesis.completed": {"answer": "All told.", "impacts": {"b": "less sure"}},
+    "synthesis.rejected": REJECTED,
+}
+
+
+def written(kind: str) -> dict[str, Any]:
+    return {"seq": 3, "type": kind, "at": AT, "run_id": "run_1", "task_id": "a", "attempt": 2, "data": DATA[kind]}
+
+
+def test_every_type_of_event_has_an_example_here_and_a_fold() -> None:
+    assert set(TYPES) == set(DATA) == set(_FOLDS)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_an_event_comes_back_from_json_as_it_was(kind: str) -> None:
+    event = ANY_EVENT.validate_python(written(kind))
+
+    back = ANY_EVENT.validate_json(ANY_EVENT.dump_json(event))
+
+    assert back == event
+    assert type(back) is type(event)
+    assert back.type == kind
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_fields_that_an_older_process_does_not_know_are_ignored(kind: str) -> None:
+    known = written(kind)
+    newer = {**known, "shard": 7, "data": {**known["data"], "invented_later": {"x": [1]}}}
+
+    assert ANY_EVENT.validate_python(newer) == ANY_EVENT.validate_python(known)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_an_event_cannot_be_changed(kind: str) -> None:
+    event = ANY_EVENT.validate_python(written(kind))
+
+    with pytest.raises(ValidationError, match="frozen"):
+        event.seq = 9
+
+
+def test_an_unknown_type_is_refused() -> None:
+    with pytest.raises(ValidationError, match="union_tag_invalid"):
+        ANY_EVENT.validate_python({**written("run.started"), "type": "run.vanished"})
+
+
+def test_the_types_that_end_a_run_are_among_the_events() -> None:
+    assert set(RUN_ENDS) < set(TYPES)
+
+
+@settings(max_examples=50, deadline=None)
+@given(cost=st.decimals(min_value=0, max_value=10**6, places=6), moment=st.datetimes(timezones=st.just(UTC)))
+def test_money_and_time_keep_every_digit(cost: Decimal, moment: datetime) -> None:
+    event = ANY_EVENT.validate_python(
+        {**written("llm.failed"), "at": moment, "data": {**DATA["llm.failed"], "usage": {"cost_usd": cost}}}
+    )
+
+    assert ANY_EVENT.validate_json(ANY_EVENT.dump_json(event)) == event
