@@ -34,7 +34,9 @@ class JsonBodyRoute(APIRoute):
 
 class _StrictRequest(Request):
     async def json(self) -> Any:
-        return parsed(await self.body())
+        if not hasattr(self, "_parsed"):
+            self._parsed = parsed(await self.body())
+        return self._parsed
 
 
 def parsed(body: bytes) -> Any:

@@ -8,12 +8,14 @@ import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.errors import problem
+from app.api.errors import Refusal, problem
 
 log = structlog.get_logger(__name__)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _PROBES = ("/livez", "/readyz")
+_CLOSE = {"Connection": "close"}
+"""The rest of a refused body is not read, so its connection cannot serve another request."""
 
 
 class RequestIds:
@@ -72,6 +74,7 @@ class BodyLimit:
     def __init__(self, app: ASGIApp, limit_bytes: int) -> None:
         self._app = app
         self._limit_bytes = limit_bytes
+        self._detail = f"The body may have at most {limit_bytes} bytes."
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,36 +82,18 @@ class BodyLimit:
             return
         declared = Headers(scope=scope).get("content-length", "0")
         if not declared.isdecimal() or int(declared) > self._limit_bytes:
-            await self._refuse(scope, receive, send)
+            request_id = scope["state"]["request_id"]
+            response = problem(request_id, 413, "body_too_large", self._detail, headers=_CLOSE)
+            await response(scope, receive, send)
             return
-        received, answered = 0, False
+        received = 0
 
         async def counted() -> Message:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
             if received > self._limit_bytes:
-                raise _TooLarge
+                raise Refusal(413, "body_too_large", self._detail, headers=_CLOSE)
             return message
 
-        async def noted(message: Message) -> None:
-            nonlocal answered
-            answered = True
-            await send(message)
-
-        try:
-            await self._app(scope, counted, noted)
-        except _TooLarge:
-            if not answered:
-                await self._refuse(scope, receive, send)
-
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        detail = f"The body may have at most {self._limit_bytes} bytes."
-        # The rest of the body is not read, so the connection cannot serve another request.
-        headers = {"Connection": "close"}
-        response = problem(scope["state"]["request_id"], 413, "body_too_large", detail, headers=headers)
-        await response(scope, receive, send)
-
-
-class _TooLarge(BaseException):
-    """More has come than is allowed. Not an `Exception`, so that nobody on the way takes it for a fault of theirs."""
+        await self._app(scope, counted, send)

@@ -1,4 +1,4 @@
-"""Problem documents: how every error reaches a client (RFC 9457). HTTP numbers for errors live here and in the routes."""
+"""Problem documents: how every error reaches a client (RFC 9457)."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus

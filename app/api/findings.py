@@ -40,14 +40,21 @@ def _pointer(path: Sequence[str | int], body: Any, kind: str) -> str:
     """The pointer to the place of an error; marks that the validator adds for itself are left out."""
     known: list[str | int] = []
     for part in path:
-        if (isinstance(body, dict) and part in body) or (isinstance(body, list) and isinstance(part, int) and part < len(body)):
-            body = body[part]
-        elif kind == "missing" and part == path[-1]:
-            body = None
-        else:
+        inner = _inner(body, part)
+        if not inner and not (kind == "missing" and part == path[-1]):
             break
         known.append(part)
+        body = inner[0] if inner else None
     return pointer_to(*known)
+
+
+def _inner(body: Any, part: str | int) -> tuple[Any, ...]:
+    """What a body holds at one step of a path, or nothing."""
+    if isinstance(body, dict):
+        return (body[part],) if part in body else ()
+    if isinstance(body, list) and isinstance(part, int):
+        return tuple(body[part : part + 1])
+    return ()
 
 
 def _detail(error: Mapping[str, Any], place: str) -> str:

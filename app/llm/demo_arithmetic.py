@@ -2,10 +2,12 @@
 
 import re
 
-_NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
+from app.llm.demo_prompts import skimmed
+
+_NUMBER = r"\d{1,18}(?:,\d{3}){0,5}(?:\.\d{1,18})?"
 # Signs that also stand in dates, ranges and names count only with spaces around them.
 _SIGN = r"(?:\s*(?:\*\*|[*^\u00d7÷+])\s*|\s+[-/x]\s+)"
-_TERM = rf"\(*\s*(?:(?:sqrt|round|log|exp)\s*\(\s*)?{_NUMBER}(?:\s*\))*"
+_TERM = rf"(?:\(\s*){{0,9}}(?:(?:sqrt|log|exp)\(\s*)?{_NUMBER}(?:\s*\)){{0,9}}"
 _EXPRESSION = re.compile(rf"(?<![\w.]){_TERM}(?:{_SIGN}{_TERM})+|\bsqrt\(\s*{_NUMBER}\s*\)")
 _PERCENT = re.compile(rf"({_NUMBER})\s*(?:%|percent|per cent)\s+of\s+[$€£]?\s?({_NUMBER})", re.IGNORECASE)
 _LIST = re.compile(
@@ -24,6 +26,7 @@ def expressions_in(text: str) -> list[str]:
 
     They may be written out, or in words: "15% of 80", "the average of 3, 4 and 8", "growth from 1,200 to 1,500".
     """
+    text = skimmed(text)
     found = [f"{_plain(part)} / 100 * {_plain(whole)}" for part, whole in _PERCENT.findall(text)]
     for kind, listed in _LIST.findall(text):
         numbers = [_plain(number) for number in re.findall(_NUMBER, listed)]

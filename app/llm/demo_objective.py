@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from app.llm.demo_arithmetic import expressions_in
+from app.llm.demo_prompts import skimmed
 
 SUBJECT_CHARACTERS = 90
 
@@ -42,7 +43,7 @@ _ACTION = (
 )
 _ITEM_LINE = re.compile(r"^[ \t]*(?:[-*•]|\(?\d{1,2}[.)])[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
 _ITEM_INLINE = re.compile(r"(?:^|\s)\(?\d{1,2}\)\s+")
-_CLAUSE_END = re.compile(r"[.?!;](?:\s|$)|\n")
+_CLAUSE_END = re.compile(r"(?<!\bvs)[.?!;](?:\s|$)|\n")
 _ENUMERATED = re.compile(
     r"\b(?:compar\w*|contrast\w*|between|evaluat\w*|assess\w*|review\w*|research\w*|rank\w*|analy[sz]\w*|investigat\w*)"
     r"\s+(?P<list>.+)",
@@ -81,6 +82,7 @@ class Wish:
 
 def wish_of(objective: str) -> Wish:
     """The wish behind an objective."""
+    objective = skimmed(objective)
     kind = _KINDS.search(objective)
     return Wish(
         facts=bool(_FACTS.search(objective)),
@@ -95,7 +97,7 @@ def wish_of(objective: str) -> Wish:
 
 
 def subjects_of(objective: str) -> tuple[str, ...]:
-    """The things that an objective lists or compares, in its order; empty for fewer than two."""
+    """The things that a skimmed objective lists or compares, in its order; empty for fewer than two."""
     if len(lines := _kept(_ITEM_LINE.findall(objective))) > 1:
         return lines
     if len(inline := _kept(_ITEM_INLINE.split(objective)[1:])) > 1:

@@ -199,12 +199,12 @@ def _tasks(stages: list[list[_Step]], job: _Job) -> list[dict[str, Any]]:
 
 
 def _task(step: _Step, task_id: str, before: list[str], job: _Job) -> dict[str, Any]:
-    whole = step.instruction == job.objective
+    told = job.objective in step.instruction
     return {
         "id": task_id,
         "title": step.title,
         "instruction": step.instruction,
-        "context": "" if whole else f"The objective: {excerpt(job.objective, CONTEXT_CHARACTERS)}",
+        "context": "" if told else f"The objective: {excerpt(job.objective, CONTEXT_CHARACTERS)}",
         "success_criterion": step.criterion,
         "worker": step.worker,
         "depends_on": before,

@@ -11,6 +11,9 @@ from app.llm.model import Request
 SIGNED = "Demo model:"
 """How everything begins that the demo model says in short."""
 
+READ_CHARACTERS = 20_000
+"""How far it reads a text for clues."""
+
 _SECTION = re.compile(r"^<(\w+)>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
 _URL = re.compile(r"https?://[^\s<>\"'`\])}]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
@@ -51,9 +54,15 @@ def tool_results(request: Request) -> list[tuple[Block, str, bool]]:
     ]
 
 
+def skimmed(text: str) -> str:
+    """The part of a text that is searched for clues, with single spaces: bounded, whatever the text is."""
+    lines = [" ".join(line.split()) for line in text[:READ_CHARACTERS].splitlines()]
+    return "\n".join(line for line in lines if line)
+
+
 def urls_in(text: str) -> list[str]:
     """The web addresses in a text, each once."""
-    return list(dict.fromkeys(url.rstrip(".,;:!?") for url in _URL.findall(text)))
+    return list(dict.fromkeys(url.rstrip(".,;:!?") for url in _URL.findall(skimmed(text))))
 
 
 def gist(text: str, limit: int = 160) -> str:

@@ -1,11 +1,11 @@
 """What the demo model asks the tools, and how it reads their answers."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from app.domain.conversation import Block
-from app.llm.demo_prompts import excerpt, gist
+from app.llm.demo_prompts import excerpt, gist, skimmed
 
 TABLES_QUERIED = 2
 TEXTS_READ = 3
@@ -90,12 +90,19 @@ def _quoted(name: str) -> str:
 
 def telling_word(task: str) -> str | None:
     """A word of the task that is worth searching texts for: an error code before a common word."""
-    found = [match[0] for match in _TELLING.finditer(task)]
+    found = [match[0] for match in _TELLING.finditer(skimmed(task))]
     return next((word for word in found if any(map(str.isdigit, word))), found[0] if found else None)
 
 
-def finding_of(call: Block, output: str, *, failed: bool) -> Finding | None:
-    """What a tool call brought; None for listings, which only lead to other calls."""
+def findings_of(results: Sequence[tuple[Block, str, bool]]) -> list[Finding]:
+    """What tool calls brought: each call, its output, and whether that is an error. Listings are no findings."""
+    tables = [table for call, output, failed in results if not failed for table in tables_in(output)]
+    sources = {_quoted(table.name): table.source for table in tables}
+    found = [_finding(call, output, failed=failed) for call, output, failed in results]
+    return [replace(each, source=sources.get(each.source or "", each.source)) for each in found if each]
+
+
+def _finding(call: Block, output: str, *, failed: bool) -> Finding | None:
     asked = call["input"]
     if failed:
         return Finding(f"`{call['name']}` failed: {gist(output, 300)}", failed=True)
@@ -103,7 +110,7 @@ def finding_of(call: Block, output: str, *, failed: bool) -> Finding | None:
         case "calculate":
             return Finding(f"`{asked['expression']}` = {output}")
         case "query_data" if asked.get("sql"):
-            return Finding(_top_row(output), f"```sql\n{asked['sql']}\n```\n\n{output}")
+            return Finding(_top_row(output), f"```sql\n{asked['sql']}\n```\n\n{output}", _source(asked["sql"]))
         case "read_input" if asked["action"] == "read":
             return Finding(f"Read {gist(output)}.", _as_quote(output), asked["name"])
         case "read_input" if asked["action"] == "search":
@@ -112,6 +119,12 @@ def finding_of(call: Block, output: str, *, failed: bool) -> Finding | None:
             return Finding(f"Read {asked['url']}: {_title(output)}.", _as_quote(output), asked["url"])
         case _:
             return None
+
+
+def _source(sql: str) -> str | None:
+    """The quoted name of the table that a query of ours reads."""
+    found = re.search(r' FROM ("\w+")', sql)
+    return found[1] if found else None
 
 
 def _top_row(markdown: str) -> str:

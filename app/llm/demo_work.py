@@ -27,7 +27,7 @@ from app.llm.demo_tools import (
     TEXTS_READ,
     Finding,
     aggregate_of,
-    finding_of,
+    findings_of,
     tables_in,
     telling_word,
     texts_in,
@@ -123,8 +123,7 @@ def _block(name: str, given: dict[str, Any], request: Request) -> Block:
 def report(request: Request) -> dict[str, Any]:
     """The result: what the tools brought back, or what the results before it say."""
     assignment = _assignment(request)
-    answers = [finding_of(call, output, failed=failed) for call, output, failed in tool_results(request)]
-    findings = [finding for finding in answers if finding is not None]
+    findings = findings_of(tool_results(request))
     unavailable = [tool.name for tool in request.tools if tool.server is not None]
     parts = [NOTICE, *map(_told, findings), *_passed_on(assignment.results), *_unavailable(unavailable)]
     if not (findings or assignment.results):

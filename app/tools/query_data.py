@@ -44,8 +44,8 @@ _FORMAT_BY_ENDING: dict[str, Format] = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
-# Nothing may be guessed away: the sniffer would take ragged first lines for a preamble and skip them in silence.
-_CSV = "sample_size = -1, skip = 0, comment = '', null_padding = true, parallel = false"
+# No row may be lost in silence: left alone, the sniffer skips short lines as a preamble and lines with # as comments.
+_CSV = "sample_size = -1, comment = '', null_padding = true, parallel = false"
 _READERS: dict[Format, str] = {
     "csv": f"read_csv(?, {_CSV})",
     "tsv": f"read_csv(?, delim = '\t', {_CSV})",
@@ -58,7 +58,7 @@ _SEALED: dict[str, str | bool | int | float | list[str]] = {
     "temp_directory": "",
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
-    "python_enable_replacements": False,  # or SQL could read the variables of this process
+    "python_enable_replacements": False,  # a second lock: SQL must never see variables of this process
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 from app.domain.team import Team, Worker
 from tests.support.rows import every
 from tests.support.service import Service, plan_of, report, synthesis, task
-from tests.support.stub_answers import Answer, as_json, text, truncated
+from tests.support.stub_answers import Answer, as_json, paused, text, truncated
 from tests.support.stub_provider import StubProvider
 
 ONE = plan_of(task("t1"))
@@ -156,7 +156,7 @@ async def test_a_plan_that_was_cut_once_is_used_when_it_comes_whole(service: Ser
 PLANNING_ENDS: dict[str, tuple[Answer, str]] = {
     "refuses": (Answer(stop_reason="refusal"), "model_refusal"),
     "ends for a reason nobody knows": (text("{}", stop_reason="solar_flare"), "plan_invalid"),
-    "never stops pausing": (Answer(content=[{"type": "text", "text": "…"}], stop_reason="pause_turn"), "plan_invalid"),
+    "never stops pausing": (paused(), "plan_invalid"),
 }
 
 

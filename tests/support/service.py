@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -20,7 +20,7 @@ from app.settings import Settings
 from app.store.database import Database
 from app.store.intake import accept, request_cancel
 from app.store.runs import find_run
-from app.store.teams import put_team, team_named
+from app.store.teams import StoredTeam, put_team, team_named
 from app.tools.tool import Tool
 from tests.support.rows import events_in, folded_run
 from tests.support.stub_provider import StubProvider
@@ -79,6 +79,7 @@ class Service:
     runtime: Runtime
     database: CutDatabase
     engine: Engine | None
+    teams: dict[str, StoredTeam] = field(default_factory=dict)
 
     def offer(self, *tools: Tool) -> None:
         """Have further tools, which a test's own workers may name."""
@@ -88,9 +89,7 @@ class Service:
         self, objective: str = "Find out.", team: Team = CREW, run_id: str | None = None, **job: Any
     ) -> str:
         """Post a job for a team, which is stored first; the run's id."""
-        await put_team(self.runtime.database, TENANT, team)
-        stored = await team_named(self.runtime.database, TENANT, team.name)
-        assert stored is not None
+        stored = await self._stored(team)
         body = Job.model_validate({"objective": objective, "team": team.name} | job)
         limits = body.limits.applied_to(team.limits)
         plan = body.plan and validated(body.plan, [worker.name for worker in team.workers], limits.tasks)
@@ -107,6 +106,14 @@ class Service:
             key=None,
         )
         return run_id
+
+    async def _stored(self, team: Team) -> StoredTeam:
+        if team.digest not in self.teams:
+            await put_team(self.runtime.database, TENANT, team)
+            stored = await team_named(self.runtime.database, TENANT, team.name)
+            assert stored is not None
+            self.teams[team.digest] = stored
+        return self.teams[team.digest]
 
     async def cancel(self, run_id: str) -> bool | None:
         """Ask for the run's end."""

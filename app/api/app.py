@@ -1,0 +1,92 @@
+"""The application: routes, what surrounds them, and the runtime they work on."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from types import FrameType
+from typing import Any
+
+from fastapi import FastAPI
+
+from app.api import events, health, jobs, runs, teams, trace
+from app.api.border import BodyLimit, HeadRequests, RequestIds
+from app.api.errors import install_error_handlers
+from app.api.schemas import ProblemDocument
+from app.api.stream import SharedPages
+from app.runtime import Runtime
+
+SEND_LIMIT_S = 30.0
+"""Seconds for which the reader of a stream may take nothing before it is dropped."""
+
+RuntimeFactory = Callable[[], AbstractAsyncContextManager[Runtime]]
+
+
+class Application(FastAPI):
+    """FastAPI whose description also holds the problem document, which no route returns as a model."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI description."""
+        if self.openapi_schema is None:
+            schemas = super().openapi().setdefault("components", {}).setdefault("schemas", {})
+            problem = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+            schemas.update(problem.pop("$defs"))
+            schemas["ProblemDocument"] = problem
+        assert self.openapi_schema is not None
+        return self.openapi_schema
+
+
+def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: float = SEND_LIMIT_S) -> FastAPI:
+    """The API over the runtime that `runtime` opens; nothing is opened before the application starts."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with runtime() as opened:
+            app.state.runtime = opened
+            app.state.pages = SharedPages(opened.database)
+            with _draining_on_signals(opened.draining):
+                yield
+
+    app = Application(
+        title="Chargehand",
+        summary="Supervisor-worker orchestration as an API.",
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    app.state.send_limit_s = send_limit_s
+    for part in (jobs, runs, events, trace, teams, health):
+        app.include_router(part.router)
+    install_error_handlers(app)
+    # The last one added is the first one passed.
+    app.add_middleware(BodyLimit, limit_bytes=body_limit_bytes)
+    app.add_middleware(HeadRequests)
+    app.add_middleware(RequestIds)
+    return app
+
+
+@contextmanager
+def _draining_on_signals(draining: asyncio.Event) -> Iterator[None]:
+    """Have `draining` set by the signals that stop the server, before it waits for open streams to end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def drain(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(draining.set)
+        handler = before[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
+
+    for number in before:
+        signal.signal(number, drain)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

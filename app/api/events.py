@@ -1,0 +1,89 @@
+"""A run's events: as a page, or as a stream that follows them."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request
+from starlette.responses import Response
+
+from app.api.deps import RunId, RuntimeOf
+from app.api.errors import Refusal
+from app.api.runs import existing_run
+from app.api.schemas import PROBLEMS, EventPage
+from app.api.stream import EventStream, Reader, follow
+from app.domain.states import TERMINAL_RUN
+from app.runtime import TENANT, Runtime
+from app.store.runs import Row, events_of
+
+SEQ_CEILING = 2**63 - 1
+STREAM = "text/event-stream"
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
+
+After = Annotated[str | None, Query(max_length=100, description="Only events behind this number.")]
+Types = Annotated[list[str], Query(max_length=50, description="Only these types; several may be joined by commas.")]
+LastEventId = Annotated[str | None, Header(description="Number of the last event the client has; wins over `after`.")]
+
+
+@router.get(
+    "/{run_id}/events",
+    response_model=EventPage,
+    responses={
+        200: {
+            "description": "A page of events; or with `Accept: text/event-stream` the events as they come.",
+            "content": {STREAM: {"schema": {"type": "string", "description": "`id` is `seq`, `event` is `type`."}}},
+        },
+        204: {"description": "The run has ended and the client has its last event."},
+    },
+)
+async def list_or_follow_events(
+    request: Request,
+    run_id: RunId,
+    runtime: RuntimeOf,
+    after: After = None,
+    limit: Annotated[int, Query(ge=1, le=1000, description="Events of a page; a stream has no limit.")] = 200,
+    types: Types = [],  # noqa: B006
+    deltas: Annotated[bool, Query(description="Stream text while it is written, as `text.delta`.")] = False,
+    last_event_id: LastEventId = None,
+) -> Response:
+    """The events of a run.
+
+    As a stream it replays what the client lacks and follows the run to its end. A `Last-Event-ID` or `after` that is
+    no number, negative, or beyond the log replays everything. `text.delta` frames have no id and are not stored.
+    """
+    wanted = [each for listed in types for each in listed.split(",") if each]
+    row = await existing_run(runtime, run_id)
+    if STREAM not in request.headers.get("accept", ""):
+        return await _page(runtime, run_id, _number(after), limit, wanted)
+    known = _known(last_event_id if last_event_id is not None else after, row)
+    if row["status"] in TERMINAL_RUN and known == row["last_seq"]:
+        return Response(status_code=204)
+    frames = follow(runtime, request.app.state.pages, Reader(run_id, known, wanted, deltas))
+    return EventStream(frames, send_limit_s=request.app.state.send_limit_s)
+
+
+async def _page(runtime: Runtime, run_id: str, after: int, limit: int, types: list[str]) -> Response:
+    found = await events_of(runtime.database, TENANT, run_id, after=after, limit=limit + 1, types=types)
+    shown = found[:limit]
+    more = "true" if len(found) > limit else "false"
+    listed = ",".join(event.json for event in shown)
+    next_after = shown[-1].seq if shown else after
+    # Events are stored as the JSON that clients get; they are joined as they are.
+    content = f'{{"data":[{listed}],"has_more":{more},"next_after":{next_after}}}'
+    return Response(content, media_type="application/json", headers={"Vary": "Accept"})
+
+
+def _number(after: str | None) -> int:
+    if after is None:
+        return 0
+    if not (after.isascii() and after.isdecimal()) or int(after) > SEQ_CEILING:
+        errors = [{"parameter": "after", "detail": "This must be the number of an event, or 0."}]
+        raise Refusal(422, "request_invalid", "The number of an event is not one.", errors=errors)
+    return int(after)
+
+
+def _known(given: str | None, row: Row) -> int:
+    """The last event that a streaming client has; 0 when what it says cannot be."""
+    if given is None or not (given.isascii() and given.isdecimal()) or len(given) > len(str(SEQ_CEILING)):
+        return 0
+    known = int(given)
+    return known if known <= row["last_seq"] else 0

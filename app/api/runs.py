@@ -1,0 +1,133 @@
+"""Runs, and what belongs to one: its plan, its tasks, its cancellation."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import JSONResponse, Response
+
+from app.api.bodies import JsonBodyRoute
+from app.api.cursors import cursor_of, place_of
+from app.api.deps import RunId, RuntimeOf, WaitSeconds
+from app.api.errors import Refusal, RunNotFound
+from app.api.resources import Resource, page, run_resource, task_resources
+from app.api.schemas import PROBLEMS, Run, RunPage, Task, TaskPage
+from app.api.waiting import run_settled
+from app.domain.plan import Plan
+from app.domain.states import RunStatus
+from app.runtime import TENANT, Runtime
+from app.store.intake import request_cancel
+from app.store.runs import Place, Row, find_run, page_of_runs, plan_of, tasks_of
+
+CANCEL_WAIT_S = 1.0
+"""How long a cancellation waits for the run to end, so that its answer can usually show it."""
+
+router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], responses=PROBLEMS)
+
+After = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
+Status = Annotated[RunStatus | None, Query(description="Only runs in this status.")]
+TeamFilter = Annotated[str | None, Query(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="Only runs of this team.")]
+Revision = Annotated[int | None, Query(ge=1, le=1_000_000, description="An older revision; the newest by default.")]
+IfNoneMatch = Annotated[str | None, Header(description="ETag of the run as the client knows it.")]
+
+
+class Cancel(BaseModel):
+    """What a client may say when it cancels."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str | None = Field(default=None, max_length=2000)
+
+
+@router.get("", response_model=RunPage)
+async def list_runs(
+    runtime: RuntimeOf,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    after: After = None,
+    status: Status = None,
+    team: TeamFilter = None,
+) -> Response:
+    """Runs, newest first."""
+    place = place_of(after) if after is not None else None
+    rows = await page_of_runs(runtime.database, TENANT, limit=limit + 1, after=place, status=status, team=team)
+    shown, now = rows[:limit], datetime.now(UTC)
+    more = cursor_of(Place(shown[-1]["created_at"], shown[-1]["id"])) if len(rows) > limit else None
+    return JSONResponse(page([run_resource(row, now) for row in shown], more))
+
+
+@router.get("/{run_id}", response_model=Run, responses={304: {"description": "The run is as the client knows it."}})
+async def get_run(
+    run_id: RunId, runtime: RuntimeOf, wait_s: WaitSeconds, if_none_match: IfNoneMatch = None
+) -> Response:
+    """One run. `Prefer: wait=N` answers when it has ended or waits, after N seconds at the latest, at most 60."""
+    row = await run_settled(runtime, run_id, wait_s or 0)
+    if row is None:
+        raise RunNotFound
+    tag = f'"{run_id}-{row["last_seq"]}-{row["status"]}"'
+    headers = {"ETag": tag, "Vary": "Prefer", "Cache-Control": "no-cache"}
+    if wait_s is not None:
+        headers["Preference-Applied"] = f"wait={wait_s}"
+    if if_none_match is not None and _matches(if_none_match, tag):
+        return Response(status_code=304, headers=headers)
+    return JSONResponse(run_resource(row, datetime.now(UTC)), headers=headers)
+
+
+def _matches(if_none_match: str, tag: str) -> bool:
+    known = [each.strip().removeprefix("W/") for each in if_none_match.split(",")]
+    return tag in known or "*" in known
+
+
+@router.get("/{run_id}/plan", response_model=Plan)
+async def get_plan(run_id: RunId, runtime: RuntimeOf, revision: Revision = None) -> Response:
+    """The plan, in its newest revision or in the one asked for."""
+    plan = await plan_of(runtime.database, TENANT, run_id, revision)
+    if plan is None:
+        await existing_run(runtime, run_id)
+        raise Refusal(404, "plan_not_found", "The run has no such plan, or none yet.")
+    return JSONResponse(plan)
+
+
+@router.get("/{run_id}/tasks", response_model=TaskPage)
+async def list_tasks(run_id: RunId, runtime: RuntimeOf) -> Response:
+    """The tasks of the plan with every attempt; none before there is a plan."""
+    return JSONResponse(page(await tasks_of_run(runtime, run_id)))
+
+
+@router.get("/{run_id}/tasks/{task_id}", response_model=Task)
+async def get_task(run_id: RunId, task_id: str, runtime: RuntimeOf) -> Response:
+    """One task with every attempt."""
+    for task in await tasks_of_run(runtime, run_id):
+        if task["id"] == task_id:
+            return JSONResponse(task)
+    raise Refusal(404, "task_not_found", "The run has no such task.")
+
+
+@router.post("/{run_id}/cancel", status_code=202, response_model=Run)
+async def cancel_run(run_id: RunId, runtime: RuntimeOf, body: Cancel | None = None) -> Response:
+    """Cancel a run. Repeating it changes nothing; a run that has ended is left as it is (409)."""
+    asked = await request_cancel(runtime.database, TENANT, run_id, reason=body.reason if body else None)
+    if asked is None:
+        raise RunNotFound
+    if not asked:
+        raise Refusal(409, "run_ended", "The run has ended already.")
+    row = await run_settled(runtime, run_id, CANCEL_WAIT_S)
+    assert row is not None
+    return JSONResponse(run_resource(row, datetime.now(UTC)), 202)
+
+
+async def existing_run(runtime: Runtime, run_id: str) -> Row:
+    """The run's row. Raises `RunNotFound`."""
+    row = await find_run(runtime.database, TENANT, run_id)
+    if row is None:
+        raise RunNotFound
+    return row
+
+
+async def tasks_of_run(runtime: Runtime, run_id: str) -> list[Resource]:
+    """The tasks of a run. Raises `RunNotFound`."""
+    plan = await plan_of(runtime.database, TENANT, run_id)
+    if plan is None:
+        await existing_run(runtime, run_id)
+        return []
+    return task_resources(plan, *await tasks_of(runtime.database, TENANT, run_id))

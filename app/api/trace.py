@@ -1,0 +1,54 @@
+"""The trace: a run's whole execution as one JSON document."""
+
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response, StreamingResponse
+
+from app.api.deps import RunId, RuntimeOf
+from app.api.resources import run_resource
+from app.api.runs import existing_run, tasks_of_run
+from app.api.schemas import PROBLEMS, Trace
+from app.domain.spans import Spans
+from app.runtime import TENANT, Runtime
+from app.store.runs import Row, events_of, plans_of
+
+PAGE_EVENTS = 200
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
+
+
+@router.get("/{run_id}/trace", response_model=Trace)
+async def get_trace(run_id: RunId, runtime: RuntimeOf) -> Response:
+    """Everything there is to know about how a run went: its plans, tasks, spans and events."""
+    row = await existing_run(runtime, run_id)
+    parts = {
+        "run": run_resource(row, datetime.now(UTC)),
+        "plan_revisions": list(await plans_of(runtime.database, TENANT, run_id)),
+        "tasks": await tasks_of_run(runtime, run_id),
+    }
+    return StreamingResponse(_document(runtime, row, parts), media_type="application/json")
+
+
+async def _document(runtime: Runtime, row: Row, parts: dict[str, Any]) -> AsyncIterator[str]:
+    """The document, page by page of events, so that a long run needs no more memory than a short one.
+
+    It ends with the event that the run's row counts as its last, even when there are newer ones by now.
+    """
+    yield f'{_json(parts)[:-1]},"events":['
+    spans, after, comma = Spans(), 0, ""
+    while after < row["last_seq"]:
+        limit = min(PAGE_EVENTS, row["last_seq"] - after)
+        page = await events_of(runtime.database, TENANT, row["id"], after=after, limit=limit)
+        for event in page:
+            spans.take(json.loads(event.json))
+        yield comma + ",".join(event.json for event in page)
+        after, comma = page[-1].seq, ","
+    yield f'],"spans":{_json(spans.listed())}}}'
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

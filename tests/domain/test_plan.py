@@ -1,0 +1,198 @@
+from typing import Any
+
+import pytest
+
+from app.domain.plan import Finding, Plan, Task, normalised, validated
+
+TEAM = ("web_researcher", "analyst")
+
+
+def plan(*tasks: dict[str, Any], workers: tuple[str, ...] = TEAM, allowed: int = 10) -> Plan:
+    filled = [{"id": f"t{number}", "instruction": "do it", "worker": "analyst", **task} for number, task in enumerate(tasks, 1)]
+    return validated(Plan(tasks=tuple(Task.model_validate(task) for task in filled)), workers, allowed)
+
+
+def found(plan: Plan) -> list[tuple[str, str]]:
+    return [(finding.code, finding.pointer) for finding in plan.validation.errors]
+
+
+def only(plan: Plan) -> Finding:
+    (finding,) = plan.validation.errors
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("t1", "t1"),
+        (" T1 ", "t1"),
+        ("Market Size", "market-size"),
+        ("market \t\n size", "market-size"),
+        ('"t1"', "t1"),
+        ("'t1'", "t1"),
+        ("`t1`", "t1"),
+        (' " t1 " ', "t1"),
+        ("\" 't1' \"", "t1"),
+        ("snake_case", "snake_case"),
+        (7, "7"),
+        ("", ""),
+    ],
+)
+def test_names_are_normalised_by_one_rule(written: str | int, name: str) -> None:
+    assert normalised(written) == name
+    assert normalised(name) == name
+
+
+@pytest.mark.parametrize("value", [None, True, 1.5, ["t1"], {"id": "t1"}])
+def test_what_is_no_name_is_left_for_the_schema_to_refuse(value: object) -> None:
+    assert normalised(value) is value
+
+
+@pytest.mark.parametrize("spelling", ["Web Researcher ", "web-researcher", '"web_researcher"', "WEB_RESEARCHER", "web researcher"])
+def test_a_worker_is_matched_in_every_spelling(spelling: str) -> None:
+    sound = plan({"worker": spelling})
+
+    assert sound.validation.ok
+    assert sound.tasks[0].worker == "web_researcher"
+
+
+def test_a_worker_named_exactly_is_taken_before_one_spelt_alike() -> None:
+    for workers in (("a-b", "a_b"), ("a_b", "a-b")):
+        sound = plan({"worker": "a-b"}, {"worker": "a_b"}, workers=workers)
+        assert [task.worker for task in sound.tasks] == ["a-b", "a_b"]
+
+
+def test_ids_and_references_are_normalised_alike() -> None:
+    sound = plan({"id": " Market Size"}, {"id": "report", "depends_on": ["market size", '"Market  Size"']})
+
+    assert sound.validation.ok
+    assert [task.id for task in sound.tasks] == ["market-size", "report"]
+    assert sound.by_id["report"].depends_on == ("market-size", "market-size")
+
+
+@pytest.mark.parametrize(("written", "needs"), [(None, ()), ("T1", ("t1",)), ([], ()), (["t1"], ("t1",))])
+def test_dependencies_may_be_left_out_or_be_one_name(written: object, needs: tuple[str, ...]) -> None:
+    sound = plan({}, {"depends_on": written})
+
+    assert sound.validation.ok
+    assert sound.tasks[1].depends_on == needs
+
+
+def test_a_plan_without_dependencies_and_bounds_is_complete() -> None:
+    task = Task(id="t1")
+
+    assert (task.depends_on, task.required, task.on_missing_input, task.budget.steps) == ((), True, "skip", None)
+
+
+def test_an_empty_plan_is_refused() -> None:
+    assert found(plan()) == [("plan_empty", "/tasks")]
+
+
+def test_a_plan_with_too_many_tasks_is_refused_with_both_numbers() -> None:
+    finding = only(plan({}, {}, {}, allowed=2))
+
+    assert (finding.code, finding.pointer) == ("plan_too_large", "/tasks")
+    assert "3 tasks" in finding.detail
+    assert "at most 2" in finding.detail
+
+
+@pytest.mark.parametrize("name", ["", "-", "_x", "a/b", "é", "a" * 65, "a.b", "a\x00"])
+def test_an_id_outside_the_pattern_is_refused(name: str) -> None:
+    assert found(plan({"id": name})) == [("id_invalid", "/tasks/0/id")]
+
+
+@pytest.mark.parametrize("name", ["0", "a" * 64, "a-_9"])
+def test_an_id_within_the_pattern_is_taken(name: str) -> None:
+    assert plan({"id": name}).validation.ok
+
+
+def test_ids_that_differ_only_in_spelling_are_one_id_used_twice() -> None:
+    refused = plan({"id": "one task"}, {"id": "other"}, {"id": "One-Task"})
+
+    assert found(refused) == [("id_duplicate", "/tasks/2/id")]
+    assert "one-task" in only(refused).detail
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n\t"])
+def test_a_blank_instruction_is_refused(blank: str) -> None:
+    assert found(plan({"instruction": blank})) == [("instruction_blank", "/tasks/0/instruction")]
+
+
+def test_a_missing_worker_is_refused_and_the_field_and_the_team_are_named() -> None:
+    finding = only(plan({"worker": ""}))
+
+    assert (finding.code, finding.pointer) == ("worker_missing", "/tasks/0/worker")
+    assert all(word in finding.detail for word in ("worker", *TEAM))
+
+
+def test_an_unknown_worker_is_refused_and_the_team_is_named() -> None:
+    finding = only(plan({}, {"worker": "Marketing Ninja"}))
+
+    assert (finding.code, finding.pointer) == ("worker_unknown", "/tasks/1/worker")
+    assert all(word in finding.detail for word in ("marketing-ninja", *TEAM))
+
+
+def test_an_unknown_dependency_is_refused() -> None:
+    finding = only(plan({}, {"depends_on": ["t1", "t9"]}))
+
+    assert (finding.code, finding.pointer) == ("dependency_unknown", "/tasks/1/depends_on/1")
+    assert "t9" in finding.detail
+
+
+def test_a_task_that_depends_on_itself_is_refused_once() -> None:
+    refused = plan({}, {}, {"depends_on": ["t3"]})
+
+    assert found(refused) == [("dependency_on_itself", "/tasks/2/depends_on/0")]
+    assert "t3" in only(refused).detail
+
+
+def test_a_cycle_is_refused_and_its_path_is_named() -> None:
+    finding = only(plan({"depends_on": ["t2"]}, {"depends_on": ["t1"]}))
+
+    assert (finding.code, finding.pointer) == ("cycle", "/tasks")
+    assert finding.detail.endswith(("t1 -> t2 -> t1", "t2 -> t1 -> t2"))
+
+
+def test_a_cycle_among_free_tasks_is_found() -> None:
+    refused = plan({"depends_on": ["t3"]}, {}, {"depends_on": ["t5"]}, {}, {"depends_on": ["t1"]})
+
+    path = only(refused).detail.rpartition(": ")[2].split(" -> ")
+    assert path[0] == path[-1]
+    assert set(path) == {"t1", "t3", "t5"}
+
+
+def test_everything_that_is_wrong_is_found_at_once() -> None:
+    refused = plan({"id": "?", "instruction": " ", "worker": "ninja"}, {"worker": "", "depends_on": ["t2", "gone"]})
+
+    assert found(refused) == [
+        ("id_invalid", "/tasks/0/id"),
+        ("instruction_blank", "/tasks/0/instruction"),
+        ("worker_unknown", "/tasks/0/worker"),
+        ("worker_missing", "/tasks/1/worker"),
+        ("dependency_on_itself", "/tasks/1/depends_on/0"),
+        ("dependency_unknown", "/tasks/1/depends_on/1"),
+    ]
+
+
+def test_a_refused_plan_has_no_shape_and_keeps_its_tasks() -> None:
+    refused = plan({"worker": "ninja"})
+
+    assert (refused.validation.ok, refused.shape, len(refused.tasks)) == (False, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("needs", "shape"),
+    [
+        ([[]], (1, 1, "single")),
+        ([[], [], []], (3, 1, "parallel")),
+        ([[], ["t1"], ["t2"]], (1, 3, "sequential")),
+        ([[], ["t1"], ["t1"], ["t2", "t3"]], (2, 3, "hybrid")),
+        ([["t2"], []], (1, 2, "sequential")),
+        ([[], [], ["t1", "t2"]], (2, 2, "hybrid")),
+    ],
+)
+def test_the_shape_tells_width_depth_and_kind(needs: list[list[str]], shape: tuple[int, int, str]) -> None:
+    sound = plan(*({"depends_on": names} for names in needs)).shape
+
+    assert sound is not None
+    assert (sound.width, sound.depth, sound.strategy) == shape

@@ -1,0 +1,134 @@
+import math
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.domain.errors import (
+    AccountProblem,
+    ContextExceeded,
+    ErrorCode,
+    ModelError,
+    ProviderUnavailable,
+    RateLimited,
+    RequestRejected,
+    StreamIncomplete,
+    Transient,
+)
+from app.domain.retries import (
+    BACKOFF_CEILING_S,
+    FINAL_CODES,
+    TRANSIENT_CODES,
+    Policy,
+    backoff,
+    is_transient,
+    next_call_at,
+    spread,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+FAR = NOW + timedelta(days=1)
+MANY = settings(max_examples=200, deadline=None)
+
+JITTER = st.floats(0, 1, exclude_max=True)
+POLICIES = st.builds(Policy, call_attempts=st.integers(1, 10), retry_base_s=st.floats(0, 60))
+PERMANENT = [ModelError("x"), RequestRejected("x"), ContextExceeded("x"), AccountProblem("x", code="provider_auth")]
+TRANSIENT = [Transient, RateLimited, ProviderUnavailable, StreamIncomplete]
+
+
+@MANY
+@given(st.lists(st.one_of(st.text(), st.integers()), max_size=4))
+def test_jitter_is_a_share_that_is_always_the_same_for_its_key(key: list[object]) -> None:
+    assert 0 <= spread(*key) < 1
+    assert spread(*key) == spread(*key)
+
+
+def test_jitter_spreads_keys_over_the_whole_range() -> None:
+    shares = [spread("run", number) for number in range(1_000)]
+
+    assert all(any(low <= share * 10 < low + 1 for share in shares) for low in range(10))
+    assert 0.4 < sum(shares) / len(shares) < 0.6
+
+
+@MANY
+@given(POLICIES, st.integers(1, 10), JITTER)
+def test_a_wait_is_between_half_and_all_of_its_ceiling(policy: Policy, failures: int, jitter: float) -> None:
+    ceiling = min(policy.retry_base_s * 2 ** (failures - 1), BACKOFF_CEILING_S)
+    wait = backoff(policy, failures, jitter).total_seconds()
+
+    assert ceiling / 2 - 1e-6 <= wait <= ceiling + 1e-6
+
+
+def test_the_ceiling_doubles_with_every_failure_up_to_a_minute() -> None:
+    ceilings = [backoff(Policy(retry_base_s=1), failures, 0).total_seconds() * 2 for failures in range(1, 10)]
+
+    assert ceilings == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+
+
+@pytest.mark.parametrize("error", PERMANENT)
+def test_a_permanent_fault_is_never_sent_again(error: ModelError) -> None:
+    assert next_call_at(Policy(call_attempts=10), error, failures=1, now=NOW, deadline=FAR, jitter=0) is None
+
+
+@pytest.mark.parametrize("kind", TRANSIENT)
+def test_a_transient_fault_is_sent_again_until_the_attempts_are_used_up(kind: type[Transient]) -> None:
+    policy = Policy(call_attempts=3)
+    times = [
+        next_call_at(policy, kind("x"), failures=count, now=NOW, deadline=FAR, jitter=0) for count in (1, 2, 3, 4)
+    ]
+
+    assert [at is not None for at in times] == [True, True, False, False]
+
+
+@MANY
+@given(POLICIES, st.floats(0, 3_000), JITTER)
+def test_the_providers_own_wait_is_never_cut_short(policy: Policy, asked: float, jitter: float) -> None:
+    error = RateLimited("x", retry_after_s=asked)
+    at = next_call_at(policy, error, failures=1, now=NOW, deadline=FAR, jitter=jitter)
+
+    assert (at is None) == (policy.call_attempts == 1)
+    if at is not None:
+        waited = (at - NOW).total_seconds()
+        own = backoff(policy, 1, jitter).total_seconds()
+        assert max(asked, own) - 1e-6 <= waited <= max(asked * 1.1, own) + 1e-6
+
+
+@pytest.mark.parametrize("asked", [1e12, 1e300, math.inf, timedelta.max.total_seconds()])
+def test_an_absurd_wait_is_refused_without_an_overflow(asked: float) -> None:
+    error = RateLimited("x", retry_after_s=asked)
+
+    for deadline in (FAR, datetime.max.replace(tzinfo=UTC)):
+        assert next_call_at(Policy(), error, failures=1, now=NOW, deadline=deadline, jitter=0.9) is None
+
+
+@MANY
+@given(POLICIES, st.none() | st.floats(0, 1e6), JITTER, st.floats(0, 1_000))
+def test_nothing_is_sent_again_at_or_after_the_deadline(
+    policy: Policy, asked: float | None, jitter: float, left: float
+) -> None:
+    deadline = NOW + timedelta(seconds=left)
+    error = ProviderUnavailable("x", retry_after_s=asked)
+    at = next_call_at(policy, error, failures=1, now=NOW, deadline=deadline, jitter=jitter)
+
+    assert at is None or NOW <= at < deadline
+
+
+def test_a_call_waits_from_the_time_of_its_failure() -> None:
+    asked = RateLimited("x", retry_after_s=7)
+    later = NOW + timedelta(hours=1)
+
+    assert next_call_at(Policy(), asked, failures=1, now=later, deadline=FAR, jitter=0) == later + timedelta(seconds=7)
+
+
+def test_codes_are_transient_or_final_or_neither_but_never_both() -> None:
+    assert set(get_args(ErrorCode)) >= TRANSIENT_CODES | FINAL_CODES
+    assert not TRANSIENT_CODES & FINAL_CODES
+
+
+@pytest.mark.parametrize("kind", TRANSIENT)
+def test_the_code_of_a_transient_error_is_transient(kind: type[Transient]) -> None:
+    assert is_transient(kind("x").code)
+    assert "retry_after_s" in {field.name for field in fields(kind)}

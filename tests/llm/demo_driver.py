@@ -1,0 +1,155 @@
+"""What a run does with the demo model, without the run: prompts in, tools called, replies read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.agents.prompting import opening
+from app.agents.report import read_report
+from app.agents.schemas import plan_schema, refinement_schema, report_schema, synthesis_schema
+from app.agents.supervisor import read_plan
+from app.domain.conversation import Block, Conversation, Message, Prompt, Read, ToolResult, Turn, UseTools, next_step
+from app.domain.job import JobInput
+from app.domain.plan import Plan, validated
+from app.domain.results import Output
+from app.domain.team import Team, Worker
+from app.llm.demo import DemoModel
+from app.llm.model import Purpose, Request
+from app.tools.catalogue import catalogue
+from app.tools.fetch_page import PageFetcher
+from app.tools.tool import ToolContext, call
+
+TASKS_ALLOWED = 12
+SALES = JobInput(
+    name="sales.csv", media_type="text/csv", content="region,amount\nnorth,100\nsouth,40.5\nnorth,250\nwest,7\n"
+)
+APP_LOG = JobInput(name="app.log", content="10:00 export started\n10:01 E1042 disk full\n10:02 export failed\n")
+
+
+def request_of(purpose: Purpose, prompt: Prompt, **changes: Any) -> Request:
+    """A first request with this opening."""
+    opened = [Message("user", [{"type": "text", "text": prompt.message}])]
+    fields: dict[str, Any] = {"model": "deep", "system": prompt.system, "messages": opened, "max_tokens": 16_000}
+    return Request(purpose=purpose, **{**fields, **changes})
+
+
+def plan_request(
+    team: Team, objective: str, inputs: Sequence[JobInput] = (), tasks_allowed: int = TASKS_ALLOWED
+) -> Request:
+    given = [{"name": each.name, "media_type": each.media_type, "characters": len(each.content)} for each in inputs]
+    prompt = opening("plan", team=team, tasks_allowed=tasks_allowed, inputs=given, objective=objective)
+    return request_of("plan", prompt, output_schema=plan_schema([worker.name for worker in team.workers]))
+
+
+async def planned(
+    team: Team, objective: str, inputs: Sequence[JobInput] = (), tasks_allowed: int = TASKS_ALLOWED
+) -> Plan:
+    """The demo model's plan, validated."""
+    reply = await DemoModel(delay_s=0).reply(plan_request(team, objective, inputs, tasks_allowed))
+    return validated(read_plan(reply.content[0]["text"]), [worker.name for worker in team.workers], tasks_allowed)
+
+
+def work_prompt(worker: Worker, instruction: str, *, max_steps: int, **given: Any) -> Prompt:
+    task = {"context": given.get("context", ""), "success_criterion": ""}
+    return opening(
+        "work",
+        worker=worker,
+        max_steps=max_steps,
+        task=task,
+        instruction=instruction,
+        inputs=given.get("inputs", ()),
+        results=given.get("results", ()),
+        missing=(),
+    )
+
+
+@dataclass
+class Worked:
+    """A task that was done: its result, and what happened on the way."""
+
+    output: Output
+    calls: list[Block] = field(default_factory=list)
+    results: list[ToolResult] = field(default_factory=list)
+
+    @property
+    def tools(self) -> list[str]:
+        return [block["name"] for block in self.calls]
+
+
+async def worked(worker: Worker, instruction: str, *, max_steps: int = 10, **given: Any) -> Worked:
+    """Do a task with the real tools; `given` may hold `inputs`, `context` and `results`."""
+    prompt = work_prompt(worker, instruction, max_steps=max_steps, **given)
+    async with PageFetcher() as pages:
+        offered = {name: tool for name, tool in catalogue(pages).items() if name in worker.tools}
+        talk, done = Conversation(prompt), Worked(Output(summary=""))
+        while not isinstance(step := next_step(talk, max_steps), Read):
+            if isinstance(step, UseTools):
+                talk = await _with_results(talk, step.calls, offered, given.get("inputs", ()), done)
+                continue
+            request = request_of("work", prompt, tools=[tool.spec for tool in offered.values()])
+            messages = [*request.messages, *talk.messages()]
+            schema = report_schema(worker.output_schema)
+            reply = await DemoModel(delay_s=0).reply(
+                request_of("work", prompt, tools=request.tools, messages=messages, output_schema=schema)
+            )
+            talk = Conversation(prompt, (*talk.turns, Turn(reply.content, reply.stop_reason)))
+    output = read_report(step.text, worker.output_schema)
+    assert isinstance(output, Output)
+    done.output = output
+    return done
+
+
+async def _with_results(
+    talk: Conversation, calls: Sequence[Block], offered: Mapping[str, Any], inputs: Sequence[JobInput], done: Worked
+) -> Conversation:
+    results: dict[str, ToolResult] = {}
+    for block in calls:
+        answer = await call(offered, block["name"], block["input"], ToolContext(inputs, block["id"]))
+        results[block["id"]] = ToolResult(answer.text, answer.error_code)
+    done.calls += calls
+    done.results += results.values()
+    last = talk.turns[-1]
+    return Conversation(talk.prompt, (*talk.turns[:-1], Turn(last.content, last.stop_reason, results)))
+
+
+def result(task: str, **changes: Any) -> dict[str, Any]:
+    """A task's result as another call gets it."""
+    fields = {
+        "task": task,
+        "worker": "researcher",
+        "title": f"Title of {task}",
+        "summary": f"Demo model: the finding of {task}.",
+        "text": f"> Demo model: a notice.\n\nThe finding of {task} at length.",
+        "data": None,
+        "confidence": 0.6,
+        "sources": [f"https://example.org/{task}"],
+    }
+    return fields | changes
+
+
+def gap(task: str) -> dict[str, Any]:
+    """A task that delivered nothing, as the synthesis gets it."""
+    return {
+        "task": task,
+        "title": f"Title of {task}",
+        "status": "failed",
+        "reason": "timeout",
+        "message": "It took too long.",
+    }
+
+
+def synthesis_request(
+    team: Team,
+    results: Sequence[dict[str, Any]],
+    missing: Sequence[dict[str, Any]] = (),
+    objective: str = "Compare A and B",
+) -> Request:
+    plan = Plan(goal="Demo model: compare", final_instruction="Say so.")
+    prompt = opening("synthesis", team=team, objective=objective, plan=plan, results=results, missing=missing)
+    schema = synthesis_schema([each["task"] for each in results], [each["task"] for each in missing])
+    return request_of("synthesize", prompt, output_schema=schema)
+
+
+def refine_request(team: Team, attempts: Sequence[dict[str, Any]]) -> Request:
+    prompt = opening("refine", team=team, worker=team.workers[0], attempts=attempts)
+    return request_of("refine", prompt, output_schema=refinement_schema())

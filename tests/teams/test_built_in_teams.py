@@ -1,0 +1,88 @@
+import pytest
+
+from app.domain.job import JobInput
+from app.domain.team import Team
+from app.runtime import BUILT_IN_TEAMS, teams_in
+from app.tools.catalogue import catalogue
+from app.tools.fetch_page import PageFetcher
+from tests.llm.demo_driver import APP_LOG, SALES, planned
+
+NAMES = ["general", "research-report", "support-desk"]
+OBJECTIVES = [
+    "What is 17 * 23?",
+    "Write a haiku about the sea",
+    "What is the capital of France?",
+    "Compare PostgreSQL, MySQL and SQLite for a small web shop and recommend one.",
+    "Compare the three largest cloud providers by price",
+    "Research the market for e-bikes in Germany, calculate the growth rate from 1200 to 1500 and write a report.",
+    "1. Check the login page\n2. Check the checkout\n3. Check the refund flow\nThen report.",
+    "Which region has the highest total revenue?",
+    "Find out why exports fail with E1042 since Monday, answer the customer, and escalate to engineering.",
+    "Summarise the attached contract.",
+    "What does https://example.org/news say about tea?",
+    "Customer cannot log in after the update to version 4.2",
+    "日本の首都は?",
+    "x" * 5_000,
+]
+
+
+@pytest.fixture
+async def teams() -> dict[str, Team]:
+    async with PageFetcher() as pages:
+        return {team.name: team for team in teams_in(BUILT_IN_TEAMS, tools=catalogue(pages))}
+
+
+async def test_every_built_in_team_loads_under_the_name_of_its_file(teams: dict[str, Team]) -> None:
+    assert sorted(teams) == sorted(file.stem for file in BUILT_IN_TEAMS.glob("*.yaml")) == NAMES
+
+
+async def test_no_two_workers_of_a_team_share_a_tool(teams: dict[str, Team]) -> None:
+    for team in teams.values():
+        tools = [tool for worker in team.workers for tool in worker.tools]
+        assert len(tools) == len(set(tools))
+        assert team.tool_isolation == "exclusive"
+
+
+async def test_the_worker_that_reaches_the_web_never_sees_the_inputs(teams: dict[str, Team]) -> None:
+    outside, inside = {"web_search", "fetch_page"}, {"read_input", "query_data"}
+
+    both = [worker.name for team in teams.values() for worker in team.workers if _has(worker.tools, outside, inside)]
+
+    assert both == []
+
+
+def _has(tools: tuple[str, ...], *groups: set[str]) -> bool:
+    return all(group & set(tools) for group in groups)
+
+
+async def test_the_research_team_has_the_three_roles_with_their_tools(teams: dict[str, Team]) -> None:
+    tools = {worker.name: set(worker.tools) for worker in teams["research-report"].workers}
+
+    assert tools == {
+        "researcher": {"web_search", "fetch_page"},
+        "analyst": {"calculate", "query_data"},
+        "writer": set(),
+    }
+
+
+async def test_the_support_team_has_its_three_roles(teams: dict[str, Team]) -> None:
+    names = [worker.name for worker in teams["support-desk"].workers]
+
+    assert names == ["troubleshooter", "documenter", "escalation-writer"]
+
+
+async def test_every_team_is_bounded_in_money_and_time(teams: dict[str, Team]) -> None:
+    for team in teams.values():
+        assert team.limits.cost_usd is not None
+        assert all(worker.timeout_s < team.limits.timeout_s for worker in team.workers)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("inputs", [(), (SALES,), (APP_LOG,), (SALES, APP_LOG)], ids=["none", "table", "text", "both"])
+@pytest.mark.parametrize("objective", OBJECTIVES, ids=range(len(OBJECTIVES)))
+async def test_the_demo_model_plans_soundly_for_every_team(
+    teams: dict[str, Team], name: str, inputs: tuple[JobInput, ...], objective: str
+) -> None:
+    for allowed in (1, 3, 12):
+        plan = await planned(teams[name], objective, inputs, allowed)
+        assert plan.validation.ok, plan.validation
