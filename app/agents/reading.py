@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from app.domain.plan import Finding, FindingCode
+from app.domain.text import clean
 
 LONGEST_TEXT = 2_000_000
 MOST_STARTS = 200
@@ -29,7 +30,10 @@ class Unreadable(Exception):
 
 
 def read_json(text: str, code: FindingCode) -> Any:
-    """The one JSON object or array in `text`. Raises `Unreadable`, with a finding of `code`."""
+    """The one JSON object or array in `text`. Raises `Unreadable`, with a finding of `code`.
+
+    Its strings are cleaned: escapes in clean JSON may stand for characters that cannot be stored.
+    """
     text = text.removeprefix("\ufeff").strip()
     if not text:
         raise Unreadable([Finding(code=code, detail="the reply is empty; JSON was expected")])
@@ -38,7 +42,7 @@ def read_json(text: str, code: FindingCode) -> Any:
     except (ValueError, RecursionError) as error:
         return _embedded(text, code, error)
     if isinstance(whole, dict | list):
-        return whole
+        return clean(whole)
     raise Unreadable([Finding(code=code, detail="the reply is not a JSON object")])
 
 
@@ -48,7 +52,7 @@ def _embedded(text: str, code: FindingCode, error: Exception) -> Any:
         if value not in found:
             found.append(value)
     if len(found) == 1:
-        return found[0]
+        return clean(found[0])
     if found:
         detail = f"the reply holds {len(found)} different JSON values; exactly one was expected"
     elif isinstance(error, json.JSONDecodeError) and ("{" in text or "[" in text):

@@ -125,9 +125,13 @@ def _key(desk: Desk, task: TaskState, block: Block) -> str:
 
 
 async def _use_tools(desk: Desk, task: TaskState, calls: Sequence[Block]) -> None:
-    async with asyncio.TaskGroup() as group:
-        for block in calls:
-            group.create_task(_use_tool(desk, task, block))
+    """Run the calls side by side. Their failures are results; what is raised all the same ends the attempt."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for block in calls:
+                group.create_task(_use_tool(desk, task, block))
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
 
 
 async def _use_tool(desk: Desk, task: TaskState, block: Block) -> None:

@@ -94,6 +94,8 @@ def decide(run: Snapshot, now: datetime) -> Decision:
         return Decision()
     if run.fatal:
         return Decision(events=_failed(run, now, run.fatal.code, run.fatal.message))
+    if run.synthesis is not None or answers_alone(run):
+        return Decision(events=(_delivered(run, now),))
     if now >= run.deadline:
         return Decision(events=_out_of(run, now, "deadline_exceeded", "The run's time is up."))
     if overspent := _overspent(run):
@@ -264,8 +266,6 @@ def _wrapping_up(run: Snapshot, now: datetime) -> Decision:
     if not run.delivered:
         reason, message = _why_nothing(run)
         return Decision(events=_failed(run, now, reason, message))
-    if run.synthesis is not None or answers_alone(run):
-        return Decision(events=(_delivered(run, now),))
     if run.reconciling.rejections > 1 or _given_up(run.reconciling):
         return Decision(events=(_partial(run, now, "synthesis_failed"),))
     draft = _Draft(wakes=[deadline_of(run)])

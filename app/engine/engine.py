@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import structlog
 
@@ -12,7 +12,7 @@ from app.engine.execution import Execution
 from app.runtime import Runtime
 from app.store.database import OUTAGE
 from app.store.journal import Journal
-from app.store.ownership import claim_if_free, release_if_owned, renew
+from app.store.ownership import announce_again, claim_if_free, release_if_owned, renew
 from app.store.reconcile import attend_to_unattended
 
 log = structlog.get_logger(__name__)
@@ -44,9 +44,19 @@ class Engine:
         ):
             self._parts[name] = asyncio.create_task(self._kept_up(name, work), name=name)
 
+        self._parts["leaving"] = asyncio.create_task(self._leave_when_draining(), name="leaving")
+
     async def stop(self) -> None:
         """Claim nothing more, give what is under way time to finish, and hand every run back."""
         self._runtime.draining.set()
+        await self._parts.pop("leaving")
+        for part in self._parts.values():
+            part.cancel()
+        await asyncio.wait(self._parts.values(), timeout=STOP_SECONDS)
+
+    async def _leave_when_draining(self) -> None:
+        """The process has been told to stop: others shall go on with our runs as soon as our calls have ended."""
+        await self._runtime.draining.wait()
         for execution in self._held.values():
             execution.hand_back()
         delivery = self._parts.pop("delivery")
@@ -56,9 +66,8 @@ class Engine:
             for task in late:
                 task.cancel()
         await asyncio.wait({delivery, *self._executing}, timeout=STOP_SECONDS)
-        for part in self._parts.values():
-            part.cancel()
-        await asyncio.wait(self._parts.values(), timeout=STOP_SECONDS)
+        with suppress(*OUTAGE):
+            await self._runtime.queue.poke(self._runtime.database)
 
     async def _kept_up(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Run a part of the engine for good; when the database takes it down, begin again."""
@@ -78,7 +87,10 @@ class Engine:
 
         The queue may lose its connection meanwhile and give up on us: the run goes on all the same.
         """
-        if run_id in self._held or self._runtime.draining.is_set():
+        if self._runtime.draining.is_set():
+            await announce_again(self._runtime.database, self._runtime.queue, run_id)
+            return
+        if run_id in self._held:
             return
         task = asyncio.create_task(self._look(run_id), name=f"execution of {run_id}")
         self._executing.add(task)

@@ -31,11 +31,11 @@ def refinement(request: Request) -> dict[str, Any]:
 
 
 def answer(request: Request) -> dict[str, Any]:
-    """The results under headings, what is missing, and a conclusion that says how far it carries."""
+    """What came out in short, what is missing, and the results under headings."""
     found = sections(opening_of(request))
     results, missing = values(found.get("result", [])), values(found.get("failed", []))
     objective = gist("\n".join(found.get("objective", [])), 120)
-    parts = [NOTICE, f"# {objective}", *_chapters(results), *_missing(missing), _conclusion(results, missing)]
+    parts = [NOTICE, f"# {objective}", _in_short(results, missing), *_missing(missing), *_chapters(results)]
     return {
         "answer": "\n\n".join(parts),
         "confidence": _confidence(results, missing),
@@ -65,11 +65,9 @@ def _impact(gap: dict[str, Any]) -> str:
     return f"Nothing of this task is in the answer. It ended with {why}"
 
 
-def _conclusion(results: Sequence[dict[str, Any]], missing: Sequence[dict[str, Any]]) -> str:
-    planned = len(results) + len(missing)
+def _in_short(results: Sequence[dict[str, Any]], missing: Sequence[dict[str, Any]]) -> str:
     points = [f"- {gist(unsigned(result['summary']))} ({result['task']})" for result in results]
-    delivered = f"{len(results)} of {planned} tasks delivered."
-    return "\n".join(["## Conclusion", "", delivered, "", *points]).strip()
+    return "\n".join([f"{len(results)} of {len(results) + len(missing)} tasks delivered.", "", *points]).strip()
 
 
 def _confidence(results: Sequence[dict[str, Any]], missing: Sequence[dict[str, Any]]) -> float:

@@ -130,7 +130,7 @@ def _gathering(job: _Job) -> list[_Step]:
 
 
 def _about(subject: str, worker: str) -> _Step:
-    instruction = f"Take up this part of the objective alone, and find out what is needed about it: {subject}"
+    instruction = f"Find out what the objective asks about this part of it alone: {subject}"
     return _Step(subject[0].upper() + subject[1:], instruction, "Every finding about it names its source.", worker)
 
 

@@ -86,4 +86,11 @@ def excerpt(text: str, limit: int) -> str:
 
 def unsigned(text: str) -> str:
     """A text without the demo model's signature at its beginning."""
-    return re.sub(rf"^(?:> {SIGNED}[^\n]*\n*|{SIGNED}\s*)", "", text.strip())
+    rest = re.sub(rf"^(?:> {SIGNED}[^\n]*\n*|{SIGNED}\s*)", "", text.strip())
+    return rest[:1].upper() + rest[1:]
+
+
+def fenced(text: str, language: str = "text") -> str:
+    """A text as a Markdown code block that nothing in it can end."""
+    fence = max(re.findall(r"`{3,}", text), key=len, default="``") + "`"
+    return f"{fence}{language}\n{text}\n{fence}"

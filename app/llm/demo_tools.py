@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.domain.conversation import Block
-from app.llm.demo_prompts import excerpt, gist, skimmed
+from app.llm.demo_prompts import excerpt, fenced, gist, skimmed
 
 TABLES_QUERIED = 2
 TEXTS_READ = 3
@@ -110,11 +110,11 @@ def _finding(call: Block, output: str, *, failed: bool) -> Finding | None:
         case "calculate":
             return Finding(f"`{asked['expression']}` = {output}")
         case "query_data" if asked.get("sql"):
-            return Finding(_top_row(output), f"```sql\n{asked['sql']}\n```\n\n{output}", _source(asked["sql"]))
+            return Finding(_top_row(output), f"{output}\n\n{fenced(asked['sql'], 'sql')}", _source(asked["sql"]))
         case "read_input" if asked["action"] == "read":
-            return Finding(f"Read {gist(output)}.", _as_quote(output), asked["name"])
+            return Finding(f"Read {gist(output)}.", _as_code(output), asked["name"])
         case "read_input" if asked["action"] == "search":
-            return Finding(gist(output), _as_quote(output))
+            return Finding(_first_match(output), _as_code(output))
         case "fetch_page":
             return Finding(f"Read {asked['url']}: {_title(output)}.", _as_quote(output), asked["url"])
         case _:
@@ -141,6 +141,19 @@ def _title(page: str) -> str:
     return found[1] if found else "no title"
 
 
+def _first_match(output: str) -> str:
+    head, _, matches = output.partition("\n\n")
+    return f"{gist(head)}. The first is {gist(matches)}" if matches else gist(head)
+
+
 def _as_quote(output: str) -> str:
-    body = output.partition("\n\n")[2] or output
-    return "\n".join(f"> {line}" for line in excerpt(body, TEXT_CHARACTERS).splitlines())
+    return "\n".join(f"> {line}" for line in _body(output, PAGE_CHARACTERS).splitlines())
+
+
+def _as_code(output: str) -> str:
+    return fenced(_body(output, TEXT_CHARACTERS))
+
+
+def _body(output: str, limit: int) -> str:
+    """What follows the head of an answer."""
+    return excerpt(output.partition("\n\n")[2] or output, limit)

@@ -38,9 +38,14 @@ TOOL_ROUNDS = 2
 PAGES_FETCHED = 2
 EXPRESSIONS = 4
 STEPS_UNLESS_TOLD = 10
-RESULT_CHARACTERS = 2_500
+SENTENCES = 3
+TASK_CHARACTERS = 600
 
 NOTICE = f"> {SIGNED} written by rules from what the tools returned. No language model worked on it."
+NEEDED = "Not worked on, since this takes a language model:"
+
+Call = tuple[str, dict[str, Any]]
+"""The name of a tool, and its input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +56,6 @@ class _Assignment:
     context: str
     has_inputs: bool
     results: Sequence[dict[str, Any]]
-
-
-Call = tuple[str, dict[str, Any]]
 
 
 def next_calls(request: Request) -> list[Block]:
@@ -124,10 +126,8 @@ def report(request: Request) -> dict[str, Any]:
     """The result: what the tools brought back, or what the results before it say."""
     assignment = _assignment(request)
     findings = findings_of(tool_results(request))
-    unavailable = [tool.name for tool in request.tools if tool.server is not None]
-    parts = [NOTICE, *map(_told, findings), *_passed_on(assignment.results), *_unavailable(unavailable)]
-    if not (findings or assignment.results):
-        parts.append(f"A language model would now work on this: {excerpt(assignment.task, 600)}")
+    body = [_told(finding) for finding in findings] or [_passed_on(result) for result in assignment.results]
+    parts = [NOTICE, *(body or [f"{NEEDED} {excerpt(assignment.task, TASK_CHARACTERS)}"]), *_unavailable(request)]
     written: dict[str, Any] = {
         "summary": f"{SIGNED} {_summary(assignment, findings)}",
         "text": "\n\n".join(parts),
@@ -143,27 +143,22 @@ def _told(finding: Finding) -> str:
     return f"- {finding.sentence}" + (f"\n\n{finding.detail}" if finding.detail else "")
 
 
-def _passed_on(results: Sequence[dict[str, Any]]) -> list[str]:
-    return [
-        f"### {result['title'] or result['task']}\n\n"
-        f"{excerpt(unsigned(result['text'] or result['summary']), RESULT_CHARACTERS // len(results))}"
-        for result in results
-    ]
+def _passed_on(result: dict[str, Any]) -> str:
+    return f"### {result['title'] or result['task']}\n\n{unsigned(result['summary'])}"
 
 
-def _unavailable(tools: Sequence[str]) -> list[str]:
-    return [f"- `{tool}` is run by a model's provider. The demo model has none, so it was not used." for tool in tools]
+def _unavailable(request: Request) -> list[str]:
+    names = [tool.name for tool in request.tools if tool.server is not None]
+    return [f"- `{name}` is run by a model's provider. The demo model has none, so it was not used." for name in names]
 
 
 def _summary(assignment: _Assignment, findings: Sequence[Finding]) -> str:
-    if told := [finding.sentence for finding in findings if not finding.failed]:
-        return " ".join(told[:3])
     if findings:
-        return findings[0].sentence
-    if assignment.results:
-        points = [gist(unsigned(result["summary"]), 120) for result in assignment.results]
-        return f"put together from {len(points)} results: {' '.join(points)}"
-    return f"nothing could be found out about: {gist(assignment.task, 120)}"
+        brought = [finding.sentence for finding in findings if not finding.failed]
+        return " ".join(brought[:SENTENCES] or [findings[0].sentence])
+    if titles := [result["title"] or result["task"] for result in assignment.results]:
+        return f"put together from what came before: {'; '.join(gist(title, 60) for title in titles)}"
+    return f"{NEEDED} {gist(assignment.task)}"
 
 
 def _confidence(results: Sequence[dict[str, Any]], findings: Sequence[Finding]) -> float:

@@ -35,6 +35,8 @@ RETRY_SECONDS = 0.1
 RETRY_CEILING_SECONDS = 2.0
 REFUSALS_ALLOWED = 8
 """Times that Postgres may refuse what one run writes before this process gives the run up."""
+REFUSAL = (DBAPIError, ValueError, TypeError)
+"""What is raised when Postgres refuses to take something, or when it cannot even be put into bytes."""
 
 
 @dataclass(slots=True)
@@ -190,7 +192,7 @@ class Journal:
                 try:
                     await self._commit(turn)
                     failures = 0
-                except (DBAPIError, PoolTimeout, OSError) as error:
+                except (*REFUSAL, PoolTimeout, OSError) as error:
                     failures += 1
                     await self._after_failure(turn, error, failures)
 
@@ -229,10 +231,10 @@ class Journal:
                 await self._commit([run])
             except (OperationalError, PoolTimeout, OSError):
                 self.wants_commit(run)
-            except DBAPIError as refusal:
+            except REFUSAL as refusal:
                 run.refusals += 1
                 if run.refusals > REFUSALS_ALLOWED:
-                    log.error("run given up", run_id=run.run_id, error=type(refusal.orig).__name__)
+                    log.error("run given up", run_id=run.run_id, error=type(refusal).__name__)
                     run.close()
                 else:
                     self.wants_commit(run)

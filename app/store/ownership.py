@@ -47,6 +47,7 @@ _RENEW = text(
     RETURNING runs.id, runs.last_seq
     """
 )
+_PRIORITY = text("SELECT priority FROM runs WHERE id = :id AND finished_at IS NULL")
 _RELEASE = text(
     """
     UPDATE runs SET owner = NULL, lease_until = NULL
@@ -102,6 +103,14 @@ async def renew(database: Database, held: Mapping[str, int], *, owner: str, leas
     values = {"ids": list(held), "epochs": list(held.values()), "owner": owner, "lease": lease_s}
     async with database.statement() as connection:
         return {row.id: row.last_seq for row in await connection.execute(_RENEW, values)}
+
+
+async def announce_again(database: Database, queue: RunQueue, run_id: str) -> None:
+    """Put a run back into the queue that this process heard of and cannot take."""
+    async with database.transaction() as connection:
+        row = (await connection.execute(_PRIORITY, {"id": run_id})).one_or_none()
+        if row is not None:
+            await queue.announce(connection, run_id, priority=row.priority)
 
 
 async def release_if_owned(database: Database, queue: RunQueue, run_id: str, *, owner: str, epoch: int) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable
 
 import procrastinate
 from procrastinate.exceptions import AlreadyEnqueued
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.store.database import Database
 from app.store.embedded import with_defaults
 
 QUEUE = "runs"
@@ -53,6 +55,11 @@ class RunQueue:
         lock = f"run:{run_id}"
         task = self._app.configure_task(TASK, queue=QUEUE, priority=priority, queueing_lock=lock, connection=raw)
         await task.defer_async(run_id=run_id)
+
+    async def poke(self, database: Database) -> None:
+        """Have every process look at the queue: entries that were locked when they were announced are free now."""
+        async with database.statement() as connection:
+            await connection.execute(text("SELECT pg_notify(:channel, :ping)"), {"channel": CHANNEL, "ping": PING})
 
     async def deliver(self, look: Look, *, at_once: int, poll_s: float) -> None:
         """Call `look` for every run announced, at most `at_once` at a time, until cancelled or cut off.

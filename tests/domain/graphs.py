@@ -12,7 +12,7 @@ TASKS_AT_MOST = 8
 @st.composite
 def tasks(draw: st.DrawFn, *, sound: bool = True) -> list[Task]:
     """The tasks of a plan in any order; unsound ones may wait in circles, for themselves, and bear the same names."""
-    count = draw(st.integers(1, TASKS_AT_MOST))
+    count = draw(st.sampled_from([3, 1, 2, 4, 5, 6, 7, TASKS_AT_MOST]))
     names = [f"t{number}" for number in range(count)]
     made = [_task(draw, name, names[:place] if sound else names) for place, name in enumerate(names)]
     if not sound:

@@ -236,7 +236,12 @@ def test_an_empty_reply_is_sent_back_as_some_text() -> None:
 
 
 def test_only_text_blocks_are_visible() -> None:
-    content: list[Block] = [{"type": "thinking", "thinking": "hm"}, text_block("One, "), call_block("c"), text_block("two.")]
+    content: list[Block] = [
+        {"type": "thinking", "thinking": "hm"},
+        text_block("One, "),
+        call_block("c"),
+        text_block("two."),
+    ]
 
     assert text_of(content) == "One, two."
 

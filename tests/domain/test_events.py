@@ -44,7 +44,12 @@ ENDED = {"stop_reason": "gaps", "result": RESULT}
 TOOL = {"call_id": "call_1", "name": "look", "duration_ms": 4}
 
 DATA: dict[str, dict[str, Any]] = {
-    "run.queued": {"objective": "o", "team": {"name": "crew", "version": 2}, "limits": {"cost_usd": "2.50"}, "plan": PLAN},
+    "run.queued": {
+        "objective": "o",
+        "team": {"name": "crew", "version": 2},
+        "limits": {"cost_usd": "2.50"},
+        "plan": PLAN,
+    },
     "run.started": {"engine": "one", "epoch": 1},
     "run.resumed": {"engine": "two", "epoch": 2, "lost_calls": 1, "usage": CALL["usage"]},
     "run.waiting": {"reason": "provider", "until": AT + timedelta(seconds=9)},
@@ -56,7 +61,13 @@ DATA: dict[str, dict[str, Any]] = {
     "plan.created": PLAN,
     "plan.invalid": REJECTED,
     "task.started": {"worker": "able", "model": "model-1", "instruction": "do", "tools": ["look"]},
-    "task.succeeded": {"summary": "s", "data": {"deep": [{"n": 1.5}]}, "text": "t", "confidence": 0.5, "sources": ["x"]},
+    "task.succeeded": {
+        "summary": "s",
+        "data": {"deep": [{"n": 1.5}]},
+        "text": "t",
+        "confidence": 0.5,
+        "sources": ["x"],
+    },
     "task.failed": {"error": PROBLEM},
     "task.retrying": {"error": PROBLEM, "next_attempt": 2, "not_before": AT, "refine": False},
     "task.refined": {"instruction": "do it well", "refined_from": 1, "change": "well"},

@@ -37,7 +37,7 @@ def test_new_events_are_numbered_after_the_last() -> None:
     assert story.run.last_seq == 3
 
 
-@pytest.mark.parametrize("seq", [0, 1, 3, 5, -1])
+@pytest.mark.parametrize("seq", [0, 1, 4, 6, -1])
 def test_an_event_that_is_not_the_next_is_refused(seq: int) -> None:
     story = started(task("a"))
     story.start("a")

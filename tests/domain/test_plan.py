@@ -8,7 +8,10 @@ TEAM = ("web_researcher", "analyst")
 
 
 def plan(*tasks: dict[str, Any], workers: tuple[str, ...] = TEAM, allowed: int = 10) -> Plan:
-    filled = [{"id": f"t{number}", "instruction": "do it", "worker": "analyst", **task} for number, task in enumerate(tasks, 1)]
+    filled = [
+        {"id": f"t{number}", "instruction": "do it", "worker": "analyst", **task}
+        for number, task in enumerate(tasks, 1)
+    ]
     return validated(Plan(tasks=tuple(Task.model_validate(task) for task in filled)), workers, allowed)
 
 
@@ -48,7 +51,9 @@ def test_what_is_no_name_is_left_for_the_schema_to_refuse(value: object) -> None
     assert normalised(value) is value
 
 
-@pytest.mark.parametrize("spelling", ["Web Researcher ", "web-researcher", '"web_researcher"', "WEB_RESEARCHER", "web researcher"])
+@pytest.mark.parametrize(
+    "spelling", ["Web Researcher ", "web-researcher", '"web_researcher"', "WEB_RESEARCHER", "web researcher"]
+)
 def test_a_worker_is_matched_in_every_spelling(spelling: str) -> None:
     sound = plan({"worker": spelling})
 

@@ -76,9 +76,7 @@ def test_a_permanent_fault_is_never_sent_again(error: ModelError) -> None:
 @pytest.mark.parametrize("kind", TRANSIENT)
 def test_a_transient_fault_is_sent_again_until_the_attempts_are_used_up(kind: type[Transient]) -> None:
     policy = Policy(call_attempts=3)
-    times = [
-        next_call_at(policy, kind("x"), failures=count, now=NOW, deadline=FAR, jitter=0) for count in (1, 2, 3, 4)
-    ]
+    times = [next_call_at(policy, kind("x"), failures=count, now=NOW, deadline=FAR, jitter=0) for count in (1, 2, 3, 4)]
 
     assert [at is not None for at in times] == [True, True, False, False]
 

@@ -26,7 +26,11 @@ UNUSABLE: dict[str, tuple[Answer, str, str]] = {
         "plan_invalid",
         "tasks wait for each other",
     ),
-    "a need that is not in the plan": (as_json(plan_of(task("t1", needs=["t9"]))), "plan_invalid", "'t9', which is not"),
+    "a need that is not in the plan": (
+        as_json(plan_of(task("t1", needs=["t9"]))),
+        "plan_invalid",
+        "'t9', which is not",
+    ),
     "two tasks of one name": (as_json(plan_of(task("t1"), task("T1 "))), "plan_invalid", "used twice"),
     "an unknown worker": (
         as_json(plan_of(task("t1", "marketing_ninja"))),
@@ -105,8 +109,13 @@ async def test_a_plan_is_found_in_what_models_wrap_it_in(service: Service, stub:
 
 
 async def test_fields_that_may_be_left_out_have_their_defaults(service: Service, stub: StubProvider) -> None:
-    bare = [{"id": "T 1", "instruction": "Do it.", "worker": "writer"}, {"id": 2, "instruction": "Too.", "worker": "writer"}]
-    stub.on("plan", as_json({"tasks": [*bare, {"id": "t3", "instruction": "Last.", "worker": "writer", "depends_on": "2"}]}))
+    bare = [
+        {"id": "T 1", "instruction": "Do it.", "worker": "writer"},
+        {"id": 2, "instruction": "Too.", "worker": "writer"},
+    ]
+    stub.on(
+        "plan", as_json({"tasks": [*bare, {"id": "t3", "instruction": "Last.", "worker": "writer", "depends_on": "2"}]})
+    )
     stub.on("work", as_json(report()))
     stub.on("synthesize", as_json(synthesis()))
 

@@ -98,7 +98,10 @@ async def test_no_more_tasks_run_at_once_than_the_limit_allows(service: Service,
 async def test_a_task_starts_the_moment_its_inputs_are_there_whatever_else_is_running(
     service: Service, stub: StubProvider
 ) -> None:
-    stub.on("plan", as_json(plan_of(task("slow", "researcher"), task("quick", "analyst"), task("next", "writer", ["quick"]))))
+    stub.on(
+        "plan",
+        as_json(plan_of(task("slow", "researcher"), task("quick", "analyst"), task("next", "writer", ["quick"]))),
+    )
     stub.on("work:researcher", held(as_json(report())))
     stub.on("work", as_json(report()))
     stub.on("synthesize", as_json(synthesis()))
@@ -130,7 +133,14 @@ async def test_what_needs_a_dead_task_is_skipped_at_any_distance_and_counted(
 ) -> None:
     stub.on(
         "plan",
-        as_json(plan_of(task("a", "researcher"), task("b", "writer", ["a"]), task("c", "analyst"), task("d", "writer", ["b", "c"]))),
+        as_json(
+            plan_of(
+                task("a", "researcher"),
+                task("b", "writer", ["a"]),
+                task("c", "analyst"),
+                task("d", "writer", ["b", "c"]),
+            )
+        ),
     )
     stub.on("work:researcher", text("", stop_reason="refusal"))
     stub.on("work", as_json(report()))
@@ -153,7 +163,9 @@ async def test_what_needs_a_dead_task_is_skipped_at_any_distance_and_counted(
 
 async def test_a_task_that_may_proceed_is_told_which_inputs_are_missing(service: Service, stub: StubProvider) -> None:
     plan = plan_of(
-        task("gone", "researcher"), task("here", "analyst"), task("on", "writer", ["gone", "here"], on_missing_input="proceed")
+        task("gone", "researcher"),
+        task("here", "analyst"),
+        task("on", "writer", ["gone", "here"], on_missing_input="proceed"),
     )
     stub.on("work:researcher", text("", stop_reason="refusal"))
     stub.on("work", as_json(report("what is here")))
@@ -171,7 +183,9 @@ async def test_a_task_that_may_proceed_is_told_which_inputs_are_missing(service:
 async def test_a_failed_workers_words_are_no_result_and_the_run_no_success(
     service: Service, stub: StubProvider
 ) -> None:
-    plan = plan_of(task("a"), task("b", "analyst", budget={"steps": 1}), task("c", "researcher", budget={"timeout_s": 0.2}))
+    plan = plan_of(
+        task("a"), task("b", "analyst", budget={"steps": 1}), task("c", "researcher", budget={"timeout_s": 0.2})
+    )
     stub.on("work:writer", as_json(report("Revenue 2025: 41 M")))
     stub.on("work:analyst", tool_calls(call("read_input", {"action": "list"}), before="margins about 12%"))
     stub.on("work:researcher", held(as_json(report())))
@@ -254,7 +268,9 @@ async def test_a_failed_call_is_counted_beside_the_one_that_answers(service: Ser
     assert (run["status"], run["usage"]["llm_calls"]) == ("succeeded", 2)
 
 
-async def test_slow_model_calls_hold_no_database_connection(services: Services, database_url: str, stub: StubProvider) -> None:
+async def test_slow_model_calls_hold_no_database_connection(
+    services: Services, database_url: str, stub: StubProvider
+) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         name = connection.info.dbname
         connection.execute(f"ALTER DATABASE {name} SET idle_in_transaction_session_timeout = '300ms'")

@@ -9,7 +9,17 @@ import pytest
 from app.tools.tool import ToolContext
 from tests.engine.toolbox import Note, Nothing, Numbers, team_with, tool
 from tests.support.service import Service, new_run_id, plan_of, report, synthesis, task
-from tests.support.stub_answers import Answer, as_json, call, paused, refusal, text, thinking, tool_calls, truncated_call
+from tests.support.stub_answers import (
+    Answer,
+    as_json,
+    call,
+    paused,
+    refusal,
+    text,
+    thinking,
+    tool_calls,
+    truncated_call,
+)
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
 
@@ -45,12 +55,10 @@ async def test_a_call_that_was_cut_never_runs_and_is_asked_for_with_more_room_on
     service.offer(save)
     stub.on("work", truncated_call("save_note", '{"path":"a.txt","body":"hal'))
     run_id, heard = new_run_id(), list[str]()
-    if streamed:
-        service.runtime.deltas._listeners[run_id][heard.append] = None
 
-    run = await service.ended(
+    with service.runtime.deltas.listening(run_id if streamed else "another run", heard.append):
         await service.submit(team=team_with(save), plan=KEEP, limits={"attempts": 1}, run_id=run_id)
-    )
+        run = await service.ended(run_id)
 
     assert (run["status"], await task_error(service, run_id)) == ("failed", "output_truncated")
     assert kept == []
@@ -155,7 +163,9 @@ async def test_three_wrong_calls_in_a_row_end_the_attempt_and_fewer_do_not(
 
 
 async def test_a_paused_turn_is_continued_as_it_came(service: Service, stub: StubProvider) -> None:
-    pause = paused(thinking("hm"), {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}})
+    pause = paused(
+        thinking("hm"), {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
+    )
     stub.on("work", replies=[pause, as_json(report("ok"))])
 
     run = await service.ended(await service.submit(plan=plan_of(task("t1"))))
@@ -333,7 +343,14 @@ async def test_an_escalation_fails_the_attempt_and_is_no_result(service: Service
 async def test_a_result_that_does_not_fit_its_schema_is_sent_back_with_the_reason(
     service: Service, stub: StubProvider
 ) -> None:
-    team = team_with(output_schema={"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False})
+    team = team_with(
+        output_schema={
+            "type": "object",
+            "properties": {"n": {"type": "integer"}},
+            "required": ["n"],
+            "additionalProperties": False,
+        }
+    )
     stub.on("work", replies=[as_json(report(data={"n": "many"})), as_json(report(data={"n": 3}))])
 
     run = await service.ended(await service.submit(team=team, plan=KEEP))

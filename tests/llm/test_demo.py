@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from app.agents.supervisor import read_synthesis
+from app.domain.job import JobInput
 from app.domain.results import Output
 from app.domain.team import Team, Worker
 from app.llm.demo import DemoModel
@@ -176,6 +177,14 @@ async def test_a_text_is_listed_read_and_searched_for_what_the_task_names() -> N
     assert done.output.sources == ("app.log",)
 
 
+async def test_what_a_text_holds_cannot_end_the_block_that_quotes_it() -> None:
+    tricky = JobInput(name="notes.md", content="before\n````\n# after\n")
+
+    done = await worked(worker("read_input"), "Read it.", inputs=[tricky])
+
+    assert "`````text\n1: before\n2: ````\n3: # after\n`````" in done.output.text
+
+
 async def test_tools_for_inputs_rest_when_the_job_has_none() -> None:
     assert (await worked(worker("read_input", "query_data"), "Look around.")).calls == []
 
@@ -208,7 +217,7 @@ async def test_a_tool_of_the_provider_is_not_called_and_that_is_said() -> None:
 async def test_a_writer_uses_the_results_it_is_given_and_passes_on_their_sources() -> None:
     done = await worked(worker(), "Write it up.", results=[result("t1"), result("t2", confidence=0.3)])
 
-    assert "The finding of t1 at length." in done.output.text
+    assert "### Title of t1\n\nThe finding of t1." in done.output.text
     assert done.output.sources == ("https://example.org/t1", "https://example.org/t2")
     assert done.output.confidence == 0.3
 

@@ -1,0 +1,30 @@
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from tests.api.serving import Api, Starts, running_api, served
+
+
+@pytest.fixture
+async def start_api(database_url: str) -> AsyncIterator[Starts]:
+    """Starts the API with settings of the test's choice; several share the test's database."""
+    async with AsyncExitStack() as stack:
+
+        async def start(**settings: Any) -> Api:
+            return await stack.enter_async_context(running_api(database_url, **settings))
+
+        yield start
+
+
+@pytest.fixture
+async def api(start_api: Starts) -> Api:
+    return await start_api()
+
+
+@pytest.fixture
+async def address(api: Api) -> AsyncIterator[str]:
+    """Where a true server serves `api`."""
+    async with served(api) as address:
+        yield address

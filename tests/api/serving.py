@@ -1,0 +1,120 @@
+"""The API for tests: in process for plain requests, behind a true server for streams."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import uvicorn
+from fastapi import FastAPI
+
+from app.api.app import create_app
+from app.runtime import Runtime, open_runtime
+from app.settings import Settings
+from tests.api.playing import Play, Player, playing
+
+BODY_LIMIT = 300_000
+JOB = {"objective": "Find out."}
+
+
+@dataclass(slots=True)
+class Api:
+    """The application with its runtime, a client of it, and a player for its runs."""
+
+    app: FastAPI
+    runtime: Runtime
+    client: httpx2.AsyncClient
+    player: Player
+
+    async def post(self, **job: Any) -> str:
+        """Post a job; the id of its run."""
+        answer = await self.client.post("/v1/jobs", json=JOB | job)
+        assert answer.status_code == 202, answer.text
+        run_id: str = answer.json()["id"]
+        return run_id
+
+    async def played(self) -> Play:
+        """A new run, claimed."""
+        return await self.player.take(await self.post())
+
+    async def ended(self) -> str:
+        """The id of a run that has ended well, after 9 events."""
+        play = await self.played()
+        await play.whole()
+        return play.run_id
+
+    async def get(self, path: str, **options: Any) -> Any:
+        """The body of a successful GET."""
+        answer = await self.client.get(path, **options)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def until_heard_by(self, listeners: int) -> None:
+        """Wait until just so many listen to wake-ups of runs."""
+        await until(lambda: self.runtime.wakeups.listeners == listeners)
+
+
+@asynccontextmanager
+async def running_api(url: str, *, send_limit_s: float = 30, **settings: Any) -> AsyncIterator[Api]:
+    """The API on the database at `url`, without an engine."""
+    values: dict[str, Any] = {
+        "model": "demo",
+        "poll_seconds": 10,
+        "heartbeat_seconds": 60,
+        "anthropic_api_key": None,
+    } | settings
+
+    @asynccontextmanager
+    async def runtime() -> AsyncIterator[Runtime]:
+        async with open_runtime(Settings(**values), url) as opened:
+            await asyncio.wait_for(opened.wakeups.connected.wait(), 10)
+            yield opened
+
+    app = create_app(runtime, body_limit_bytes=BODY_LIMIT, send_limit_s=send_limit_s)
+    async with app.router.lifespan_context(app):
+        transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+        async with (
+            httpx2.AsyncClient(transport=transport, base_url="http://api.test") as client,
+            playing(app.state.runtime.database) as player,
+        ):
+            yield Api(app, app.state.runtime, client, player)
+
+
+@asynccontextmanager
+async def served(api: Api) -> AsyncIterator[str]:
+    """The address of a server for the application, which is up already."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(
+            api.app, lifespan="off", http="httptools", log_config=None, access_log=False, timeout_graceful_shutdown=1
+        )
+        server = _Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            await asyncio.wait_for(server.up.wait(), 10)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await serving
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.up.set()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds that no signal tells of."""
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)  # nothing signals that a reader has come or gone
+
+
+Starts = Callable[..., Awaitable[Api]]

@@ -1,0 +1,208 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from app.api.schemas import Run
+from app.store.runs import page_of_runs
+from tests.api.serving import JOB, Api
+
+PLAN = {"goal": "g", "tasks": [{"id": "T 1", "instruction": "Do it.", "worker": "Writer"}]}
+
+
+async def rows(api: Api) -> int:
+    found = await page_of_runs(api.runtime.database, "default", limit=100, after=None, status=None, team=None)
+    return len(found)
+
+
+async def test_a_job_is_accepted_with_its_run_and_where_to_find_it(api: Api) -> None:
+    answer = await api.client.post("/v1/jobs", json=JOB | {"metadata": {"ticket": "T-1"}, "limits": {"tasks": 3}})
+
+    run = answer.json()
+    Run.model_validate(run)
+    assert answer.status_code == 202
+    assert answer.headers["location"] == f"/v1/runs/{run['id']}" == run["links"]["self"]
+    assert answer.headers["retry-after"] == "1"
+    assert (run["object"], run["status"], run["last_seq"]) == ("run", "queued", 1)
+    assert run["team"] == {"name": "general", "version": 1}
+    assert run["metadata"] == {"ticket": "T-1"}
+    assert run["limits"]["tasks"] == 3
+    assert run["limits"]["attempts"] == 3
+    assert run["created_at"].endswith("Z")
+
+
+async def test_a_job_that_ends_within_the_wait_is_answered_with_its_end(api: Api) -> None:
+    answering = asyncio.create_task(api.client.post("/v1/jobs", json=JOB, headers={"Prefer": "wait=10"}))
+    page: Any = {"data": []}
+    while not page["data"]:
+        page = await api.get("/v1/runs")
+    play = await api.player.take(page["data"][0]["id"])
+    await play.whole()
+    answer = await answering
+
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "succeeded"
+    assert answer.headers["preference-applied"] == "wait=10"
+    assert "prefer" in answer.headers["vary"].lower()
+    assert "retry-after" not in answer.headers
+
+
+async def test_a_job_that_does_not_end_within_the_wait_is_accepted(api: Api) -> None:
+    answer = await api.client.post("/v1/jobs", json=JOB, headers={"Prefer": "respond-async, wait=0"})
+
+    assert (answer.status_code, answer.headers["preference-applied"]) == (202, "wait=0")
+
+
+async def test_a_wait_is_cut_to_a_minute_and_nonsense_is_ignored(api: Api) -> None:
+    run_id = await api.ended()
+
+    long = await api.client.get(f"/v1/runs/{run_id}", headers={"Prefer": "wait=9000"})
+    nonsense = await api.client.get(f"/v1/runs/{run_id}", headers={"Prefer": "wait=soon"})
+
+    assert long.headers["preference-applied"] == "wait=60"
+    assert "preference-applied" not in nonsense.headers
+
+
+@pytest.mark.parametrize("again", ["key-1", '"key-1"'])
+async def test_a_repeated_request_gets_the_run_it_made(api: Api, again: str) -> None:
+    first = await api.client.post("/v1/jobs", json=JOB, headers={"Idempotency-Key": '"key-1"'})
+    second = await api.client.post("/v1/jobs", json=JOB, headers={"Idempotency-Key": again})
+
+    assert (first.status_code, second.status_code) == (202, 202)
+    assert second.json()["id"] == first.json()["id"]
+    assert "idempotent-replayed" not in first.headers
+    assert second.headers["idempotent-replayed"] == "true"
+    assert await rows(api) == 1
+
+
+async def test_many_requests_with_one_key_at_once_make_one_run(api: Api) -> None:
+    headers = {"Idempotency-Key": "once"}
+    answers = await asyncio.gather(*(api.client.post("/v1/jobs", json=JOB, headers=headers) for _ in range(20)))
+
+    assert {answer.status_code for answer in answers} == {202}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert await rows(api) == 1
+
+
+async def test_a_key_with_another_body_is_refused(api: Api) -> None:
+    await api.client.post("/v1/jobs", json=JOB, headers={"Idempotency-Key": "k"})
+    answer = await api.client.post("/v1/jobs", json={"objective": "Other."}, headers={"Idempotency-Key": "k"})
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "idempotency_key_reused")
+
+
+@pytest.mark.parametrize("key", ["", '""', "x" * 256])
+async def test_a_key_of_the_wrong_length_is_refused(api: Api, key: str) -> None:
+    answer = await api.client.post("/v1/jobs", json=JOB, headers={"Idempotency-Key": key})
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_invalid")
+
+
+@pytest.mark.parametrize("team", ["nobody", "general@99"])
+async def test_a_team_that_is_not_known_is_refused(api: Api, team: str) -> None:
+    answer = await api.client.post("/v1/jobs", json=JOB | {"team": team})
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "team_unknown")
+    assert [each["pointer"] for each in answer.json()["errors"]] == ["/team"]
+
+
+async def test_a_team_may_be_named_with_its_version(api: Api) -> None:
+    run = await api.get(f"/v1/runs/{await api.post(team='general@1')}")
+
+    assert run["team"] == {"name": "general", "version": 1}
+
+
+async def test_a_plan_of_the_clients_own_is_checked_and_normalised(api: Api) -> None:
+    run_id = await api.post(plan=PLAN)
+    events = await api.get(f"/v1/runs/{run_id}/events")
+
+    task = events["data"][0]["data"]["plan"]["tasks"][0]
+    assert (task["id"], task["worker"]) == ("t-1", "writer")
+
+
+async def test_every_fault_of_a_plan_is_named_with_its_place(api: Api) -> None:
+    tasks = [
+        {"id": "a", "instruction": "x", "worker": "nobody"},
+        {"id": "b", "instruction": "x", "worker": "writer", "depends_on": ["a", "b", "c"]},
+    ]
+    answer = await api.client.post("/v1/jobs", json=JOB | {"plan": {"tasks": tasks}})
+
+    problem = answer.json()
+    assert (answer.status_code, problem["code"]) == (422, "plan_invalid")
+    assert [(each["pointer"], each["code"]) for each in problem["errors"]] == [
+        ("/plan/tasks/0/worker", "worker_unknown"),
+        ("/plan/tasks/1/depends_on/1", "dependency_on_itself"),
+        ("/plan/tasks/1/depends_on/2", "dependency_unknown"),
+    ]
+    assert await rows(api) == 0
+
+
+async def test_a_plan_may_not_exceed_the_limits_of_its_job(api: Api) -> None:
+    tasks = [{"id": f"t{n}", "instruction": "x", "worker": "writer"} for n in range(3)]
+    answer = await api.client.post("/v1/jobs", json=JOB | {"plan": {"tasks": tasks}, "limits": {"tasks": 2}})
+
+    assert answer.json()["errors"][0]["code"] == "plan_too_large"
+
+
+async def test_unknown_fields_of_a_plan_are_named(api: Api) -> None:
+    task = {"id": "t", "instruction": "x", "worker": "writer", "retries": 1, "budget": {"gold": 1}}
+    answer = await api.client.post("/v1/jobs", json=JOB | {"plan": {"tasks": [task], "mood": 1}})
+
+    pointers = [each["pointer"] for each in answer.json()["errors"]]
+    assert answer.status_code == 422
+    assert sorted(pointers) == ["/plan/mood", "/plan/tasks/0/budget/gold", "/plan/tasks/0/retries"]
+
+
+async def test_a_dry_run_is_refused_and_nothing_is_executed(api: Api) -> None:
+    answer = await api.client.post("/v1/jobs?dry_run=true", json=JOB)
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "dry_run_not_offered")
+    assert await rows(api) == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("approval", "plan"),
+        ("strategy", "reduce"),
+        ("webhook", {"url": "https://example.org/", "secret": "whsec_x"}),
+    ],
+)
+async def test_what_is_not_offered_is_refused_in_plain_words(api: Api, field: str, value: Any) -> None:
+    answer = await api.client.post("/v1/jobs", json=JOB | {field: value})
+
+    (error,) = answer.json()["errors"]
+    assert answer.status_code == 422
+    assert error["pointer"] == f"/{field}"
+    assert "offered" in error["detail"]
+
+
+async def test_a_refusal_names_every_place_and_repeats_nothing_the_client_sent(api: Api) -> None:
+    body = {"objectiv": "hush-1", "team": "HUSH 2", "limits": {"tasks": "hush-3"}, "metadata": {"a": {"b": "hush-4"}}}
+    answer = await api.client.post("/v1/jobs", json=body)
+
+    pointers = {each["pointer"] for each in answer.json()["errors"]}
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert pointers == {"/objective", "/objectiv", "/team", "/limits/tasks", "/metadata/a"}
+    assert "hush" not in answer.text.lower()
+
+
+@pytest.mark.parametrize(
+    ("objective", "pointer"),
+    [("", "/objective"), ("   ", ""), ("x" * 200_001, "/objective"), (7, "/objective"), (None, "/objective")],
+    ids=["empty", "blank", "too long", "number", "null"],
+)
+async def test_an_objective_must_be_a_text_that_says_something(api: Api, objective: Any, pointer: str) -> None:
+    answer = await api.client.post("/v1/jobs", json={"objective": objective})
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
+
+
+async def test_text_is_cleaned_before_it_is_stored(api: Api) -> None:
+    inputs = rb'[{"name": "n\u0000", "content": "\udfff"}]'
+    body = rb'{"objective": "a\u0000b \\u0000 x\ud800 y \ud83c\udf78", "inputs": %b}' % inputs
+    answer = await api.client.post("/v1/jobs", content=body, headers={"Content-Type": "application/json"})
+
+    assert answer.status_code == 202
+    assert answer.json()["objective"] == "a\ufffdb \\u0000 x\ufffd y \U0001f378"

@@ -1,0 +1,126 @@
+"""kill -9 at the points that matter: the run goes on, and nothing that was finished is done again."""
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from app.store.database import Database
+from tests.support.processes import Replica, Replicas, post_job, run_at_end
+from tests.support.rows import check_rows, events_in
+from tests.support.service import plan_of, report, synthesis, task
+from tests.support.stub_answers import as_json, call, held, tool_calls
+from tests.support.stub_provider import StubProvider
+
+PLAN = plan_of(task("t1", "researcher"), task("t2", "analyst"), task("t3", "writer", ["t1", "t2"]))
+TOOL = tool_calls(call("fetch_page", {"url": "http://127.0.0.1/"}))
+
+
+@pytest.fixture
+async def stub() -> AsyncIterator[StubProvider]:
+    async with StubProvider() as stub:
+        stub.on("plan", as_json(PLAN))
+        stub.on("work:researcher", lambda seen: TOOL if len(seen.body["messages"]) == 1 else as_json(report("found")))
+        stub.on("work", as_json(report("found")))
+        stub.on("synthesize", as_json(synthesis("all of it", "t1", "t2", "t3")))
+        yield stub
+
+
+@pytest.fixture
+async def replicas(database_url: str, stub: StubProvider) -> AsyncIterator[Replicas]:
+    async with Replicas(database_url, stub.url) as replicas:
+        yield replicas
+
+
+def planning(stub: StubProvider) -> None:
+    stub.on("plan", call=1, reply=held(as_json(PLAN)))
+
+
+def two_parallel_calls(stub: StubProvider) -> None:
+    stub.on("work:researcher", call=1, reply=held(TOOL))
+    stub.on("work:analyst", call=1, reply=held(as_json(report("found"))))
+
+
+def the_call_after_a_tool(stub: StubProvider) -> None:
+    stub.on("work:researcher", call=2, reply=held(as_json(report("found"))))
+
+
+def synthesis_under_way(stub: StubProvider) -> None:
+    stub.on("synthesize", call=1, reply=held(as_json(synthesis("all of it", "t1"))))
+
+
+EVERYTHING = {"plan": 1, "work:researcher": 2, "work:analyst": 1, "work:writer": 1, "synthesize": 1}
+
+
+@pytest.mark.parametrize(
+    ("hold", "lost"),
+    [
+        (planning, {"plan": 1}),
+        (two_parallel_calls, {"work:researcher": 1, "work:analyst": 1}),
+        (the_call_after_a_tool, {"work:researcher": 2}),
+        (synthesis_under_way, {"synthesize": 1}),
+    ],
+)
+async def test_only_what_was_under_way_is_asked_again(
+    replicas: Replicas,
+    stub: StubProvider,
+    database_url: str,
+    hold: Callable[[StubProvider], None],
+    lost: dict[str, int],
+) -> None:
+    hold(stub)
+    first = await replicas.start()
+    run_id = await post_job(first)
+    for role, count in lost.items():
+        await stub.seen(count, role=role, timeout_s=20)
+    if lost.keys() == {"work:researcher"}:
+        await stub.seen(1, role="work:analyst")
+    await first.kill()
+    stub.release("held")
+    second = await replicas.start()
+    run = await run_at_end(second, run_id)
+    assert (run["status"], run["result"]["answer"]) == ("succeeded", "all of it")
+    await _check(database_url, stub, run_id, lost=set(lost))
+    assert run["usage"]["estimated"] is True
+    assert run["usage"]["llm_calls"] == sum(EVERYTHING.values()) + len(lost)
+
+
+async def _check(database_url: str, stub: StubProvider, run_id: str, *, lost: set[str]) -> None:
+    expected = {role: count + (role in lost) for role, count in EVERYTHING.items()}
+    assert {role: len(stub.of(role)) for role in expected} == expected
+    database = Database(database_url, pool=2)
+    try:
+        await check_rows(database, run_id)
+        types = [event.type for event in await events_in(database, run_id)]
+    finally:
+        await database.close()
+    assert types.count("run.resumed") == 1
+    assert types.count("task.started") == 3
+
+
+async def test_the_same_process_table_serves_a_run_that_was_queued_when_it_died(
+    replicas: Replicas, stub: StubProvider, database_url: str
+) -> None:
+    """A job accepted by an API that executes nothing is done by whoever comes."""
+    api = await replicas.start(engine="false")
+    run_id = await post_job(api)
+    await api.kill()
+    run = await run_at_end(await replicas.start(), run_id)
+    assert run["status"] == "succeeded"
+    assert {role: len(stub.of(role)) for role in EVERYTHING} == EVERYTHING
+
+
+async def test_a_stop_hands_the_run_over_without_a_lost_call(replicas: Replicas, stub: StubProvider) -> None:
+    """SIGTERM: the call under way ends, the run goes on elsewhere at once, and nothing is sent twice."""
+    stub.on("work:analyst", call=1, reply=held(as_json(report("found"))))
+    first, second = await replicas.start(), await replicas.start(engine="false")
+    run_id = await post_job(first)
+    await stub.seen(1, role="work:analyst")
+    first.signal(15)
+    stub.release("held")
+    assert await first.process.wait() == 0
+    third: Replica = await replicas.start()
+    run = await run_at_end(third, run_id)
+    assert run["status"] == "succeeded"
+    assert run["usage"]["estimated"] is False
+    assert {role: len(stub.of(role)) for role in EVERYTHING} == EVERYTHING
+    assert (await run_at_end(second, run_id))["result"] == run["result"]

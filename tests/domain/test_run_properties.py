@@ -1,0 +1,286 @@
+"""What holds in every run, whatever the model, the tools, the clock, the client and the machine do."""
+
+from collections import Counter
+from functools import reduce
+from operator import add
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.domain.conversation import Conversation
+from app.domain.decisions import decide, max_steps
+from app.domain.events import ANY_EVENT, RUN_ENDS, Event
+from app.domain.fold import after, fold
+from app.domain.results import Result
+from app.domain.retries import is_transient
+from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.timing import timing_of
+from app.domain.usage import Usage
+from tests.domain.rehearsal import Script, rehearse, runs, scripts
+from tests.domain.story import Story, before_each
+
+MANY = settings(
+    max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
+)
+
+
+@MANY
+@given(runs())
+def test_every_run_ends_and_its_last_event_says_how(story: Story) -> None:
+    assert story.run.ended
+    assert [event.type in RUN_ENDS for event in story.log] == [False] * (len(story.log) - 1) + [True]
+    assert story.log[-1].type == f"run.{story.run.status}"
+    assert all(task.ended for task in story.run.tasks.values()) or story.run.stop_reason == "internal_error"
+
+
+@MANY
+@given(runs())
+def test_events_are_numbered_without_gaps(story: Story) -> None:
+    assert [event.seq for event in story.log] == list(range(1, len(story.log) + 1))
+
+
+@MANY
+@given(runs())
+def test_no_task_starts_before_its_dependencies_have_ended_and_delivered_what_it_cannot_do_without(story: Story) -> None:
+    for run, event in before_each(story):
+        if event.type == "task.started":
+            task = run.tasks[event.task_id or ""].task
+            needed = [run.tasks[name] for name in task.depends_on]
+            assert all(other.ended for other in needed)
+            assert task.on_missing_input == "proceed" or all(other.delivered for other in needed)
+
+
+@MANY
+@given(runs())
+def test_no_attempt_starts_twice_and_none_exceeds_the_limit(story: Story) -> None:
+    begun = Counter((event.task_id, event.attempt) for event in story.log if event.type == "task.started")
+
+    assert set(begun.values()) <= {1}
+    for state in story.run.tasks.values():
+        assert [attempt.number for attempt in state.attempts] == list(range(1, len(state.attempts) + 1))
+        assert len(state.attempts) <= story.run.brief.limits.attempts
+
+
+@MANY
+@given(runs())
+def test_never_more_tasks_run_at_once_than_allowed(story: Story) -> None:
+    for run, _ in before_each(story):
+        running = [state for state in run.tasks.values() if state.status == "running"]
+        assert len(running) <= run.brief.limits.concurrency
+        assert all([attempt.status for attempt in state.attempts].count("running") == 1 for state in running)
+
+
+@MANY
+@given(runs())
+def test_no_conversation_takes_more_replies_than_allowed(story: Story) -> None:
+    run = story.run
+    for state in run.tasks.values():
+        assert all(attempt.conversation.steps <= max_steps(run, state) for attempt in state.attempts)
+
+
+@MANY
+@given(runs())
+def test_a_transient_failure_is_retried_unchanged_and_any_other_only_with_a_new_instruction(story: Story) -> None:
+    refined = Counter((event.task_id, event.attempt) for event in story.log if event.type == "task.refined")
+    for state in story.run.tasks.values():
+        for before, retry in zip(state.attempts, state.attempts[1:], strict=False):
+            assert before.error is not None
+            if is_transient(before.error.code):
+                assert retry.instruction == before.instruction
+                assert (state.task.id, retry.number) not in refined
+            else:
+                assert retry.instruction not in _instructions(state, before)
+                assert refined[state.task.id, retry.number] == 1
+
+
+def _instructions(state: TaskState, last: Attempt) -> set[str]:
+    return {attempt.instruction for attempt in state.attempts if attempt.number <= last.number}
+
+
+@MANY
+@given(runs())
+def test_a_run_lacking_a_required_task_never_succeeds_and_one_lacking_none_of_anything_is_no_partial(story: Story) -> None:
+    run = story.run
+    if run.status == "succeeded":
+        assert all(state.delivered for state in run.tasks.values() if state.task.required)
+        assert run.result is not None
+        assert run.result.answer
+    if run.status == "partial":
+        assert run.result is not None
+        assert run.result.gaps or run.result.answer is None
+
+
+@MANY
+@given(runs())
+def test_a_result_accounts_for_every_task(story: Story) -> None:
+    result = story.run.result
+    if result is None:
+        return
+    tasks = story.run.tasks
+    required = [name for name, state in tasks.items() if state.task.required]
+    assert result.coverage.required == len(required) == result.coverage.delivered + len(result.coverage.missing)
+    assert result.coverage.missing == tuple(name for name in required if not tasks[name].delivered)
+    assert [gap.task for gap in result.gaps] == [name for name, state in tasks.items() if not state.delivered]
+    assert [(report.task, report.status) for report in result.outputs] == [(n, s.status) for n, s in tasks.items()]
+    assert _rests_only_on_what_was_delivered(result, story.run)
+
+
+def _rests_only_on_what_was_delivered(result: Result, run: Snapshot) -> bool:
+    delivered = {state.task.id for state in run.delivered}
+    return all(statement.tasks and delivered.issuperset(statement.tasks) for statement in result.statements)
+
+
+@MANY
+@given(runs())
+def test_a_gap_tells_the_error_of_its_task(story: Story) -> None:
+    for gap in story.run.result.gaps if story.run.result else ():
+        error = story.run.tasks[gap.task].error
+        assert gap.reason == (error.code if error else "cancelled")
+
+
+@MANY
+@given(runs())
+def test_a_skipped_task_was_never_begun_and_a_dependency_of_it_delivered_nothing(story: Story) -> None:
+    for state in story.run.tasks.values():
+        if state.status == "skipped":
+            assert state.error is not None
+            assert (state.attempts, state.error.code) == ((), "dependency_failed")
+            assert any(not story.run.tasks[name].delivered for name in state.task.depends_on)
+
+
+@MANY
+@given(runs())
+def test_a_cancelled_run_ends_cancelled_with_a_receipt_of_every_task(story: Story) -> None:
+    asked = story.run.cancel_requested
+    assert (story.run.status == "cancelled") == (asked is not None)
+    if asked is None:
+        return
+    receipt = story.run.cancellation
+    assert receipt is not None
+    assert {each.task: each.status for each in receipt.tasks} == {n: s.status for n, s in story.run.tasks.items()}
+    ended_before = {event.task_id for event in story.log if event.type in ("task.succeeded", "task.failed", "task.skipped")}
+    assert {each.task for each in receipt.tasks if each.stopped_at is None} == ended_before
+    spent = _spent([event for event in story.log if event.seq > asked.seq])
+    assert receipt.cost_usd_after_request == spent.cost_usd
+
+
+@MANY
+@given(runs())
+def test_after_a_cancellation_was_asked_for_nothing_is_begun(story: Story) -> None:
+    begun = ("run.started", "task.started", "llm.completed", "tool.started", "task.refined", "plan.created")
+    for run, event in before_each(story):
+        assert run.cancel_requested is None or event.type not in begun
+
+
+@MANY
+@given(runs())
+def test_usage_adds_up(story: Story) -> None:
+    of_tasks = reduce(add, (state.usage for state in story.run.tasks.values()), Usage())
+    of_nobody = _spent([event for event in story.log if event.task_id is None])
+
+    assert story.run.usage == of_tasks + of_nobody == _spent(story.log)
+    for name, state in story.run.tasks.items():
+        refining = _spent([e for e in story.log if e.task_id == name and getattr(e.data, "purpose", "") == "refine"])
+        assert state.usage == reduce(add, (attempt.usage for attempt in state.attempts), refining)
+
+
+def _spent(log: list[Event]) -> Usage:
+    total = Usage()
+    for event in log:
+        if event.type in ("llm.completed", "llm.failed", "run.resumed"):
+            total += event.data.usage  # type: ignore[union-attr]
+        if event.type in ("tool.completed", "tool.failed"):
+            total += Usage(tool_calls=1)
+    return total
+
+
+@MANY
+@given(runs())
+def test_no_call_is_begun_once_the_tokens_are_spent(story: Story) -> None:
+    limit = story.run.brief.limits.tokens
+    for run, event in before_each(story):
+        if limit is not None and run.usage.input_tokens + run.usage.output_tokens >= limit:
+            assert event.type not in ("llm.completed", "task.started", "tool.started")
+
+
+@MANY
+@given(runs())
+def test_no_call_is_begun_after_the_deadline(story: Story) -> None:
+    for run, event in before_each(story):
+        if run.deadline is not None and event.at >= run.deadline:
+            assert event.type not in ("llm.completed", "task.started", "tool.started")
+
+
+@MANY
+@given(runs())
+def test_a_fault_of_the_account_is_met_once(story: Story) -> None:
+    for run, event in before_each(story):
+        assert run.fatal is None or event.type not in ("llm.completed", "task.started", "tool.started")
+
+
+@MANY
+@given(runs())
+def test_every_call_is_answered_before_the_model_is_asked_again(story: Story) -> None:
+    for state in story.run.tasks.values():
+        for attempt in state.attempts:
+            assert _is_well_formed(attempt.conversation)
+
+
+def _is_well_formed(talk: Conversation) -> bool:
+    """Whether every turn but the last answers each of its calls once, in order, and before any note."""
+    said = talk.messages()
+    for asked, answered in zip(said[::2], said[1::2], strict=False):
+        calls = [block["id"] for block in asked.content if block["type"] == "tool_use"]
+        results = [block.get("tool_use_id") for block in answered.content]
+        if results[: len(calls)] != calls and answered is not said[-1]:
+            return False
+    return [message.role for message in said] == [("assistant", "user")[place % 2] for place in range(len(said))]
+
+
+@MANY
+@given(runs())
+def test_the_same_state_and_time_give_the_same_decision_whether_lived_or_read_back(story: Story) -> None:
+    live = read_back = Snapshot(story.run.brief)
+    for event in story.log:
+        assert decide(live, event.at) == decide(live, event.at) == decide(read_back, event.at)
+        live = after(live, event)
+        read_back = after(read_back, ANY_EVENT.validate_json(ANY_EVENT.dump_json(event)))
+    assert live == read_back == fold(story.run.brief, story.log) == story.run
+
+
+@MANY
+@given(scripts(), st.data())
+def test_a_run_broken_off_after_any_event_goes_on_to_a_legal_end(script: Script, data: st.DataObject) -> None:
+    log = rehearse(script).log
+    kept = log[: data.draw(st.integers(1, len(log)))]
+
+    resumed = rehearse(script, kept)
+
+    assert resumed.run.ended
+    assert resumed.log[: len(kept)] == kept
+    assert fold(script.brief, resumed.log) == resumed.run
+    begun = Counter((event.task_id, event.attempt) for event in resumed.log if event.type == "task.started")
+    assert set(begun.values()) <= {1}
+
+
+@MANY
+@given(scripts(), st.data())
+def test_what_has_ended_before_a_crash_is_not_done_again(script: Script, data: st.DataObject) -> None:
+    log = rehearse(script).log
+    kept = log[: data.draw(st.integers(1, len(log)))]
+    before = fold(script.brief, kept)
+
+    resumed = rehearse(script, kept)
+
+    for name, state in before.tasks.items():
+        if state.ended:
+            assert resumed.run.tasks[name] == state
+
+
+@MANY
+@given(runs())
+def test_the_critical_path_is_no_longer_than_the_run_or_than_everything_in_a_row(story: Story) -> None:
+    timing = timing_of(story.run, story.now)
+
+    assert timing.critical_path_ms <= timing.wall_ms
+    assert timing.critical_path_ms <= timing.sequential_ms
