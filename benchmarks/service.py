@@ -64,6 +64,7 @@ if __name__ == "__main__":
     _, url, stub_url, runs, at_once = sys.argv
     if os.environ.get("PROFILE"):
         import cProfile
+
         cProfile.run("uvloop.run(main(url, stub_url, int(runs), int(at_once)))", "/tmp/prof.out")
         raise SystemExit
     uvloop.run(main(url, stub_url, int(runs), int(at_once)))

@@ -22,7 +22,7 @@ from app.domain.plan import Plan, Task, TaskBudget, validated
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.runtime import TENANT
-from app.store.intake import IdempotencyKey, accept
+from app.store.intake import IdempotencyKey, NewRun, accept
 from app.store.teams import team_named
 
 router = APIRouter(route_class=JsonBodyRoute, tags=["jobs"], responses=PROBLEMS)
@@ -51,17 +51,8 @@ async def accept_job(
     if team is None:
         raise _team_unknown()
     limits = job.limits.applied_to(team.team.limits)
-    accepted = await accept(
-        runtime.database,
-        runtime.queue,
-        TENANT,
-        run_id=f"run_{uuid_utils.uuid7().hex}",
-        job=job,
-        team=team,
-        plan=_own_plan(job, team.team, limits),
-        limits=limits,
-        key=_scoped(key, job),
-    )
+    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, limits, _own_plan(job, team.team, limits))
+    accepted = await accept(runtime.database, runtime.queue, TENANT, new, key=_scoped(key, job))
     row = await run_settled(runtime, accepted.run_id, wait_s or 0)
     assert row is not None
     ended = wait_s is not None and row["status"] in TERMINAL_RUN

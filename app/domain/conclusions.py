@@ -1,9 +1,10 @@
-"""What a run hands over at its end: the part of the result that code vouches for."""
+"""How a run ends, and what it hands over: the part of the result that code vouches for."""
 
 from collections.abc import Mapping
 from datetime import datetime
 
 from app.domain import events as ev
+from app.domain.events import Event
 from app.domain.results import Coverage, Gap, Problem, Result, Statement, TaskReport
 from app.domain.snapshot import Snapshot, TaskState
 
@@ -33,10 +34,12 @@ def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, .
     if run.synthesis is not None:
         return run.synthesis.answer, run.synthesis.confidence, run.synthesis.statements
     only = run.delivered[0] if len(run.tasks) == 1 else None
-    if only is None or only.output is None:
+    output = only.output if only else None
+    if only is None or output is None or not (output.text.strip() or output.summary.strip()):
         return None, None, ()
-    statement = Statement(text=only.output.summary or only.output.text, tasks=(only.task.id,))
-    return only.output.text or only.output.summary, only.output.confidence, (statement,)
+    answer = output.text if output.text.strip() else output.summary
+    statement = Statement(text=output.summary if output.summary.strip() else answer, tasks=(only.task.id,))
+    return answer, output.confidence, (statement,)
 
 
 def _gap(run: Snapshot, task: TaskState, ends: Ends) -> Gap:
@@ -53,8 +56,8 @@ def _report(task: TaskState, ends: Ends) -> TaskReport:
     return report.model_copy(update={"summary": task.output.summary, "data": task.output.data})
 
 
-def cancellation(run: Snapshot, now: datetime) -> ev.RunCancelled:
-    """The end of a cancelled run, with the receipt of what it stopped and what was still spent."""
+def _receipt(run: Snapshot, now: datetime) -> ev.RunCancelled:
+    """What a cancellation stopped, and what was still spent after it was asked for."""
     assert run.cancel_requested is not None
     asked = run.cancel_requested
     receipt = ev.Cancellation(
@@ -72,3 +75,56 @@ def cancellation(run: Snapshot, now: datetime) -> ev.RunCancelled:
         cost_usd_after_request=run.usage.cost_usd - run.usage_at_cancel.cost_usd,
     )
     return ev.RunCancelled(at=now, run_id=run.brief.run_id, data=receipt)
+
+
+def cancelled(run: Snapshot, now: datetime) -> tuple[Event, ...]:
+    """The end of a run whose client asked for it."""
+    return (*stopped(run, now), _receipt(run, now))
+
+
+def delivered(run: Snapshot, now: datetime) -> Event:
+    """Succeeded, or partial when a required task is missing: code decides that, not a model."""
+    missing = [task for task in run.tasks.values() if task.task.required and not task.delivered]
+    if not missing:
+        data = ev.Ended(stop_reason="completed", result=result_of(run))
+        return ev.RunSucceeded(at=now, run_id=run.brief.run_id, data=data)
+    cut = any(task.status == "cancelled" for task in missing)
+    return partial(run, now, "deadline_exceeded" if cut else "gaps")
+
+
+def partial(run: Snapshot, now: datetime, reason: str) -> Event:
+    """The end of a run that has something to hand over, and lacks something."""
+    return ev.RunPartial(at=now, run_id=run.brief.run_id, data=ev.Ended(stop_reason=reason, result=result_of(run)))
+
+
+def out_of(run: Snapshot, now: datetime, reason: str, message: str) -> tuple[Event, ...]:
+    """The end when time or money has run out: what is there is handed over, without another call."""
+    if not run.delivered:
+        return failed(run, now, reason, message)
+    code = "budget_exceeded" if reason == "budget_exhausted" else "timeout"
+    ends = stopped(run, now, Problem(code=code, message=message))
+    errors = {event.task_id: event.data.error for event in ends}
+    return (*ends, ev.RunPartial(
+        at=now, run_id=run.brief.run_id, data=ev.Ended(stop_reason=reason, result=result_of(run, errors))
+    ))  # fmt: skip
+
+
+def failed(run: Snapshot, now: datetime, reason: str, message: str) -> tuple[Event, ...]:
+    """The end of a run that brings no answer; what was delivered is shown all the same."""
+    ends = stopped(run, now)
+    errors = {event.task_id: event.data.error for event in ends}
+    problem = Problem(code=reason, message=message)
+    result = result_of(run, errors) if run.delivered else None
+    data = ev.EndedInFailure(stop_reason=reason, error=problem, result=result)
+    return (*ends, ev.RunFailed(at=now, run_id=run.brief.run_id, data=data))
+
+
+def stopped(run: Snapshot, now: datetime, problem: Problem | None = None) -> tuple[ev.TaskCancelled, ...]:
+    """Every task that has not ended, cancelled."""
+    return tuple(_task_cancelled(run, task, now, problem) for task in run.tasks.values() if not task.ended)
+
+
+def _task_cancelled(run: Snapshot, task: TaskState, now: datetime, problem: Problem | None) -> ev.TaskCancelled:
+    number = len(task.attempts) if task.status == "running" else None
+    data = ev.Stopped(error=problem)
+    return ev.TaskCancelled(at=now, run_id=run.brief.run_id, task_id=task.task.id, attempt=number, data=data)

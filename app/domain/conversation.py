@@ -48,6 +48,9 @@ class ToolResult:
     error_code: str | None = None
 
 
+NOT_RUN = ToolResult("This call was not run: the reply did not stop for it.", "tool_call_invalid")
+
+
 @dataclass(frozen=True)
 class Turn:
     """One reply of the model, and what our side said to it."""
@@ -60,6 +63,10 @@ class Turn:
     """Calls that were about to run: without a result after a crash, nobody knows whether they did."""
     note: str | None = None
     """What we replied to it: why the reply was rejected."""
+
+    def result_of(self, call: Block) -> ToolResult:
+        """What the call brought back. Providers want a result for every call, also for one that was never run."""
+        return self.results.get(call["id"], NOT_RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +112,15 @@ class Conversation:
         said: list[Message] = []
         for turn in self.turns:
             said.append(Message("assistant", turn.content or [{"type": "text", "text": "(empty reply)"}]))
+            calls = [] if turn.stop_reason == "pause_turn" else tool_calls_of(turn.content)
             ours: list[Block] = [
                 {
                     "type": "tool_result",
                     "tool_use_id": call["id"],
-                    "content": turn.results[call["id"]].text,
-                    "is_error": turn.results[call["id"]].error_code is not None,
+                    "content": turn.result_of(call).text,
+                    "is_error": turn.result_of(call).error_code is not None,
                 }
-                for call in tool_calls_of(turn.content)
-                if call["id"] in turn.results
+                for call in calls
             ]
             if turn.note is not None:
                 ours.append({"type": "text", "text": turn.note})
@@ -159,7 +166,7 @@ def next_step(conversation: Conversation, max_steps: int) -> Step:
     if conversation.truncations > TRUNCATIONS_ALLOWED:
         return GiveUp("output_truncated", f"The reply was cut at the output cap {conversation.truncations} times.")
     if not conversation.turns:
-        return Ask()
+        return _ask_within(conversation, max_steps)
     last = conversation.turns[-1]
     if last.note is not None:
         return _ask_within(conversation, max_steps)
@@ -203,7 +210,7 @@ def _invalid_calls_in_a_row(conversation: Conversation) -> int:
     count = 0
     for turn in reversed(conversation.turns):
         for call in reversed(tool_calls_of(turn.content)):
-            if turn.results[call["id"]].error_code != "tool_call_invalid":
+            if turn.result_of(call).error_code != "tool_call_invalid":
                 return count
             count += 1
     return count
@@ -214,7 +221,7 @@ def _same_outcome_in_a_row(conversation: Conversation) -> int:
     count, first = 0, None
     for turn in reversed(conversation.turns):
         calls = tool_calls_of(turn.content)
-        outcome = [(call["name"], call.get("input"), turn.results[call["id"]]) for call in calls]
+        outcome = [(call["name"], call.get("input"), turn.result_of(call)) for call in calls]
         if not calls or (first is not None and outcome != first):
             break
         first, count = outcome, count + 1

@@ -5,83 +5,19 @@ starts what is missing and stops what is no longer wanted. A new run, a running 
 therefore the same to it.
 """
 
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from app.domain import events as ev
-from app.domain.conclusions import cancellation, result_of
+from app.domain.commands import Decision, Draft, MakePlan, Refine, Synthesize, WorkOn
+from app.domain.conclusions import cancelled, delivered, failed, out_of, partial, stopped
 from app.domain.conversation import Conversation, GiveUp, next_step
 from app.domain.events import Event
 from app.domain.results import Problem
 from app.domain.retries import FINAL_CODES, TRANSIENT_CODES, backoff, is_transient, spread
 from app.domain.snapshot import Snapshot, TaskState
 
-PARK_AFTER = timedelta(seconds=5)
-"""A run that has nothing to do for longer than this gives its place back and waits in the database."""
-
 SUPERVISOR_REPLIES = 4
 """Replies that one conversation of the supervisor may take: an answer, a repair, and what a cut reply costs."""
-
-
-@dataclass(frozen=True, slots=True)
-class MakePlan:
-    """Have the supervisor plan."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refine:
-    """Have the supervisor rewrite a task's instruction in view of its last failure."""
-
-    task_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class WorkOn:
-    """Have a worker do a task."""
-
-    task_id: str
-    attempt: int
-
-
-@dataclass(frozen=True, slots=True)
-class Synthesize:
-    """Have the supervisor reconcile the results."""
-
-
-Command = MakePlan | Refine | WorkOn | Synthesize
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What should be going on."""
-
-    commands: tuple[Command, ...] = ()
-    """All that should be under way. What runs and is not named here is to stop."""
-    events: tuple[Event, ...] = ()
-    """What is settled: to be recorded once everything unwanted has stopped."""
-    wake_at: datetime | None = None
-    """When to decide again even if nothing happens."""
-
-
-@dataclass(slots=True)
-class _Draft:
-    commands: list[Command] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    wakes: list[datetime] = field(default_factory=list)
-
-    def call(self, command: Command, talk: Conversation, now: datetime) -> None:
-        """Carry out `command` now, or once the conversation it goes on with may be taken up again."""
-        if talk.retry_at is not None and talk.waits(now):
-            self.wakes.append(talk.retry_at)
-        else:
-            self.commands.append(command)
-
-    def decision(self, run: Snapshot, now: datetime) -> Decision:
-        wake_at = min((at for at in self.wakes if at > now), default=None)
-        if not self.commands and not self.events and wake_at and wake_at - now > PARK_AFTER:
-            waiting = ev.Waiting(reason="provider", until=wake_at)
-            return Decision(events=(ev.RunWaiting(at=now, run_id=run.brief.run_id, data=waiting),))
-        return Decision(tuple(self.commands), tuple(self.events), wake_at)
 
 
 def decide(run: Snapshot, now: datetime) -> Decision:
@@ -89,17 +25,17 @@ def decide(run: Snapshot, now: datetime) -> Decision:
     if run.ended:
         return Decision()
     if run.cancel_requested:
-        return Decision(events=(*_stopped(run, now), cancellation(run, now)))
+        return Decision(events=cancelled(run, now))
     if run.deadline is None or run.status == "waiting":
         return Decision()
     if run.fatal:
-        return Decision(events=_failed(run, now, run.fatal.code, run.fatal.message))
+        return Decision(events=failed(run, now, run.fatal.code, run.fatal.message))
     if run.synthesis is not None or answers_alone(run):
-        return Decision(events=(_delivered(run, now),))
+        return Decision(events=(delivered(run, now),))
     if now >= run.deadline:
-        return Decision(events=_out_of(run, now, "deadline_exceeded", "The run's time is up."))
+        return Decision(events=out_of(run, now, "deadline_exceeded", "The run's time is up."))
     if overspent := _overspent(run):
-        return Decision(events=_out_of(run, now, "budget_exhausted", overspent))
+        return Decision(events=out_of(run, now, "budget_exhausted", overspent))
     if run.plan is None:
         return _planning(run, now)
     if all(task.ended for task in run.tasks.values()):
@@ -130,12 +66,12 @@ def _planning(run: Snapshot, now: datetime) -> Decision:
         return Decision(events=(ev.PlanCreated(at=now, run_id=run.brief.run_id, data=run.own_plan),))
     if run.planning.rejections > 1:
         message = "; ".join(finding.detail for finding in run.findings) or "The plan could not be used."
-        return Decision(events=_failed(run, now, _plan_stop_reason(run), message))
+        return Decision(events=failed(run, now, _plan_stop_reason(run), message))
     match next_step(run.planning, SUPERVISOR_REPLIES):
         case GiveUp(code, message):
-            return Decision(events=_failed(run, now, _PLANNING_ENDS.get(code, "plan_invalid"), message))
+            return Decision(events=failed(run, now, _PLANNING_ENDS.get(code, "plan_invalid"), message))
         case _:
-            draft = _Draft(wakes=[deadline_of(run)])
+            draft = Draft(wakes=[deadline_of(run)])
             draft.call(MakePlan(), run.planning, now)
             return draft.decision(run, now)
 
@@ -157,8 +93,8 @@ def _plan_stop_reason(run: Snapshot) -> str:
 def _executing(run: Snapshot, now: datetime) -> Decision:
     assert run.wrap_up_at is not None
     if run.delivered and now >= run.wrap_up_at:
-        return Decision(events=_stopped(run, now, Problem(code="timeout", message="The run's time was nearly up.")))
-    draft = _Draft(wakes=[deadline_of(run), run.wrap_up_at])
+        return Decision(events=stopped(run, now, Problem(code="timeout", message="The run's time was nearly up.")))
+    draft = Draft(wakes=[deadline_of(run), run.wrap_up_at])
     slots = run.brief.limits.concurrency
     for task in run.tasks.values():
         if task.status == "running":
@@ -170,7 +106,7 @@ def _executing(run: Snapshot, now: datetime) -> Decision:
     return draft.decision(run, now)
 
 
-def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: _Draft) -> None:
+def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> None:
     attempt = task.attempts[-1]
     ends_at = attempt.since + timedelta(seconds=timeout_s(run, task))
     talk = attempt.conversation
@@ -193,7 +129,7 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: _Draft) -> None
             draft.wakes.append(ends_at)
 
 
-def _may_begin(run: Snapshot, task: TaskState, now: datetime, draft: _Draft, slots: int) -> bool:
+def _may_begin(run: Snapshot, task: TaskState, now: datetime, draft: Draft, slots: int) -> bool:
     """Settle or start a task that does not run yet; True when it takes a slot."""
     needed = [run.tasks[name] for name in task.task.depends_on]
     if any(not other.ended for other in needed):
@@ -219,7 +155,7 @@ def _may_begin(run: Snapshot, task: TaskState, now: datetime, draft: _Draft, slo
     return True
 
 
-def _refine(run: Snapshot, task: TaskState, now: datetime, draft: _Draft) -> None:
+def _refine(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> None:
     match next_step(task.refining, SUPERVISOR_REPLIES):
         case GiveUp(_, message):
             draft.events.append(unrefined(run, task, message, now))
@@ -265,10 +201,10 @@ def timeout_s(run: Snapshot, task: TaskState) -> float:
 def _wrapping_up(run: Snapshot, now: datetime) -> Decision:
     if not run.delivered:
         reason, message = _why_nothing(run)
-        return Decision(events=_failed(run, now, reason, message))
+        return Decision(events=failed(run, now, reason, message))
     if run.reconciling.rejections > 1 or _given_up(run.reconciling):
-        return Decision(events=(_partial(run, now, "synthesis_failed"),))
-    draft = _Draft(wakes=[deadline_of(run)])
+        return Decision(events=(partial(run, now, "synthesis_failed"),))
+    draft = Draft(wakes=[deadline_of(run)])
     draft.call(Synthesize(), run.reconciling, now)
     return draft.decision(run, now)
 
@@ -283,54 +219,8 @@ def answers_alone(run: Snapshot) -> bool:
     return only is not None and bool(only.text.strip() or only.summary.strip())
 
 
-def _delivered(run: Snapshot, now: datetime) -> Event:
-    """Succeeded, or partial when a required task is missing: code decides that, not a model."""
-    missing = [task for task in run.tasks.values() if task.task.required and not task.delivered]
-    if not missing:
-        data = ev.Ended(stop_reason="completed", result=result_of(run))
-        return ev.RunSucceeded(at=now, run_id=run.brief.run_id, data=data)
-    cut = any(task.status == "cancelled" for task in missing)
-    return _partial(run, now, "deadline_exceeded" if cut else "gaps")
-
-
-def _partial(run: Snapshot, now: datetime, reason: str) -> Event:
-    return ev.RunPartial(at=now, run_id=run.brief.run_id, data=ev.Ended(stop_reason=reason, result=result_of(run)))
-
-
 def _why_nothing(run: Snapshot) -> tuple[str, str]:
     failed = [task.error.code for task in run.tasks.values() if task.error and task.status == "failed"]
     if failed and all(is_transient(code) for code in failed):
         return "provider_unavailable", "Every task failed because the model provider could not be reached."
     return "no_results", "No task delivered a result."
-
-
-def _out_of(run: Snapshot, now: datetime, reason: str, message: str) -> tuple[Event, ...]:
-    """The end when time or money has run out: what is there is handed over, without another call."""
-    if not run.delivered:
-        return _failed(run, now, reason, message)
-    code = "budget_exceeded" if reason == "budget_exhausted" else "timeout"
-    stopped = _stopped(run, now, Problem(code=code, message=message))
-    ended = {event.task_id: event.data.error for event in stopped}
-    return (*stopped, ev.RunPartial(
-        at=now, run_id=run.brief.run_id, data=ev.Ended(stop_reason=reason, result=result_of(run, ended))
-    ))  # fmt: skip
-
-
-def _failed(run: Snapshot, now: datetime, reason: str, message: str) -> tuple[Event, ...]:
-    stopped = _stopped(run, now)
-    ended = {event.task_id: event.data.error for event in stopped}
-    problem = Problem(code=reason, message=message)
-    result = result_of(run, ended) if run.delivered else None
-    data = ev.EndedInFailure(stop_reason=reason, error=problem, result=result)
-    return (*stopped, ev.RunFailed(at=now, run_id=run.brief.run_id, data=data))
-
-
-def _stopped(run: Snapshot, now: datetime, problem: Problem | None = None) -> tuple[ev.TaskCancelled, ...]:
-    """Every task that has not ended, cancelled."""
-    return tuple(_cancelled(run, task, now, problem) for task in run.tasks.values() if not task.ended)
-
-
-def _cancelled(run: Snapshot, task: TaskState, now: datetime, problem: Problem | None) -> ev.TaskCancelled:
-    number = len(task.attempts) if task.status == "running" else None
-    data = ev.Stopped(error=problem)
-    return ev.TaskCancelled(at=now, run_id=run.brief.run_id, task_id=task.task.id, attempt=number, data=data)

@@ -1,7 +1,8 @@
 """Every durable fact about a run, one class a type. The same form is stored, streamed and shown in the trace.
 
 `seq` numbers the events of a run 1, 2, 3 … without gaps; it is 0 until the journal has given it one. `task_id` and
-`attempt` say whose event it is. Older processes ignore fields they do not know.
+`attempt` say whose event it is. Older processes ignore fields they do not know. The module is longer than most, so that
+all there is to know about a log is in one file.
 """
 
 from datetime import datetime
@@ -313,7 +314,8 @@ class SynthesisRejected(BaseEvent[Rejected]):
 
 
 Event = Annotated[
-    RunQueued | RunStarted | RunResumed | RunWaiting | RunCancelRequested | RunSucceeded | RunPartial | RunFailed | RunCancelled
+    RunQueued | RunStarted | RunResumed | RunWaiting | RunCancelRequested
+    | RunSucceeded | RunPartial | RunFailed | RunCancelled
     | PlanCreated | PlanInvalid
     | TaskStarted | TaskSucceeded | TaskFailed | TaskRetrying | TaskRefined | TaskRejected | TaskEscalated
     | TaskSkipped | TaskCancelled

@@ -5,6 +5,7 @@ the trace is checked with it: whatever the log holds, there is one reading of it
 """
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 from app.domain import events as ev
@@ -41,12 +42,12 @@ def after(snapshot: Snapshot, event: Event) -> Snapshot:
         raise IllegalMove(f"event {event.seq} cannot follow event {snapshot.last_seq}")
     if snapshot.ended:
         raise IllegalMove(f"{event.type} cannot follow the end of the run")
+    if (event.type == "run.queued") != (event.seq == 1):
+        raise IllegalMove(f"{event.type} cannot be event {event.seq}: run.queued comes first, and only then")
     return changed(_FOLDS[event.type](snapshot, event), last_seq=event.seq)
 
 
 def _queued(snapshot: Snapshot, event: ev.RunQueued) -> Snapshot:
-    if snapshot.last_seq:
-        raise IllegalMove("run.queued must be the first event")
     return changed(snapshot, created_at=event.at, own_plan=event.data.plan)
 
 
@@ -56,11 +57,17 @@ def _started(snapshot: Snapshot, event: ev.RunStarted) -> Snapshot:
 
 def _resumed(snapshot: Snapshot, event: ev.RunResumed) -> Snapshot:
     tasks = {
-        name: task.with_attempt(since=event.at) if task.status == "running" else task
+        name: _with_new_clock(task, event.at) if task.status == "running" else task
         for name, task in snapshot.tasks.items()
     }
     status = moved(RUN_MOVES, snapshot.status, event.type)
     return changed(snapshot, status=status, tasks=tasks, usage=snapshot.usage + event.data.usage, waiting=None)
+
+
+def _with_new_clock(task: TaskState, now: datetime) -> TaskState:
+    """The clock of the running attempt starts anew: now, or when its next call may be sent, since that wait is free."""
+    retry_at = task.attempts[-1].conversation.retry_at
+    return task.with_attempt(since=max(retry_at, now) if retry_at else now)
 
 
 def _waiting(snapshot: Snapshot, event: ev.RunWaiting) -> Snapshot:

@@ -22,7 +22,7 @@ def normalised(name: Any) -> Any:
         name = str(name)
     if not isinstance(name, str):
         return name
-    return re.sub(r"\s+", "-", name.strip().strip("\"'`").strip().lower())
+    return re.sub(r"\s+", " ", name).strip(" \"'`").lower().replace(" ", "-")
 
 
 def _listed(value: Any) -> Any:
@@ -118,9 +118,10 @@ class Plan(BaseModel):
 
 def validated(plan: Plan, workers: Collection[str], tasks_allowed: int) -> Plan:
     """The plan with worker names matched to the team, its validation report, and its shape when it is sound."""
-    known = {_folded(name): name for name in workers}
+    known = {_folded(name): name for name in workers} | {name: name for name in workers}
     tasks = tuple(
-        task.model_copy(update={"worker": known.get(_folded(task.worker), task.worker)}) for task in plan.tasks
+        task.model_copy(update={"worker": known.get(task.worker) or known.get(_folded(task.worker), task.worker)})
+        for task in plan.tasks
     )
     errors = tuple(_findings(tasks, workers, tasks_allowed))
     report = Validation(ok=not errors, errors=errors)

@@ -15,7 +15,8 @@ import structlog
 from app.agents.supervisor import make_plan, refine, synthesize
 from app.agents.worker import work_on
 from app.domain import events as ev
-from app.domain.decisions import Command, MakePlan, Refine, Synthesize, WorkOn, decide
+from app.domain.commands import Command, MakePlan, Refine, Synthesize, WorkOn
+from app.domain.decisions import decide
 from app.domain.errors import OwnershipLost
 from app.domain.events import Event, Purpose
 from app.domain.job import JobInput

@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Any
 
+from app.domain.commands import MakePlan, Refine, Synthesize, WorkOn
 from app.domain.conversation import Ask, Conversation, Message, next_step
-from app.domain.decisions import SUPERVISOR_REPLIES, MakePlan, Refine, Synthesize, WorkOn, decide, max_steps
+from app.domain.decisions import SUPERVISOR_REPLIES, decide, max_steps
 from app.domain.snapshot import Snapshot
 from app.domain.usage import Usage
 from app.llm.model import Model, Request

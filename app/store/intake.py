@@ -114,70 +114,82 @@ class _Duplicate(Exception):
     """Somebody else has used the key while we were at it."""
 
 
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A job that was found fit to be executed."""
+
+    run_id: str
+    job: Job
+    team: StoredTeam
+    limits: Limits
+    """As applied."""
+    plan: Plan | None = None
+    """The client's own plan, validated."""
+
+
 async def accept(
-    database: Database, queue: RunQueue, tenant: str, *, run_id: str, job: Job, team: StoredTeam, plan: Plan | None,
-    limits: Limits, key: IdempotencyKey | None,
-) -> Accepted:  # fmt: skip
+    database: Database, queue: RunQueue, tenant: str, new: NewRun, *, key: IdempotencyKey | None = None
+) -> Accepted:
     """Store the run, its first event and its queue entry in one transaction.
 
     Raises `JobRefused` (`idempotency_key_reused`) when the key was used with another body.
     """
     if key and (found := await _replayed(database, tenant, key)):
         return found
-    run = _queued(run_id, job, team, plan, limits)
     try:
         async with database.transaction() as connection:
-            await _insert(connection, tenant, job, run)
-            if key and not await _insert_key(connection, tenant, key, run_id):
+            await _insert(connection, tenant, new)
+            if key and not await _insert_key(connection, tenant, key, new.run_id):
                 raise _Duplicate
-            await queue.announce_new(connection, run_id, priority=job.priority)
+            await queue.announce_new(connection, new.run_id, priority=new.job.priority)
     except _Duplicate:
         assert key is not None
         found = await _replayed(database, tenant, key)
         assert found is not None
         return found
-    return Accepted(run_id, replayed=False)
+    return Accepted(new.run_id, replayed=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Queued:
-    snapshot: Snapshot
-    event: ev.RunQueued
-    team: TeamRef
-
-
-def _queued(run_id: str, job: Job, team: StoredTeam, plan: Plan | None, limits: Limits) -> _Queued:
+def _queued(new: NewRun) -> tuple[Snapshot, ev.RunQueued]:
+    """The run's first event, and the state after it."""
     listed = tuple(
-        ev.InputListed(name=item.name, media_type=item.media_type, characters=len(item.content)) for item in job.inputs
+        ev.InputListed(name=item.name, media_type=item.media_type, characters=len(item.content))
+        for item in new.job.inputs
     )
-    reference = TeamRef(name=team.team.name, version=team.version)
-    accepted = ev.JobAccepted(objective=job.objective, team=reference, limits=limits, inputs=listed, plan=plan)
-    event = ev.RunQueued(seq=1, at=datetime.now(UTC), run_id=run_id, data=accepted)
-    brief = Brief(run_id=run_id, objective=job.objective, team=team.team, limits=limits, inputs=listed)
-    return _Queued(fold(brief, [event]), event, reference)
+    accepted = ev.JobAccepted(
+        objective=new.job.objective,
+        team=TeamRef(name=new.team.team.name, version=new.team.version),
+        limits=new.limits,
+        inputs=listed,
+        plan=new.plan,
+    )
+    event = ev.RunQueued(seq=1, at=datetime.now(UTC), run_id=new.run_id, data=accepted)
+    brief = Brief(new.run_id, new.job.objective, new.team.team, new.limits, listed)
+    return fold(brief, [event]), event
 
 
-async def _insert(connection: AsyncConnection, tenant: str, job: Job, run: _Queued) -> None:
-    row = run_row(run.snapshot, run.event.at)
+async def _insert(connection: AsyncConnection, tenant: str, new: NewRun) -> None:
+    run, event = _queued(new)
+    row = run_row(run, event.at)
     await connection.execute(
         _INSERT_RUN,
         {
-            "id": row["id"],
+            "id": new.run_id,
             "tenant": tenant,
-            "objective": job.objective,
-            "team_name": run.team.name,
-            "team_version": run.team.version,
-            "priority": job.priority,
-            "metadata": as_json(job.metadata),
-            "limits": as_json(run.snapshot.brief.limits),
+            "objective": new.job.objective,
+            "team_name": event.data.team.name,
+            "team_version": event.data.team.version,
+            "priority": new.job.priority,
+            "metadata": as_json(new.job.metadata),
+            "limits": as_json(new.limits),
             "progress": as_json(row["progress"]),
             "usage": as_json(row["usage"]),
             "timing": as_json(row["timing"]),
-            "at": run.event.at,
-            "queued": as_json(run.event.data),
+            "at": event.at,
+            "queued": as_json(event.data),
         },
     )
-    inputs = [{"run_id": row["id"], "position": n} | item.model_dump() for n, item in enumerate(job.inputs)]
+    inputs = [{"run_id": new.run_id, "position": n} | item.model_dump() for n, item in enumerate(new.job.inputs)]
     if inputs:
         await connection.execute(_INSERT_INPUT, inputs)
 

@@ -94,7 +94,7 @@ class Play:
         await self.record(*(self.fact(ev.LlmFailed, failed) for _ in range(count)))
 
     async def whole(self) -> None:
-        """All of a small run, in 9 events."""
+        """All of a small run, in 10 events, its own first one included."""
         await self.start()
         await self.plan("t1")
         await self.start_task("t1")

@@ -41,7 +41,7 @@ class Api:
         return await self.player.take(await self.post())
 
     async def ended(self) -> str:
-        """The id of a run that has ended well, after 9 events."""
+        """The id of a run that has ended well, after 10 events."""
         play = await self.played()
         await play.whole()
         return play.run_id
@@ -60,12 +60,7 @@ class Api:
 @asynccontextmanager
 async def running_api(url: str, *, send_limit_s: float = 30, **settings: Any) -> AsyncIterator[Api]:
     """The API on the database at `url`, without an engine."""
-    values: dict[str, Any] = {
-        "model": "demo",
-        "poll_seconds": 10,
-        "heartbeat_seconds": 60,
-        "anthropic_api_key": None,
-    } | settings
+    values = {"model": "demo", "anthropic_api_key": None, "poll_seconds": 10, "heartbeat_seconds": 60, **settings}
 
     @asynccontextmanager
     async def runtime() -> AsyncIterator[Runtime]:

@@ -1,5 +1,6 @@
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,8 @@ def nested(levels: int) -> bytes:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"objective=x", b'{"objective": NaN}', b'{"objective": Infinity}', b'\xff\xfe\xfa{"a"', b"[" * 20_000],
-    ids=["empty", "cut", "form", "nan", "infinity", "not text", "open brackets"],
+    [b"{", b"objective=x", b'{"objective": NaN}', b'{"objective": Infinity}', b'\xff\xfe\xfa{"a"', b"[" * 20_000],
+    ids=["cut", "form", "nan", "infinity", "not text", "open brackets"],
 )
 async def test_what_is_not_json_is_malformed(api: Api, body: bytes) -> None:
     answer = await api.client.post("/v1/jobs", content=body, headers=JSON)
@@ -40,7 +41,7 @@ async def test_json_may_be_declared_in_every_form(api: Api, content_type: str) -
     assert answer.status_code == 202
 
 
-@pytest.mark.parametrize("body", [b"[]", b'"text"', b"7", b"null"])
+@pytest.mark.parametrize("body", [b"", b"[]", b'"text"', b"7", b"null"])
 async def test_a_job_is_an_object(api: Api, body: bytes) -> None:
     answer = await api.client.post("/v1/jobs", content=body, headers=JSON)
 
@@ -55,7 +56,9 @@ async def test_nesting_is_bounded(api: Api, levels: int, status: int) -> None:
 
 
 def test_depth_counts_the_levels_of_arrays_and_objects() -> None:
-    assert [depth_of(value) for value in (1, [], {"a": 1}, [{}], [1, [{"a": [2]}], 3])] == [0, 1, 1, 2, 4]
+    values: list[Any] = [1, [], {"a": 1}, [{}], [1, [{"a": [2]}], 3]]
+
+    assert [depth_of(value) for value in values] == [0, 1, 1, 2, 4]
 
 
 async def test_a_hundred_thousand_keys_are_refused(api: Api) -> None:

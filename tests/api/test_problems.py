@@ -23,6 +23,8 @@ class BrokenDatabase(Database):
         raise self.fault
         yield
 
+    statement = transaction
+
     async def ping(self) -> None:
         raise self.fault
 

@@ -6,9 +6,10 @@ import psycopg
 import pytest
 from uuid_utils.compat import uuid7
 
-from app.api.schemas import Plan, Run, Task
+from app.api.schemas import Run, Task
 from app.domain.job import Job, Limits
-from app.store.intake import accept
+from app.domain.plan import Plan
+from app.store.intake import NewRun, accept
 from app.store.teams import put_team, team_named
 from tests.api.serving import JOB, Api
 
@@ -20,10 +21,8 @@ async def run_of_another_tenant(api: Api) -> str:
     await put_team(database, "other", general.team)
     theirs = await team_named(database, "other", "general")
     assert theirs is not None
-    accepted = await accept(
-        database, api.runtime.queue, "other", run_id=f"run_{uuid7().hex}", job=Job(objective="Theirs."), team=theirs,
-        plan=None, limits=Limits(), key=None,
-    )  # fmt: skip
+    new = NewRun(f"run_{uuid7().hex}", Job(objective="Theirs."), theirs, Limits())
+    accepted = await accept(database, api.runtime.queue, "other", new)
     return accepted.run_id
 
 
@@ -58,7 +57,7 @@ async def test_a_run_can_be_read_at_every_stage(api: Api) -> None:
         ("running", "executing", 1),
         ("running", "synthesizing", 0),
     ]
-    assert (run["status"], run["phase"], run["stop_reason"], run["last_seq"]) == ("succeeded", None, "completed", 9)
+    assert (run["status"], run["phase"], run["stop_reason"], run["last_seq"]) == ("succeeded", None, "completed", 10)
     assert run["result"]["answer"] == "the answer"
     assert run["usage"]["llm_calls"] == 3
     assert datetime.fromisoformat(run["finished_at"]) >= datetime.fromisoformat(run["started_at"])
@@ -282,14 +281,14 @@ async def test_events_are_paged_in_order(api: Api) -> None:
     path = f"/v1/runs/{run_id}/events"
     whole = await api.get(path)
     first = await api.get(f"{path}?limit=4")
-    second = await api.get(f"{path}?limit=5&after={first['next_after']}")
-    done = await api.get(f"{path}?after=9")
+    second = await api.get(f"{path}?limit=6&after={first['next_after']}")
+    done = await api.get(f"{path}?after=10")
 
-    assert [event["seq"] for event in whole["data"]] == list(range(1, 10))
-    assert (whole["has_more"], whole["next_after"]) == (False, 9)
+    assert [event["seq"] for event in whole["data"]] == list(range(1, 11))
+    assert (whole["has_more"], whole["next_after"]) == (False, 10)
     assert first["data"] + second["data"] == whole["data"]
     assert (first["has_more"], second["has_more"]) == (True, False)
-    assert (done["data"], done["has_more"], done["next_after"]) == ([], False, 9)
+    assert (done["data"], done["has_more"], done["next_after"]) == ([], False, 10)
     assert set(whole["data"][0]) == {"seq", "type", "at", "run_id", "task_id", "attempt", "data"}
 
 

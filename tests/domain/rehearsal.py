@@ -14,18 +14,9 @@ from hypothesis import note
 from hypothesis import strategies as st
 
 from app.domain import events as ev
-from app.domain.conversation import Ask, Block, Conversation, Read, Step, UseTools, next_step, text_of
-from app.domain.decisions import (
-    SUPERVISOR_REPLIES,
-    Command,
-    Decision,
-    MakePlan,
-    Refine,
-    Synthesize,
-    WorkOn,
-    max_steps,
-    unrefined,
-)
+from app.domain.commands import Command, Decision, MakePlan, Refine, Synthesize, WorkOn
+from app.domain.conversation import Ask, Block, Conversation, Read, Step, UseTools, next_step
+from app.domain.decisions import SUPERVISOR_REPLIES, max_steps, unrefined
 from app.domain.errors import ModelError, RateLimited, RequestRejected
 from app.domain.events import Event
 from app.domain.fold import extended
@@ -202,9 +193,7 @@ class _Stage:
         run, now = self._story.run, self._story.now
         assert run.deadline is not None
         failures = _talk(run, command).failures + 1
-        retry_at = next_call_at(
-            run.brief.policy, error, failures=failures, now=now, deadline=run.deadline, jitter=0.5
-        )
+        retry_at = next_call_at(run.brief.policy, error, failures=failures, now=now, deadline=run.deadline, jitter=0.5)
         problem = Problem(code=error.code, message=error.message)
         data = ev.ModelFailed(**_facts(command, error.usage), error=problem, retry_at=retry_at)
         return ev.LlmFailed(**self._whose(command), data=data)
@@ -213,9 +202,7 @@ class _Stage:
         problem = Problem(code="internal_error", message="a bug")
         if isinstance(command, WorkOn):
             return ev.TaskFailed(**self._whose(command), data=ev.Failed(error=problem))
-        return ev.RunFailed(
-            **self._story.whose(), data=ev.EndedInFailure(stop_reason="internal_error", error=problem)
-        )
+        return ev.RunFailed(**self._story.whose(), data=ev.EndedInFailure(stop_reason="internal_error", error=problem))
 
     def _tools_used(self, command: Command, calls: Sequence[Block]) -> list[Event]:
         """The intents of calls that have none yet, or the outcome of one."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.domain import events as ev
-from app.domain.decisions import Decision, MakePlan, Refine, Synthesize, WorkOn
+from app.domain.commands import Decision, MakePlan, Refine, Synthesize, WorkOn
 from app.domain.errors import ErrorCode
 from app.domain.plan import Finding, FindingCode
 from app.domain.results import Escalation

@@ -41,7 +41,9 @@ def test_events_are_numbered_without_gaps(story: Story) -> None:
 
 @MANY
 @given(runs())
-def test_no_task_starts_before_its_dependencies_have_ended_and_delivered_what_it_cannot_do_without(story: Story) -> None:
+def test_no_task_starts_before_its_dependencies_have_ended_and_delivered_what_it_cannot_do_without(
+    story: Story,
+) -> None:
     for run, event in before_each(story):
         if event.type == "task.started":
             task = run.tasks[event.task_id or ""].task
@@ -99,7 +101,9 @@ def _instructions(state: TaskState, last: Attempt) -> set[str]:
 
 @MANY
 @given(runs())
-def test_a_run_lacking_a_required_task_never_succeeds_and_one_lacking_none_of_anything_is_no_partial(story: Story) -> None:
+def test_a_run_lacking_a_required_task_never_succeeds_and_one_lacking_none_of_anything_is_no_partial(
+    story: Story,
+) -> None:
     run = story.run
     if run.status == "succeeded":
         assert all(state.delivered for state in run.tasks.values() if state.task.required)
@@ -158,7 +162,9 @@ def test_a_cancelled_run_ends_cancelled_with_a_receipt_of_every_task(story: Stor
     receipt = story.run.cancellation
     assert receipt is not None
     assert {each.task: each.status for each in receipt.tasks} == {n: s.status for n, s in story.run.tasks.items()}
-    ended_before = {event.task_id for event in story.log if event.type in ("task.succeeded", "task.failed", "task.skipped")}
+    ended_before = {
+        event.task_id for event in story.log if event.type in ("task.succeeded", "task.failed", "task.skipped")
+    }
     assert {each.task for each in receipt.tasks if each.stopped_at is None} == ended_before
     spent = _spent([event for event in story.log if event.seq > asked.seq])
     assert receipt.cost_usd_after_request == spent.cost_usd

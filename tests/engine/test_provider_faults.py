@@ -164,7 +164,11 @@ async def test_parallel_workers_do_not_come_back_all_at_once(services: Services,
     run_id = await service.submit(plan=plan_of(*(task(f"t{number}") for number in range(4))))
     await service.ended(run_id)
 
-    waits = [failure.data.retry_at - failure.at for failure in failures_in(await service.events(run_id)) if failure.data.retry_at]
+    waits = [
+        failure.data.retry_at - failure.at
+        for failure in failures_in(await service.events(run_id))
+        if failure.data.retry_at
+    ]
     assert len(set(waits)) == 4
 
 

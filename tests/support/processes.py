@@ -93,7 +93,8 @@ async def start_replica(database_url: str, stub_url: str, **settings: str) -> Re
     process = await start_process(["-m", "app", "serve", "--port", "0"], environment)
     replica = Replica(process, "")
     ready = asyncio.Event()
-    assert process.stderr is not None and process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout is not None
     replica.readers.append(asyncio.create_task(_read(process.stderr, replica.said, ready)))
     replica.readers.append(asyncio.create_task(_read(process.stdout, replica.logged, ready)))
     async with asyncio.timeout(30):

@@ -18,7 +18,7 @@ from app.engine.engine import Engine, running_engine
 from app.runtime import TENANT, Runtime, open_runtime
 from app.settings import Settings
 from app.store.database import Database
-from app.store.intake import accept, request_cancel
+from app.store.intake import NewRun, accept, request_cancel
 from app.store.runs import find_run
 from app.store.teams import StoredTeam, put_team, team_named
 from app.tools.tool import Tool
@@ -58,17 +58,27 @@ def new_run_id() -> str:
 
 
 class CutDatabase(Database):
-    """A database whose network can be cut: from then on nothing can be read or written through it."""
+    """A database whose network can be cut: nothing can be read or written through it then."""
 
     cut = False
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
         """As ever, while the network holds."""
-        if self.cut:
-            raise OSError("the network is cut")
+        self._fail_when_cut()
         async with super().transaction() as connection:
             yield connection
+
+    @asynccontextmanager
+    async def statement(self) -> AsyncIterator[AsyncConnection]:
+        """As ever, while the network holds."""
+        self._fail_when_cut()
+        async with super().statement() as connection:
+            yield connection
+
+    def _fail_when_cut(self) -> None:
+        if self.cut:
+            raise OSError("the network is cut")
 
 
 @dataclass(slots=True)
@@ -94,17 +104,8 @@ class Service:
         limits = body.limits.applied_to(team.limits)
         plan = body.plan and validated(body.plan, [worker.name for worker in team.workers], limits.tasks)
         run_id = run_id or new_run_id()
-        await accept(
-            self.runtime.database,
-            self.runtime.queue,
-            TENANT,
-            run_id=run_id,
-            job=body,
-            team=stored,
-            plan=plan,
-            limits=limits,
-            key=None,
-        )
+        new = NewRun(run_id, body, stored, limits, plan)
+        await accept(self.runtime.database, self.runtime.queue, TENANT, new)
         return run_id
 
     async def _stored(self, team: Team) -> StoredTeam:

@@ -1,6 +1,8 @@
 import pytest
 
+from app.agents.supervisor import read_plan
 from app.domain.job import JobInput
+from app.domain.plan import validated
 from app.domain.team import Team
 from app.runtime import BUILT_IN_TEAMS, teams_in
 from app.tools.catalogue import catalogue
@@ -69,6 +71,16 @@ async def test_the_support_team_has_its_three_roles(teams: dict[str, Team]) -> N
     names = [worker.name for worker in teams["support-desk"].workers]
 
     assert names == ["troubleshooter", "documenter", "escalation-writer"]
+
+
+async def test_every_example_is_a_sound_plan_for_its_own_team(teams: dict[str, Team]) -> None:
+    examples = [(team, example) for team in teams.values() for example in team.supervisor.examples]
+
+    assert examples
+    for team, example in examples:
+        plan = validated(read_plan(example[example.index("{") :]), [worker.name for worker in team.workers], 12)
+        assert plan.validation.ok, plan.validation
+        assert all(task.success_criterion for task in plan.tasks)
 
 
 async def test_every_team_is_bounded_in_money_and_time(teams: dict[str, Team]) -> None:

@@ -1,0 +1,186 @@
+import asyncio
+import time
+from typing import Any
+
+import psycopg
+
+from app.llm.model import Model, Reply, Request
+from app.tools.tool import ToolContext
+from tests.engine.toolbox import team_with, tool
+from tests.support.fixtures import Services
+from tests.support.rows import every
+from tests.support.service import Service, plan_of, report, synthesis, task
+from tests.support.stub_answers import as_json, call, held, tool_calls
+from tests.support.stub_provider import StubProvider
+
+KEEP = plan_of(task("t1", "keeper"))
+
+
+class BreakingModel:
+    """A model with a bug: it breaks when it is asked for a purpose."""
+
+    def __init__(self, model: Model, purpose: str) -> None:
+        self._model = model
+        self._purpose = purpose
+
+    async def reply(self, request: Request) -> Reply:
+        """Answer, or break."""
+        if request.purpose == self._purpose:
+            raise KeyError("a bug")
+        return await self._model.reply(request)
+
+    def model_id(self, model: str) -> str:
+        """The id that a tier or an id stands for."""
+        return self._model.model_id(model)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._model.close()
+
+
+async def test_a_bug_while_a_worker_works_ends_its_task_alone(service: Service, stub: StubProvider) -> None:
+    service.runtime.model = BreakingModel(service.runtime.model, "work")
+    stub.on("plan", as_json(plan_of(task("a"), task("b"))))
+
+    run = await service.ended(await service.submit(), timeout=3)
+
+    assert (run["status"], run["stop_reason"]) == ("failed", "no_results")
+    errors = await every(service.database, "SELECT error FROM tasks")
+    assert {row["error"]["code"] for row in errors} == {"internal_error"}
+    assert "KeyError" not in str(errors)
+
+
+async def test_a_bug_while_the_supervisor_plans_ends_the_run(service: Service) -> None:
+    service.runtime.model = BreakingModel(service.runtime.model, "plan")
+
+    run = await service.ended(await service.submit(), timeout=3)
+
+    assert (run["status"], run["stop_reason"]) == ("failed", "internal_error")
+
+
+async def test_a_bug_during_the_synthesis_keeps_what_was_delivered(service: Service, stub: StubProvider) -> None:
+    service.runtime.model = BreakingModel(service.runtime.model, "synthesize")
+    stub.on("work", as_json(report("found")))
+
+    run = await service.ended(await service.submit(plan=plan_of(task("a"), task("b"))), timeout=3)
+
+    assert (run["status"], run["stop_reason"]) == ("failed", "internal_error")
+    assert [row["output"]["text"] for row in await every(service.database, "SELECT output FROM tasks")] == ["found"] * 2
+
+
+async def test_a_result_that_cannot_even_be_checked_ends_its_task(service: Service, stub: StubProvider) -> None:
+    team = team_with(output_schema={"type": "object", "properties": {"n": {"type": "no such type"}}})
+    stub.on("work", as_json(report(data={"n": 1})))
+
+    run = await service.ended(await service.submit(team=team, plan=KEEP), timeout=3)
+
+    assert (run["status"], run["stop_reason"]) == ("failed", "no_results")
+
+
+async def test_a_tool_whose_server_hangs_up_is_a_result_that_the_worker_reads(
+    service: Service, stub: StubProvider
+) -> None:
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+        await writer.wait_closed()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+
+    async def fetch(_: Any, __: ToolContext) -> str:
+        reader, writer = await asyncio.open_connection(host, port)
+        try:
+            return (await reader.readexactly(1)).decode()
+        finally:
+            writer.close()
+
+    fetches = tool("fetches", fetch)
+    service.offer(fetches)
+    stub.on("work", call=1, reply=tool_calls(call("fetches")))
+    stub.on("work", as_json(report()))
+
+    async with server:
+        run = await service.ended(await service.submit(team=team_with(fetches), plan=KEEP))
+
+    assert run["status"] == "succeeded"
+    [result] = stub.log[1].body["messages"][-1]["content"]
+    assert result["is_error"] is True
+
+
+async def test_a_blocking_tool_stops_neither_the_lease_nor_other_runs_and_its_time_is_bounded(
+    services: Services, stub: StubProvider
+) -> None:
+    service = await services.start(lease_seconds=0.6)
+    seconds = 1.5
+
+    async def block(_: Any, __: ToolContext) -> str:
+        await asyncio.to_thread(time.sleep, seconds)  # Blocking is what this tool is for.
+        return "awake"
+
+    patient, hasty = tool("patient", block), tool("hasty", block, timeout_s=0.3)
+    service.offer(patient, hasty)
+    stub.on("work:keeper", call=1, reply=tool_calls(call("patient", call_id="p"), call("hasty", call_id="h")))
+    stub.on("work", as_json(report()))
+    loop = asyncio.get_running_loop()
+    lags: list[float] = []
+
+    async def heart() -> None:
+        while True:
+            before = loop.time()
+            await asyncio.sleep(0.02)  # Its delay is what is measured.
+            lags.append(loop.time() - before - 0.02)
+
+    beating = asyncio.create_task(heart())
+    blocked = await service.submit(team=team_with(patient, hasty), plan=KEEP)
+    await service.until_logged(blocked, "tool.started")
+    beside = await service.ended(await service.submit(plan=plan_of(task("only"))), timeout=1)
+    failed = await service.until_logged(blocked, "tool.failed", timeout=1)
+    run = await service.ended(blocked)
+    beating.cancel()
+
+    assert beside["status"] == run["status"] == "succeeded"
+    assert max(lags) < 0.3
+    assert [event.type for event in failed].count("tool.completed") == 0
+    state = await service.folded(blocked)
+    assert len(state.tasks["t1"].attempts) == 1
+    assert [event.type for event in await service.events(blocked)].count("run.resumed") == 0
+
+
+async def test_a_database_that_refuses_events_for_a_while_delays_a_run_and_loses_nothing(
+    service: Service, stub: StubProvider, database_url: str
+) -> None:
+    stub.on("plan", held(as_json(plan_of(task("a"), task("b")))))
+    stub.on("work", as_json(report()))
+    stub.on("synthesize", as_json(synthesis()))
+    run_id = await service.submit()
+    await stub.seen(1)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("CREATE SEQUENCE refusals")
+        connection.execute(
+            """
+            CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN PERFORM nextval('refusals'); RAISE EXCEPTION 'not now'; END $$
+            """
+        )
+        connection.execute("CREATE TRIGGER refuse BEFORE INSERT ON events EXECUTE FUNCTION refuse()")
+        stub.release()
+        await _counted(service, 3)
+        connection.execute("DROP TRIGGER refuse ON events")
+
+    run = await service.ended(run_id)
+
+    assert run["status"] == "succeeded"
+    assert len(stub.log) == 4
+    types = [event.type for event in await service.events(run_id)]
+    assert types.count("llm.completed") == 4
+    assert types.count("run.resumed") == 0
+
+
+async def _counted(service: Service, refusals: int) -> None:
+    """Wait for so many refusals; a sequence counts them even though their transactions fail."""
+    async with asyncio.timeout(10):
+        while True:
+            [row] = await every(service.database, "SELECT last_value, is_called FROM refusals")
+            if row["is_called"] and row["last_value"] >= refusals:
+                return
+            await asyncio.sleep(0.02)  # Nothing tells of a refusal but the sequence.
