@@ -132,20 +132,24 @@ async def test_a_silent_stream_gives_signs_of_life(start_api: Starts) -> None:
 async def test_every_reader_gets_every_event_once_on_every_replica(start_api: Starts) -> None:
     first, second = await start_api(), await start_api()
     play = await first.played()
-    async with served(first) as one, served(second) as two:
-        async with reading(one, play.run_id) as early, reading(two, play.run_id) as other:
-            await play.start()
-            async with reading(two, play.run_id) as leaves:
-                await leaves.next_event()
-            await play.plan("t1")
-            async with reading(two, play.run_id) as late:
-                await play.start_task("t1")
-                await play.finish_task("t1")
-                await play.synthesize()
-                await play.succeed()
-                ids = await asyncio.gather(early.ids(), other.ids(), late.ids())
+    async with (
+        served(first) as one,
+        served(second) as two,
+        reading(one, play.run_id) as early,
+        reading(two, play.run_id) as other,
+    ):
+        await play.start()
+        async with reading(two, play.run_id) as leaves:
+            await leaves.next_event()
+        await play.plan("t1")
+        async with reading(two, play.run_id) as late:
+            await play.start_task("t1")
+            await play.finish_task("t1")
+            await play.synthesize()
+            await play.succeed()
+            ids = await asyncio.gather(early.ids(), other.ids(), late.ids())
 
-    assert ids == [ALL, ALL, ALL]
+    assert list(ids) == [ALL, ALL, ALL]
 
 
 async def test_a_client_that_goes_is_forgotten_and_the_run_goes_on(api: Api, address: str) -> None:
@@ -160,16 +164,15 @@ async def test_a_client_that_goes_is_forgotten_and_the_run_goes_on(api: Api, add
     assert (await api.get(f"/v1/runs/{play.run_id}"))["status"] == "succeeded"
 
 
-async def test_a_lost_wake_up_only_delays_an_event(start_api: Starts) -> None:
+async def test_a_lost_wake_up_only_delays_an_event(start_api: Starts, database_url: str) -> None:
     api = await start_api(poll_seconds=0.2)
+    api.runtime.wakeups = Wakeups(database_url)  # which nobody connects
     play = await api.played()
     async with served(api) as address, reading(address, play.run_id) as stream:
         await stream.next_event()
         await api.until_heard_by(1)
-        deaf, api.runtime.wakeups._listeners = api.runtime.wakeups._listeners, Wakeups("")._listeners
         await play.start()
         assert (await asyncio.wait_for(stream.next_event(), 5)).id == 2
-        api.runtime.wakeups._listeners = deaf
 
 
 async def test_streams_end_when_the_process_is_told_to_stop(api: Api, address: str) -> None:

@@ -174,6 +174,15 @@ class Story:
     def state(self, name: str) -> TaskState:
         return self.run.tasks[name]
 
+    def error(self, name: str) -> str | None:
+        """The code a task ended with."""
+        error = self.state(name).error
+        return error.code if error else None
+
+    def attempt_errors(self, name: str) -> list[str | None]:
+        """The codes that the attempts at a task ended with."""
+        return [attempt.error.code if attempt.error else None for attempt in self.state(name).attempts]
+
     def _attempt(self, name: str | None) -> int | None:
         return len(self.run.tasks[name].attempts) if name else None
 
@@ -182,6 +191,14 @@ def started(*tasks: Task, **limits: Any) -> Story:
     """A run that has just got its plan."""
     story = Story(brief(**limits))
     story.begin(*tasks)
+    return story
+
+
+def planning() -> Story:
+    """A run that has just started."""
+    story = Story(brief())
+    story.queued()
+    story.started()
     return story
 
 

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -29,9 +30,9 @@ def said(text: str, stop_reason: str = "end_turn", note: str | None = None) -> T
     return Turn([text_block(text)], stop_reason, note=note)
 
 
-def used(call_id: str, result: ToolResult | None = None, **arguments: object) -> Turn:
+def used(call_id: str, result: ToolResult, **arguments: Any) -> Turn:
     """A turn with one call and what it brought back."""
-    return Turn([call_block(call_id, **arguments)], "tool_use", {call_id: result} if result else {})
+    return Turn([call_block(call_id, **arguments)], "tool_use", {call_id: result})
 
 
 def gave_up(conversation: Conversation, max_steps: int = 10) -> str | None:
@@ -98,7 +99,7 @@ def test_a_rejected_reply_is_answered_by_asking_again() -> None:
 
 
 def test_a_call_that_failed_for_good_ends_the_conversation() -> None:
-    failed = Conversation(turns=(used("c1"),), error=("context_exceeded", "too long"))
+    failed = Conversation(error=("context_exceeded", "too long"))
 
     assert next_step(failed, 10) == GiveUp("context_exceeded", "too long")
 

@@ -1,4 +1,5 @@
 from functools import cache
+from itertools import pairwise
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -58,7 +59,7 @@ def test_the_path_of_a_cycle_follows_dependencies_and_closes(made: list[Task]) -
         if finding.code == "cycle":
             path = finding.detail.rpartition(": ")[2].split(" -> ")
             assert path[0] == path[-1]
-            assert all(later in needs[earlier] for earlier, later in zip(path, path[1:], strict=False))
+            assert all(later in needs[earlier] for earlier, later in pairwise(path))
 
 
 @MANY

@@ -194,7 +194,7 @@ def _spent(log: list[Event]) -> Usage:
     total = Usage()
     for event in log:
         if event.type in ("llm.completed", "llm.failed", "run.resumed"):
-            total += event.data.usage  # type: ignore[union-attr]
+            total += event.data.usage
         if event.type in ("tool.completed", "tool.failed"):
             total += Usage(tool_calls=1)
     return total

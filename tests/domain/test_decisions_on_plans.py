@@ -1,0 +1,122 @@
+import pytest
+
+from app.domain import events as ev
+from app.domain.commands import Decision, MakePlan, WorkOn
+from app.domain.errors import ErrorCode
+from app.domain.plan import Finding, FindingCode
+from tests.domain.story import (
+    Story,
+    brief,
+    plan_of,
+    planning,
+    task,
+    text_block,
+)
+
+
+def refuse_plan(story: Story, *codes: FindingCode, note: str | None) -> None:
+    story.hear("plan", [text_block("a plan")])
+    findings = tuple(Finding(code=code, detail=f"{code}: t1 -> t2 -> t1") for code in codes)
+    story.record(ev.PlanInvalid(**story.whose(), data=ev.Rejected(errors=findings, note=note)))
+
+
+def test_nothing_is_decided_before_the_start_while_waiting_and_after_the_end() -> None:
+    story = Story(brief())
+    assert story.decide() == Decision()
+    story.queued()
+    assert story.decide() == Decision()
+
+    story.started()
+    story.planned(task("a"))
+    story.record(ev.RunWaiting(**story.whose(), data=ev.Waiting(reason="provider", until=story.now)))
+    assert story.decide() == Decision()
+    story.cancel_requested()
+    story.settle()
+    assert story.decide() == Decision()
+
+
+def test_a_run_begins_with_a_plan_and_wakes_at_its_deadline() -> None:
+    story = planning()
+
+    assert story.decide() == Decision(commands=(MakePlan(),), wake_at=story.run.deadline)
+
+
+def test_a_plan_of_the_client_is_taken_without_asking_the_supervisor() -> None:
+    story = Story(brief())
+    story.queued(plan_of(task("a")))
+    story.started()
+
+    assert story.settle() == ["plan.created"]
+    assert story.decide().commands == (WorkOn("a", 1),)
+
+
+def test_an_invalid_plan_is_repaired_once() -> None:
+    story = planning()
+    refuse_plan(story, "cycle", note="Again, without the circle.")
+    assert story.decide().commands == (MakePlan(),)
+
+    refuse_plan(story, "cycle", note=None)
+    assert story.settle() == ["run.failed"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "reason"),
+    [
+        (["cycle"], "plan_invalid"),
+        (["instruction_blank", "id_invalid"], "plan_invalid"),
+        (["plan_empty"], "plan_empty"),
+        (["plan_too_large"], "plan_too_large"),
+        (["plan_unparseable"], "plan_unparseable"),
+        (["cycle", "worker_unknown"], "worker_unknown"),
+    ],
+)
+def test_a_plan_that_stays_invalid_fails_the_run_by_its_reason(codes: list[FindingCode], reason: str) -> None:
+    story = planning()
+    refuse_plan(story, "id_invalid", note="Again.")
+    refuse_plan(story, *codes, note=None)
+    story.settle()
+
+    assert (story.run.status, story.run.stop_reason) == ("failed", reason)
+    assert story.run.error is not None
+    assert "t1 -> t2 -> t1" in story.run.error.message
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("provider_unavailable", "provider_unavailable"),
+        ("rate_limited", "provider_unavailable"),
+        ("provider_stream_incomplete", "provider_unavailable"),
+        ("request_rejected", "internal_error"),
+        ("context_exceeded", "plan_invalid"),
+        ("provider_auth", "provider_auth"),
+        ("provider_billing", "provider_billing"),
+    ],
+)
+def test_a_planning_call_that_failed_for_good_fails_the_run(code: ErrorCode, reason: str) -> None:
+    story = planning()
+    story.fail_call("plan", code)
+
+    assert story.settle() == ["run.failed"]
+    assert story.run.stop_reason == reason
+
+
+@pytest.mark.parametrize(("stop_reason", "reason"), [("refusal", "model_refusal"), ("compaction", "plan_invalid")])
+def test_a_planning_reply_that_cannot_be_used_fails_the_run(stop_reason: str, reason: str) -> None:
+    story = planning()
+    story.hear("plan", [text_block("No.")], stop_reason)
+    story.settle()
+
+    assert story.run.stop_reason == reason
+
+
+def test_a_plan_that_is_cut_twice_is_not_asked_for_a_third_time() -> None:
+    story = planning()
+    story.hear("plan", [text_block('{"tasks": [')], "max_tokens")
+    assert story.decide().commands == (MakePlan(),)
+    story.hear("plan", [text_block('{"tasks": [')], "max_tokens")
+    story.settle()
+
+    assert story.run.stop_reason == "plan_truncated"
+    assert story.run.error is not None
+    assert "output cap" in story.run.error.message

@@ -1,0 +1,265 @@
+from datetime import timedelta
+
+import pytest
+
+from app.domain import events as ev
+from app.domain.commands import Decision, MakePlan, Refine, Synthesize, WorkOn
+from app.domain.errors import ErrorCode
+from app.domain.results import Escalation
+from app.domain.retries import FINAL_CODES, TRANSIENT_CODES
+from tests.domain.story import (
+    Story,
+    brief,
+    call_block,
+    planning,
+    started,
+    statuses,
+    task,
+    text_block,
+    with_team,
+)
+
+
+def test_all_that_is_ready_runs_at_once_within_the_concurrency() -> None:
+    tasks = [task("a"), task("b", "a"), task("c"), task("d")]
+
+    assert started(*tasks).decide().commands == (WorkOn("a", 1), WorkOn("c", 1), WorkOn("d", 1))
+    assert started(*tasks, concurrency=2).decide().commands == (WorkOn("a", 1), WorkOn("c", 1))
+
+
+def test_running_tasks_hold_their_places() -> None:
+    story = started(task("a"), task("b"), task("c"), concurrency=2)
+    story.start("c")
+    assert story.decide().commands == (WorkOn("c", 1), WorkOn("a", 1))
+    story.start("a")
+
+    assert story.decide().commands == (WorkOn("a", 1), WorkOn("c", 1))
+
+
+def test_a_task_is_released_by_the_last_of_its_dependencies() -> None:
+    story = started(task("a"), task("b"), task("c", "a", "b"))
+    story.succeed("a")
+    assert WorkOn("c", 1) not in story.decide().commands
+    story.succeed("b")
+
+    assert story.decide().commands == (WorkOn("c", 1),)
+
+
+def test_dependants_of_a_failed_task_are_skipped_all_the_way_and_others_go_on() -> None:
+    story = started(task("a"), task("b", "a"), task("c"), task("d", "b", "c"))
+    story.fail("a")
+    story.settle()
+    story.succeed("c")
+    story.settle()
+
+    assert statuses(story.run) == {"a": "failed", "b": "skipped", "c": "succeeded", "d": "skipped"}
+    assert story.error("b") == story.error("d") == "dependency_failed"
+    assert all(not story.state(name).attempts for name in "bd")
+    story.synthesize()
+    story.settle()
+    assert (story.run.status, story.run.stop_reason) == ("partial", "gaps")
+
+
+def test_a_skipped_task_names_what_it_lacked() -> None:
+    story = started(task("a"), task("b"), task("c", "a", "b"))
+    story.fail("a")
+    story.succeed("b")
+    story.settle()
+
+    error = story.state("c").error
+    assert error is not None
+    assert error.message.endswith("did not deliver: a.")
+
+
+def test_a_task_that_can_do_without_its_input_runs() -> None:
+    story = started(task("a"), task("b", "a", on_missing_input="proceed"))
+    story.fail("a")
+
+    assert story.settle() == []
+    assert story.decide().commands == (WorkOn("b", 1),)
+
+
+def test_an_attempt_that_takes_too_long_is_ended_and_its_end_is_waited_for() -> None:
+    story = started(task("a", budget={"timeout_s": 20}))
+    story.start("a")
+    assert story.decide().wake_at == story.now + timedelta(seconds=20)
+    story.wait(20)
+
+    assert story.settle() == ["task.retrying"]
+    assert story.attempt_errors("a") == ["timeout"]
+
+
+@pytest.mark.parametrize("code", sorted(TRANSIENT_CODES))
+def test_a_transient_failure_is_retried_unchanged_after_a_wait(code: ErrorCode) -> None:
+    story = started(task("a"))
+    story.start("a")
+    story.fail_call("work", code, "a")
+    assert story.settle() == ["task.retrying"]
+    assert story.decide().commands == ()
+    wake_at = story.decide().wake_at
+    assert wake_at is not None
+    assert timedelta(seconds=0.5) <= wake_at - story.now <= timedelta(seconds=1)
+    story.now = wake_at
+
+    assert story.decide().commands == (WorkOn("a", 2),)
+    assert story.state("a").instruction == "do a"
+
+
+@pytest.mark.parametrize("code", sorted(FINAL_CODES | {"request_rejected"}))
+def test_a_failure_that_would_come_again_ends_the_task_at_once(code: ErrorCode) -> None:
+    story = started(task("a"))
+    story.start("a")
+    story.fail_call("work", code, "a")
+
+    assert story.settle()[0] == "task.failed"
+    assert story.error("a") == ("internal_error" if code == "request_rejected" else code)
+
+
+def test_any_other_failure_is_retried_only_with_another_instruction() -> None:
+    story = started(task("a"))
+    story.start("a")
+    story.hear("work", [text_block("?")], "compaction", name="a")
+    assert story.settle() == ["task.retrying"]
+    assert story.decide().commands == (Refine("a"),)
+    story.refine("a", "do a with care")
+
+    assert story.decide().commands == (WorkOn("a", 2),)
+    story.start("a")
+    attempt = story.state("a").attempts[-1]
+    assert (attempt.instruction, attempt.refined_from, attempt.change) == ("do a with care", 1, "said more")
+
+
+def test_the_last_attempt_that_fails_ends_the_task() -> None:
+    story = started(task("a"), attempts=2)
+    for number in (1, 2):
+        story.start("a")
+        story.fail_call("work", "rate_limited", "a")
+        story.settle()
+        story.wait(5)
+        assert len(story.state("a").attempts) == number
+
+    assert (story.state("a").status, story.error("a")) == ("failed", "rate_limited")
+    assert story.run.stop_reason == "provider_unavailable"
+
+
+def test_an_instruction_that_could_not_be_improved_leaves_the_last_failure_standing() -> None:
+    story = started(task("a"), task("b"))
+    story.start("a")
+    story.wait(61)
+    story.settle()
+    story.fail_call("refine", "rate_limited", "a")
+    story.settle()
+
+    error = story.state("a").error
+    assert error is not None
+    assert error.code == "timeout"
+    assert "not improved" in error.message
+
+
+def test_a_result_rejected_twice_fails_the_attempt() -> None:
+    story = started(task("a"))
+    story.start("a")
+    story.hear("work", [text_block("?")], name="a")
+    story.reject_result("a", "Again.")
+    assert story.decide().commands == (WorkOn("a", 1),)
+    story.hear("work", [text_block("??")], name="a")
+    story.reject_result("a", None)
+    story.settle()
+
+    error = story.state("a").attempts[0].error
+    assert error is not None
+    assert (error.code, story.state("a").refine_first) == ("output_invalid", True)
+    assert "it does not fit" in error.message
+
+
+def test_an_escalation_ends_the_attempt_and_tells_why() -> None:
+    story = started(task("a"), attempts=1)
+    story.start("a")
+    story.hear("work", [text_block("!")], name="a")
+    escalation = Escalation(reason="out_of_scope", message="not mine")
+    story.record(ev.TaskEscalated(**story.whose("a", 1), data=escalation))
+    story.settle()
+
+    error = story.state("a").error
+    assert error is not None
+    assert "out_of_scope" in error.message
+    assert "not mine" in error.message
+    assert story.state("a").attempts[0].escalation == escalation
+
+
+def test_a_call_that_waits_for_the_provider_is_not_under_way_and_not_timed_out() -> None:
+    story = started(task("a"))
+    story.start("a")
+    story.wait(50)
+    story.fail_call("work", "rate_limited", "a", again_in=4)
+    assert story.decide() == Decision(wake_at=story.now + timedelta(seconds=4))
+    story.wait(4)
+    assert story.decide().commands == (WorkOn("a", 1),)
+    story.wait(9.9)
+
+    assert story.settle() == []
+    story.wait(0.1)
+    assert story.settle() == ["task.retrying"]
+
+
+def test_an_attempt_that_waited_through_a_resume_still_sends_its_call() -> None:
+    story = started(task("a"))
+    story.start("a")
+    story.fail_call("work", "rate_limited", "a", again_in=300)
+    story.wait(100)
+    story.resumed()
+    story.wait(200)
+
+    assert story.settle() == []
+    assert story.decide().commands == (WorkOn("a", 1),)
+
+
+def test_a_run_that_has_only_a_long_wait_ahead_is_parked_until_then() -> None:
+    story = started(task("a"), task("b"))
+    story.start("a")
+    story.start("b")
+    story.fail_call("work", "rate_limited", "a", again_in=30)
+    assert story.settle() == []
+    story.fail_call("work", "rate_limited", "b", again_in=60)
+
+    assert story.settle() == ["run.waiting"]
+    assert story.run.waiting is not None
+    assert story.run.waiting.until == story.now + timedelta(seconds=30)
+
+
+@pytest.mark.parametrize("purpose", ["plan", "synthesize"])
+def test_the_supervisor_waits_for_the_provider_without_holding_a_place(purpose: ev.Purpose) -> None:
+    story = planning()
+    if purpose == "synthesize":
+        story.planned(task("a"), task("b"))
+        story.succeed("a")
+        story.succeed("b")
+    story.fail_call(purpose, "rate_limited", again_in=60)
+
+    assert story.settle() == ["run.waiting"]
+    story.wait(60)
+    story.resumed()
+    assert story.decide().commands == ((MakePlan(),) if purpose == "plan" else (Synthesize(),))
+
+
+def test_the_bounds_of_a_task_come_before_those_of_its_worker() -> None:
+    told = with_team(brief(), max_steps=1, timeout_s=5)
+    story = Story(told)
+    story.begin(task("a", budget={"steps": 2, "timeout_s": 50}), task("b"))
+    for name in "ab":
+        story.start(name)
+        story.hear("work", [call_block(f"c-{name}")], "tool_use", name=name)
+        story.use_tool(name, f"c-{name}")
+    story.wait(10)
+    story.settle()
+
+    assert statuses(story.run) == {"a": "running", "b": "pending"}
+    assert story.attempt_errors("b") == ["max_steps"]
+
+
+def test_a_wake_up_changes_nothing_that_is_decided() -> None:
+    story = started(task("a"), task("b", "a"))
+    first = story.decide()
+    story.wait(1)
+
+    assert story.decide() == first
