@@ -1,6 +1,7 @@
 """The command line: reads the settings and assembles a process from the parts it needs."""
 
 import asyncio
+import gc
 import json
 import signal
 import socket
@@ -198,11 +199,23 @@ async def _runtime(settings: Settings, url: str) -> "AsyncIterator[Runtime]":
     from app.runtime import open_runtime
 
     async with open_runtime(settings, url) as runtime:
+        spare_the_collector()
         if settings.engine:
             async with running_engine(runtime):
                 yield runtime
         else:
             yield runtime
+
+
+def spare_the_collector() -> None:
+    """Have the garbage collector pass over what was loaded at the start, and look at the rest less often.
+
+    A run makes many small values that die by reference count; looking through all of them for cycles every few hundred
+    allocations cost a fifth of the CPU.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 async def _execute_until_stopped(settings: Settings, url: str) -> None:

@@ -30,7 +30,7 @@ class Call:
     model: str
     talk: Conversation
     prompt: Prompt
-    """The opening, as it would be written now; one that was answered already takes its place."""
+    """The opening: as it was written, or as it would be written now when nobody has answered it yet."""
     schema: dict[str, Any]
     visible_field: str
     """The field of the reply that people read while it is written."""
@@ -40,7 +40,7 @@ class Call:
 
     def request(self, timeout_s: float) -> Request:
         """The call as the model gets it. The same conversation always makes the same request."""
-        prompt = self.talk.prompt or self.prompt
+        prompt = self.prompt
         opening = Message("user", [{"type": "text", "text": prompt.message}])
         return Request(
             purpose=self.purpose,

@@ -34,7 +34,7 @@ def _may_ask(desk: Desk, talk: Conversation) -> bool:
 
 def _planning_call(run: Snapshot) -> Call:
     brief = run.brief
-    prompt = opening(
+    prompt = run.planning.prompt or opening(
         "plan", team=brief.team, tasks_allowed=brief.limits.tasks, inputs=brief.inputs, objective=brief.objective
     )
     schema = plan_schema([worker.name for worker in brief.team.workers])
@@ -102,7 +102,7 @@ def _refining_call(run: Snapshot, task: TaskState) -> Call:
         "refine",
         run.brief.team.supervisor.model,
         task.refining,
-        opening("refine", team=run.brief.team, worker=worker, attempts=attempts),
+        task.refining.prompt or opening("refine", team=run.brief.team, worker=worker, attempts=attempts),
         refinement_schema(),
         visible_field="instruction",
         task_id=task.task.id,
@@ -148,7 +148,7 @@ async def synthesize(desk: Desk) -> None:
 
 def _synthesis_call(run: Snapshot) -> Call:
     delivered, missing = _by_outcome(run)
-    prompt = opening(
+    prompt = run.reconciling.prompt or opening(
         "synthesis",
         team=run.brief.team,
         objective=run.brief.objective,

@@ -13,13 +13,17 @@ from app.agents.reading import Unreadable
 from app.agents.report import read_report
 from app.agents.schemas import report_schema
 from app.domain import events as ev
-from app.domain.conversation import Ask, Block, Read, UseTools, next_step
+from app.domain.conversation import Ask, Block, Prompt, Read, UseTools, next_step
 from app.domain.decisions import max_steps
 from app.domain.fold import extended
 from app.domain.results import Escalation, Problem
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.team import Worker
 from app.tools.tool import Tool, ToolContext, call
+
+
+INPUT_TOOLS = {"read_input", "query_data"}
+"""Tools that read the job's inputs: their workers are told what there is."""
 
 
 async def work_on(desk: Desk, task_id: str, number: int) -> None:
@@ -57,28 +61,31 @@ def _worker(run: Snapshot, task: TaskState) -> Worker:
 
 
 def _call(desk: Desk, task: TaskState) -> Call:
-    run, worker, attempt = desk.run, _worker(desk.run, task), task.attempts[-1]
-    needed = [run.tasks[name] for name in task.task.depends_on]
-    prompt = opening(
-        "work",
-        worker=worker,
-        max_steps=max_steps(run, task),
-        task=task.task,
-        instruction=attempt.instruction,
-        inputs=run.brief.inputs if "read_input" in worker.tools or "query_data" in worker.tools else (),
-        results=results_of([other for other in needed if other.delivered]),
-        missing=missing_of(other for other in needed if not other.delivered),
-    )
+    worker, attempt = _worker(desk.run, task), task.attempts[-1]
     return Call(
         "work",
         worker.model,
         attempt.conversation,
-        prompt,
+        attempt.conversation.prompt or _opening(desk.run, task, worker),
         report_schema(worker.output_schema),
         visible_field="text",
         tools=[tool.spec for tool in _own_tools(desk, worker).values()],
         task_id=task.task.id,
         attempt=attempt.number,
+    )
+
+
+def _opening(run: Snapshot, task: TaskState, worker: Worker) -> Prompt:
+    needed = [run.tasks[name] for name in task.task.depends_on]
+    return opening(
+        "work",
+        worker=worker,
+        max_steps=max_steps(run, task),
+        task=task.task,
+        instruction=task.attempts[-1].instruction,
+        inputs=run.brief.inputs if INPUT_TOOLS & set(worker.tools) else (),
+        results=results_of([other for other in needed if other.delivered]),
+        missing=missing_of(other for other in needed if not other.delivered),
     )
 
 

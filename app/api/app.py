@@ -55,6 +55,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
         lifespan=lifespan,
     )
     app.state.send_limit_s = send_limit_s

@@ -80,8 +80,8 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        declared = Headers(scope=scope).get("content-length", "0")
-        if not declared.isdecimal() or int(declared) > self._limit_bytes:
+        declared = Headers(scope=scope).get("content-length", "")
+        if declared.isdecimal() and int(declared) > self._limit_bytes:
             request_id = scope["state"]["request_id"]
             response = problem(request_id, 413, "body_too_large", self._detail, headers=_CLOSE)
             await response(scope, receive, send)

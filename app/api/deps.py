@@ -7,7 +7,7 @@ they do.
 import re
 from typing import Annotated, cast
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Header, Path, Request
 
 from app.api.errors import Refusal, RunNotFound
 from app.runtime import Runtime
@@ -30,19 +30,24 @@ async def _run_id(run_id: Annotated[str, Path(description="Id of a run.")]) -> s
     return run_id
 
 
-async def _wait_s(request: Request) -> int | None:
-    """Seconds that the client would wait (`Prefer: wait=N`), within our ceiling; other preferences are ignored."""
-    preferences = [each.strip().lower() for line in request.headers.getlist("prefer") for each in line.split(",")]
+async def _wait_s(
+    prefer: Annotated[list[str] | None, Header(description="`wait=N`: seconds to wait, at most 60 (RFC 7240).")] = None,
+) -> int | None:
+    """Seconds that the client would wait, within our ceiling; other preferences are ignored."""
+    preferences = [each.strip().lower() for line in prefer or () for each in line.split(",")]
     asked = [int(found[1]) for each in preferences if (found := _WAIT.match(each))]
     return min(asked[0], WAIT_CEILING_S) if asked else None
 
 
-async def _idempotency_key(request: Request) -> str | None:
+async def _idempotency_key(
+    idempotency_key: Annotated[
+        str | None, Header(description="Makes a repetition of the request safe; 1 to 255 characters.")
+    ] = None,
+) -> str | None:
     """The client's key, which may come quoted or bare."""
-    given = request.headers.get("idempotency-key")
-    if given is None:
+    if idempotency_key is None:
         return None
-    key = given.strip()
+    key = idempotency_key.strip()
     if len(key) >= 2 and key[0] == key[-1] == '"':
         key = key[1:-1]
     if not 1 <= len(key) <= KEY_LENGTH or not key.isprintable():

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from app.api.deps import RunId, RuntimeOf
@@ -19,9 +20,21 @@ STREAM = "text/event-stream"
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
 
-After = Annotated[str | None, Query(max_length=100, description="Only events behind this number.")]
-Types = Annotated[list[str], Query(max_length=50, description="Only these types; several may be joined by commas.")]
 LastEventId = Annotated[str | None, Header(description="Number of the last event the client has; wins over `after`.")]
+
+
+class Wanted(BaseModel):
+    """Which events a client asks for."""
+
+    after: str | None = Field(default=None, max_length=100, description="Only events behind this number.")
+    limit: int = Field(default=200, ge=1, le=1000, description="Events of a page; a stream has no limit.")
+    types: list[str] = Field(default=[], max_length=50, description="Only these types; commas may join several.")
+    deltas: bool = Field(default=False, description="Stream text while it is written, as `text.delta`.")
+
+    @property
+    def type_names(self) -> list[str]:
+        """The types, one by one."""
+        return [name for joined in self.types for name in joined.split(",") if name]
 
 
 @router.get(
@@ -39,10 +52,7 @@ async def list_or_follow_events(
     request: Request,
     run_id: RunId,
     runtime: RuntimeOf,
-    after: After = None,
-    limit: Annotated[int, Query(ge=1, le=1000, description="Events of a page; a stream has no limit.")] = 200,
-    types: Types = [],  # noqa: B006
-    deltas: Annotated[bool, Query(description="Stream text while it is written, as `text.delta`.")] = False,
+    wanted: Annotated[Wanted, Query()],
     last_event_id: LastEventId = None,
 ) -> Response:
     """The events of a run.
@@ -50,21 +60,21 @@ async def list_or_follow_events(
     As a stream it replays what the client lacks and follows the run to its end. A `Last-Event-ID` or `after` that is
     no number, negative, or beyond the log replays everything. `text.delta` frames have no id and are not stored.
     """
-    wanted = [each for listed in types for each in listed.split(",") if each]
     row = await existing_run(runtime, run_id)
     if STREAM not in request.headers.get("accept", ""):
-        return await _page(runtime, run_id, _number(after), limit, wanted)
-    known = _known(last_event_id if last_event_id is not None else after, row)
+        return await _page(runtime, run_id, wanted)
+    known = _known(last_event_id if last_event_id is not None else wanted.after, row)
     if row["status"] in TERMINAL_RUN and known == row["last_seq"]:
         return Response(status_code=204)
-    frames = follow(runtime, request.app.state.pages, Reader(run_id, known, wanted, deltas))
+    frames = follow(runtime, request.app.state.pages, Reader(run_id, known, wanted.type_names, wanted.deltas))
     return EventStream(frames, send_limit_s=request.app.state.send_limit_s)
 
 
-async def _page(runtime: Runtime, run_id: str, after: int, limit: int, types: list[str]) -> Response:
-    found = await events_of(runtime.database, TENANT, run_id, after=after, limit=limit + 1, types=types)
-    shown = found[:limit]
-    more = "true" if len(found) > limit else "false"
+async def _page(runtime: Runtime, run_id: str, wanted: Wanted) -> Response:
+    after, limit = _number(wanted.after), wanted.limit + 1
+    found = await events_of(runtime.database, TENANT, run_id, after=after, limit=limit, types=wanted.type_names)
+    shown = found[: wanted.limit]
+    more = "true" if len(found) > len(shown) else "false"
     listed = ",".join(event.json for event in shown)
     next_after = shown[-1].seq if shown else after
     # Events are stored as the JSON that clients get; they are joined as they are.

@@ -12,7 +12,7 @@ from app.api.cursors import cursor_of, place_of
 from app.api.deps import RunId, RuntimeOf, WaitSeconds
 from app.api.errors import Refusal, RunNotFound
 from app.api.resources import Resource, page, run_resource, task_resources
-from app.api.schemas import PROBLEMS, Run, RunPage, Task, TaskPage
+from app.api.schemas import PROBLEMS, Run, RunPage, RunTask, TaskPage
 from app.api.waiting import run_settled
 from app.domain.plan import Plan
 from app.domain.states import RunStatus
@@ -94,7 +94,7 @@ async def list_tasks(run_id: RunId, runtime: RuntimeOf) -> Response:
     return JSONResponse(page(await tasks_of_run(runtime, run_id)))
 
 
-@router.get("/{run_id}/tasks/{task_id}", response_model=Task)
+@router.get("/{run_id}/tasks/{task_id}", response_model=RunTask)
 async def get_task(run_id: RunId, task_id: str, runtime: RuntimeOf) -> Response:
     """One task with every attempt."""
     for task in await tasks_of_run(runtime, run_id):

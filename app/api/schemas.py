@@ -95,7 +95,7 @@ class Attempt(BaseModel):
     finished_at: datetime | None
 
 
-class Task(PlannedTask):
+class RunTask(PlannedTask):
     """A task of the plan, and what became of it."""
 
     status: TaskStatus
@@ -155,7 +155,7 @@ class Trace(BaseModel):
 
     run: Run
     plan_revisions: list[Plan]
-    tasks: list[Task]
+    tasks: list[RunTask]
     spans: list[Span]
     events: list[EventEnvelope]
 
@@ -174,7 +174,7 @@ class RunPage(_Page):
 class TaskPage(_Page):
     """The tasks of a run, in plan order."""
 
-    data: list[Task]
+    data: list[RunTask]
 
 
 class TeamPage(_Page):
@@ -203,7 +203,7 @@ class Health(BaseModel):
     status: Literal["ok"]
 
 
-class Finding(BaseModel):
+class ProblemPlace(BaseModel):
     """One thing that is wrong about a request."""
 
     pointer: str | None = Field(default=None, description="JSON pointer into the body.")
@@ -220,7 +220,7 @@ class ProblemDocument(BaseModel):
     status: int
     detail: str
     code: str = Field(description="What happened, for programs.")
-    errors: list[Finding] | None = None
+    errors: list[ProblemPlace] | None = None
     request_id: str
 
 

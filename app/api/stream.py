@@ -8,8 +8,8 @@ any case, and an outage of the database only delays what a reader gets.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
+from contextlib import aclosing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 
 import structlog
@@ -30,6 +30,7 @@ DELTAS_KEPT = 256
 """Pieces of text that wait for a reader; of more, the oldest are dropped."""
 RETRY_MS = 1000
 """When a client that lost the stream should come back."""
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Vary": "Accept"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,9 @@ class SharedPages:
 class EventStream(EventSourceResponse):
     """A response that drops a client which takes nothing for `send_limit_s` seconds."""
 
-    def __init__(self, frames: AsyncIterator[bytes], *, send_limit_s: float) -> None:
-        super().__init__(frames, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    def __init__(self, frames: AsyncGenerator[bytes], *, send_limit_s: float) -> None:
+        super().__init__(frames, headers=_HEADERS)
+        self._frames = frames
         self._send_limit_s = send_limit_s
 
     async def stream_response(self, send: Send) -> None:
@@ -76,32 +78,34 @@ class EventStream(EventSourceResponse):
             async with asyncio.timeout(self._send_limit_s):
                 await send(message)
 
-        try:
-            await super().stream_response(send_in_time)
-        except TimeoutError:
-            log.info("slow reader dropped", send_limit_s=self._send_limit_s)
+        # A client may go while a frame is being sent; the reader has to be told at once and not by the garbage collector.
+        async with aclosing(self._frames):
+            try:
+                await super().stream_response(send_in_time)
+            except TimeoutError:
+                log.info("slow reader dropped", send_limit_s=self._send_limit_s)
 
 
-async def follow(runtime: Runtime, pages: SharedPages, reader: Reader) -> AsyncIterator[bytes]:
+async def follow(runtime: Runtime, pages: SharedPages, reader: Reader) -> AsyncGenerator[bytes]:
     """Frames for `reader` until the run has ended, this process is told to stop, or the client goes."""
     yield format_sse_event(retry=RETRY_MS)
+    after = reader.after
     with _ears(runtime, reader) as ears:
-        after = reader.after
         while not runtime.draining.is_set():
             ears.clear()
-            for chunk in _chunks(ears.taken_deltas()):
-                yield chunk
+            deltas = ears.taken_deltas()
             page = await _page_behind(pages, reader.run_id, after)
-            for chunk in _chunks(_frame(event) for event in page if not reader.types or event.type in reader.types):
-                ears.last_sent = ears.now()
+            wanted = [_frame(event) for event in page if not reader.types or event.type in reader.types]
+            for chunk in _chunks([*deltas, *wanted]):
                 yield chunk
+                ears.silent_since = ears.now()
             if page:
                 after = page[-1].seq
                 if page[-1].type in RUN_ENDS:
                     return
             elif not ears.heard_of_later_than(after) and not await ears.something_to_do():
                 yield format_sse_event(comment="still here")
-                ears.last_sent = ears.now()
+                ears.silent_since = ears.now()
     yield format_sse_event(comment="this server is stopping", retry=RETRY_MS)
 
 
@@ -140,7 +144,7 @@ class _Ears:
         self._newest = 0
         self._deltas: deque[bytes] = deque(maxlen=DELTAS_KEPT)
         self.now = asyncio.get_running_loop().time
-        self.last_sent = self.now()
+        self.silent_since = self.now()
 
     def wake_up(self, newest: int) -> None:
         self._newest = max(self._newest, newest)
@@ -169,7 +173,7 @@ class _Ears:
 
     async def something_to_do(self) -> bool:
         """Wait. False when the stream has been silent for so long that it must give a sign of life."""
-        silent_until = self.last_sent + self._heartbeat_s
+        silent_until = self.silent_since + self._heartbeat_s
         with suppress(TimeoutError):
             async with asyncio.timeout(max(min(self._poll_s, silent_until - self.now()), 0)):
                 await self._rung.wait()

@@ -43,7 +43,7 @@ class Engine:
             ("reconciler", self._reconcile_forever),
         ):
             self._parts[name] = asyncio.create_task(self._kept_up(name, work), name=name)
-
+            self._parts[name].add_done_callback(self._give_up_if_broken)
         self._parts["leaving"] = asyncio.create_task(self._leave_when_draining(), name="leaving")
 
     async def stop(self) -> None:
@@ -77,6 +77,14 @@ class Engine:
             except OUTAGE as error:
                 log.warning("engine part interrupted", part=name, error=type(error).__name__)
             await asyncio.sleep(min(self._runtime.poll_s, 1.0))
+
+    def _give_up_if_broken(self, part: asyncio.Task[None]) -> None:
+        """Without one of its parts an engine would hold its runs and move none: it lets them go to other processes."""
+        if not part.cancelled() and (error := part.exception()) is not None:
+            log.critical("engine part broke", part=part.get_name(), exc_info=error)
+            for execution in self._held.values():
+                execution.log.close()
+            self._runtime.draining.set()
 
     async def _hear_forever(self) -> None:
         free = self._runtime.runs_at_once - len(self._executing)

@@ -121,6 +121,8 @@ class Execution:
         unwanted = [command for command in self._under_way if command not in decision.commands]
         if unwanted:
             await self._stop(unwanted)
+        elif decision.events and self.log.waits:
+            await self.log.settled()  # What is on its way may change what is settled.
         elif decision.events:
             await self.record(*decision.events)
         else:

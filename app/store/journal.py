@@ -106,6 +106,7 @@ class RunLog:
                 entry.done.set_exception(OwnershipLost(self.run_id))
                 entry.done.exception()  # Whoever waits is told; an unwaited append is not a fault.
         self._entries.clear()
+        self._in_flight = 0
         self._changed()
 
     # For the committer alone.
@@ -161,6 +162,7 @@ class RunLog:
 
     @property
     def waits(self) -> bool:
+        """Whether something that was appended is not recorded yet."""
         return bool(self._entries)
 
 

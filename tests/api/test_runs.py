@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from uuid_utils.compat import uuid7
 
-from app.api.schemas import Run, Task
+from app.api.schemas import Run, RunTask
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan
 from app.store.intake import NewRun, accept
@@ -219,7 +219,7 @@ async def test_tasks_are_shown_with_every_attempt(api: Api) -> None:
     tasks = (await api.get(path))["data"]
 
     for each in tasks:
-        Task.model_validate(each)
+        RunTask.model_validate(each)
     assert before["data"] == []
     assert [(each["id"], each["status"]) for each in tasks] == [("t2", "pending"), ("t1", "succeeded")]
     attempts = tasks[1]["attempts"]

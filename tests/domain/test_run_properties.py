@@ -16,7 +16,8 @@ from app.domain.retries import is_transient
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.timing import timing_of
 from app.domain.usage import Usage
-from tests.domain.rehearsal import Script, rehearse, runs, scripts
+from tests.domain.rehearsal import rehearse, runs
+from tests.domain.script import Script, scripts
 from tests.domain.story import Story, before_each
 
 MANY = settings(

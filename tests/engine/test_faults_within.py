@@ -146,6 +146,24 @@ async def test_a_blocking_tool_stops_neither_the_lease_nor_other_runs_and_its_ti
     assert [event.type for event in await service.events(blocked)].count("run.resumed") == 0
 
 
+async def test_an_engine_of_which_a_part_breaks_leaves_its_runs_to_others(
+    services: Services, stub: StubProvider
+) -> None:
+    broken = await services.start(lease_seconds=30, drain_seconds=0.1)
+    stub.on("work", held(as_json(report("done"))))
+    run_id = await broken.submit(plan=plan_of(task("only")))
+    await stub.seen(1)
+    await broken.until_logged(run_id, "task.started")
+    other = await services.start()
+
+    broken.database.next_error = KeyError("a bug")
+    await stub.seen(2)
+    stub.release()
+
+    assert (await other.ended(run_id))["status"] == "succeeded"
+    assert broken.runtime.draining.is_set()
+
+
 async def test_a_database_that_refuses_events_for_a_while_delays_a_run_and_loses_nothing(
     service: Service, stub: StubProvider, database_url: str
 ) -> None:

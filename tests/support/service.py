@@ -1,7 +1,7 @@
 """A service for tests: the true engine and client on a test database, against the stub provider."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,24 +61,29 @@ class CutDatabase(Database):
     """A database whose network can be cut: nothing can be read or written through it then."""
 
     cut = False
+    next_error: Exception | None = None
+    """Raised by the next use alone."""
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
         """As ever, while the network holds."""
-        self._fail_when_cut()
+        self._fail_as_told()
         async with super().transaction() as connection:
             yield connection
 
     @asynccontextmanager
     async def statement(self) -> AsyncIterator[AsyncConnection]:
         """As ever, while the network holds."""
-        self._fail_when_cut()
+        self._fail_as_told()
         async with super().statement() as connection:
             yield connection
 
-    def _fail_when_cut(self) -> None:
+    def _fail_as_told(self) -> None:
         if self.cut:
             raise OSError("the network is cut")
+        error, self.next_error = self.next_error, None
+        if error is not None:
+            raise error
 
 
 @dataclass(slots=True)
@@ -169,19 +174,21 @@ async def _heard(news: asyncio.Event) -> None:
 
 @asynccontextmanager
 async def running_service(
-    url: str, stub: StubProvider, *, engine: bool = True, **changes: Any
+    url: str, stub: StubProvider, *, engine: bool = True, tools: Iterable[Tool] = (), **changes: Any
 ) -> AsyncIterator[Service]:
-    """A service on the database at `url`, with an engine unless told otherwise."""
+    """A service on the database at `url`, with an engine unless told otherwise, and with `tools` beside its own."""
     settings = settings_for(stub, **changes)
     async with open_runtime(settings, url) as runtime:
         await runtime.database.close()
         runtime.database = database = CutDatabase(url, pool=settings.database_pool)
         await asyncio.wait_for(runtime.wakeups.connected.wait(), 10)
+        service = Service(url, runtime, database, None)
+        service.offer(*tools)
         if not engine:
-            yield Service(url, runtime, database, None)
+            yield service
             return
-        async with running_engine(runtime) as running:
-            yield Service(url, runtime, database, running)
+        async with running_engine(runtime) as service.engine:
+            yield service
 
 
 def plan_of(*tasks: dict[str, Any], **fields: Any) -> dict[str, Any]:

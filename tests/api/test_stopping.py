@@ -1,0 +1,52 @@
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from tests.api.reading import reading
+from tests.api.serving import JOB
+
+
+@pytest.fixture
+async def process(database_url: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A true service without an engine."""
+    outside = {name: value for name, value in os.environ.items() if not name.startswith(("CHARGEHAND_", "ANTHROPIC_"))}
+    ours = {"DATABASE_URL": database_url, "CHARGEHAND_ENGINE": "false", "CHARGEHAND_MODEL": "demo"}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "app", "serve", "--port", "0",
+        env=outside | ours, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    yield process
+    if process.returncode is None:
+        process.kill()
+    await process.communicate()
+
+
+async def address_of(process: asyncio.subprocess.Process) -> str:
+    assert process.stderr is not None
+    async with asyncio.timeout(30):
+        async for line in process.stderr:
+            if found := re.search(r"http://\S+", line.decode()):
+                return found[0]
+    raise AssertionError("the service did not start")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_open_streams_and_then_the_process(
+    process: asyncio.subprocess.Process, number: signal.Signals
+) -> None:
+    address = await address_of(process)
+    async with httpx2.AsyncClient(base_url=address) as client:
+        run_id = (await client.post("/v1/jobs", json=JOB)).json()["id"]
+    async with reading(address, run_id) as stream:
+        await stream.next_event()
+        process.send_signal(number)
+        last = (await asyncio.wait_for(stream.rest(), 1.5))[-1]
+    await asyncio.wait_for(process.wait(), 10)
+
+    assert last.comments == ["this server is stopping"]

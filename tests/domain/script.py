@@ -1,0 +1,86 @@
+"""What may befall a run: scripts for rehearsals, and how they are generated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from app.domain.errors import ModelError, RateLimited, RequestRejected
+from app.domain.job import Limits
+from app.domain.plan import Plan
+from app.domain.retries import Policy
+from app.domain.snapshot import Brief
+from app.domain.team import Team
+from app.domain.usage import Usage
+from tests.domain.graphs import plans
+from tests.domain.story import WORKER
+
+STOP_REASONS: Mapping[str, str] = {
+    "tools": "tool_use",
+    "cut": "max_tokens",
+    "pause": "pause_turn",
+    "refuse": "refusal",
+    "overflow": "model_context_window_exceeded",
+    "odd": "compaction",
+}
+"""How a reply ends that is not simply final."""
+
+FAULTS: Mapping[str, ModelError] = {
+    "busy": RateLimited("busy", Usage(llm_calls=1)),
+    "long wait": RateLimited("busy", Usage(llm_calls=1), retry_after_s=40),
+    "rejected": RequestRejected("no", Usage(llm_calls=1)),
+    "unpaid": ModelError("no money", Usage(llm_calls=1), code="provider_billing"),
+}
+"""Calls that bring no reply."""
+
+CALL_OUTCOMES = ["answer", "useless", "escalate", "break", *STOP_REASONS, *FAULTS]
+TOOL_OUTCOMES = ["new", "same", "broken", "invalid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What the world does. Lists are gone through in circles; turns are the engine's, counted from 0."""
+
+    plan: Plan
+    limits: Limits
+    own_plan: bool = False
+    calls: tuple[str, ...] = ("answer",)
+    tools: tuple[str, ...] = ("new",)
+    choices: tuple[int, ...] = (0,)
+    """Which of the commands under way gets on."""
+    delays: tuple[int, ...] = (1,)
+    """Seconds that each step takes."""
+    crashes: frozenset[int] = frozenset()
+    cancel_at: int | None = None
+
+    @property
+    def brief(self) -> Brief:
+        team = Team(name="crew", workers=(WORKER,))
+        return Brief("run_1", "Find out.", team, self.limits, policy=Policy(call_attempts=2))
+
+
+MOSTLY_FINE = st.sampled_from(["answer", "tools"] * 8 + ["busy", "long wait", "useless", "cut"] * 2 + CALL_OUTCOMES)
+MOSTLY_FAST = st.sampled_from([0, 1, 2, 5] * 5 + [61, 1_000])
+TURNS = st.integers(0, 120)
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> Script:
+    """Everything that may befall a run."""
+    limits = Limits(
+        concurrency=draw(st.integers(1, 4)),
+        attempts=draw(st.integers(1, 3)),
+        timeout_s=draw(st.sampled_from([900, 300, 60])),
+        tokens=draw(st.sampled_from([None, None, None, 400, 150, 40])),
+    )
+    return Script(
+        plan=draw(plans()),
+        limits=limits,
+        own_plan=draw(st.booleans()),
+        calls=draw(st.lists(MOSTLY_FINE, min_size=5, max_size=25).map(tuple)),
+        tools=draw(st.lists(st.sampled_from(TOOL_OUTCOMES), min_size=1, max_size=6).map(tuple)),
+        choices=draw(st.lists(st.integers(0, 7), min_size=1, max_size=6).map(tuple)),
+        delays=draw(st.lists(MOSTLY_FAST, min_size=5, max_size=25).map(tuple)),
+        crashes=draw(st.frozensets(TURNS, max_size=4)),
+        cancel_at=draw(st.sampled_from([None, None, None]) | TURNS),
+    )
