@@ -58,6 +58,7 @@ class Runtime:
     drain_s: float
     poll_s: float
     heartbeat_s: float
+    retention_days: int | None
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the process has been told to stop."""
 
@@ -80,6 +81,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         drain_s=settings.drain_seconds,
         poll_s=settings.poll_seconds,
         heartbeat_s=settings.heartbeat_seconds,
+        retention_days=settings.retention_days,
     )
     for team in teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=runtime.tools):
         await put_team(runtime.database, TENANT, team)

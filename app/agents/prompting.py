@@ -18,9 +18,15 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _inside(text: str, tag: str) -> str:
-    """`text` with every tag of that name broken, so that it cannot end the element it stands in."""
-    return re.sub(rf"<(\s*/?\s*){re.escape(tag)}\b", rf"<\\\1{tag}", text, flags=re.IGNORECASE)
+_TAG = re.compile(
+    r"<(?=\s*/?\s*(?:attempt|context|failed|final_instruction|inputs|objective|result|task|workers?)\b)", re.IGNORECASE
+)
+"""The beginning of any tag that our templates write."""
+
+
+def _text(text: str) -> str:
+    """`text` with our tags broken, so that it can neither end the element it stands in nor forge another."""
+    return _TAG.sub(r"<\\", text)
 
 
 _TEMPLATES = Environment(
@@ -31,7 +37,7 @@ _TEMPLATES = Environment(
     autoescape=False,
 )
 _TEMPLATES.filters["json"] = _json
-_TEMPLATES.filters["inside"] = _inside
+_TEMPLATES.filters["text"] = _text
 
 
 def render(template: str, **values: Any) -> str:

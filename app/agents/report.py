@@ -46,7 +46,7 @@ def read_report(text: str, data_schema: dict[str, Any] | None) -> Output | Escal
     value = _value(text, strict=data_schema is not None)
     if isinstance(value, str):
         return Output(summary=shorten(value, SUMMARY_CHARACTERS)[0], text=value)
-    if not REPORT_FIELDS & value.keys():
+    if value and not REPORT_FIELDS & value.keys():
         whole = json.dumps(value, ensure_ascii=False)
         value = {"summary": shorten(whole, SUMMARY_CHARACTERS)[0], "text": whole, "data": value}
     report = read_as(_Report, value, "output_invalid")

@@ -60,6 +60,7 @@ class SharedPages:
             page = events_of(self._database, TENANT, run_id, after=after, limit=PAGE_EVENTS)
             read = self._reads[place] = asyncio.create_task(page)
             read.add_done_callback(lambda _: self._reads.pop(place))
+        # One reader that goes must not take the page from the others.
         return await asyncio.shield(read)
 
 
@@ -78,7 +79,7 @@ class EventStream(EventSourceResponse):
             async with asyncio.timeout(self._send_limit_s):
                 await send(message)
 
-        # A client may go while a frame is being sent; the reader has to be told at once and not by the garbage collector.
+        # A client may go while a frame is being sent: what its reader holds is let go at once, not at some collection.
         async with aclosing(self._frames):
             try:
                 await super().stream_response(send_in_time)
@@ -94,7 +95,7 @@ async def follow(runtime: Runtime, pages: SharedPages, reader: Reader) -> AsyncG
         while not runtime.draining.is_set():
             ears.clear()
             deltas = ears.taken_deltas()
-            page = await _page_behind(pages, reader.run_id, after)
+            page = await _page_behind(pages, reader.run_id, after) if ears.must_look() else ()
             wanted = [_frame(event) for event in page if not reader.types or event.type in reader.types]
             for chunk in _chunks([*deltas, *wanted]):
                 yield chunk
@@ -103,6 +104,7 @@ async def follow(runtime: Runtime, pages: SharedPages, reader: Reader) -> AsyncG
                 after = page[-1].seq
                 if page[-1].type in RUN_ENDS:
                     return
+                ears.wake_up(after)
             elif not ears.heard_of_later_than(after) and not await ears.something_to_do():
                 yield format_sse_event(comment="still here")
                 ears.silent_since = ears.now()
@@ -136,18 +138,20 @@ def _chunks(frames: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Ears:
-    """What a reader hears while it waits."""
+    """What a reader hears while it waits, and when it must look into the log for more."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._poll_s, self._heartbeat_s = runtime.poll_s, runtime.heartbeat_s
         self._rung = asyncio.Event()
         self._newest = 0
+        self._must_look = True
         self._deltas: deque[bytes] = deque(maxlen=DELTAS_KEPT)
         self.now = asyncio.get_running_loop().time
-        self.silent_since = self.now()
+        self.silent_since = self._looked_at = self.now()
 
     def wake_up(self, newest: int) -> None:
         self._newest = max(self._newest, newest)
+        self._must_look = True
         self._rung.set()
 
     def delta(self, envelope: str) -> None:
@@ -165,17 +169,26 @@ class _Ears:
         self._deltas.clear()
         return taken
 
+    def must_look(self) -> bool:
+        """Whether a wake-up or the time calls for a look; what is said of text calls for none."""
+        due = self._must_look or self.now() >= self._looked_at + self._poll_s
+        if due:
+            self._must_look, self._looked_at = False, self.now()
+        return due
+
     def heard_of_later_than(self, after: int) -> bool:
         """Whether a wake-up told of a later event; each is worth one more look, as a shared read may have missed it."""
         later = self._newest > after
         self._newest = 0
+        self._must_look = self._must_look or later
         return later
 
     async def something_to_do(self) -> bool:
         """Wait. False when the stream has been silent for so long that it must give a sign of life."""
         silent_until = self.silent_since + self._heartbeat_s
+        until = min(self._looked_at + self._poll_s, silent_until)
         with suppress(TimeoutError):
-            async with asyncio.timeout(max(min(self._poll_s, silent_until - self.now()), 0)):
+            async with asyncio.timeout(max(until - self.now(), 0)):
                 await self._rung.wait()
         return self._rung.is_set() or self.now() < silent_until
 

@@ -15,6 +15,8 @@ from app.domain.errors import ErrorCode
 Block = dict[str, Any]
 """A content block in the shape of the Messages API, kept as the provider sent it."""
 
+LONGEST_TEXT = 500_000
+"""Characters that a final text may have: it is stored, and read by others."""
 PAUSES_ALLOWED = 5
 TRUNCATIONS_ALLOWED = 1
 INVALID_CALLS_ALLOWED = 2
@@ -174,7 +176,7 @@ def next_step(conversation: Conversation, max_steps: int) -> Step:
         case "tool_use" if calls := tool_calls_of(last.content):
             return _after_tool_calls(conversation, calls, max_steps)
         case "end_turn" | "stop_sequence" | "tool_use":
-            return Read(text_of(last.content))
+            return _final(text_of(last.content))
         case "pause_turn" if conversation.pauses >= PAUSES_ALLOWED:
             return GiveUp(
                 "max_steps", f"The provider paused the turn {conversation.pauses + 1} times without ending it."
@@ -187,6 +189,12 @@ def next_step(conversation: Conversation, max_steps: int) -> Step:
             return GiveUp("context_exceeded", "The conversation no longer fits the model's context window.")
         case reason:
             return GiveUp("unexpected_stop_reason", f"The reply ended with the unknown reason {reason!r}.")
+
+
+def _final(text: str) -> Step:
+    if len(text) > LONGEST_TEXT:
+        return GiveUp("result_too_large", f"The reply has {len(text)} characters; at most {LONGEST_TEXT} are taken.")
+    return Read(text)
 
 
 def _after_tool_calls(conversation: Conversation, calls: Sequence[Block], max_steps: int) -> Step:

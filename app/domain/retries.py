@@ -11,7 +11,9 @@ BACKOFF_CEILING_S = 60.0
 TRANSIENT_CODES: frozenset[str] = frozenset({"provider_unavailable", "rate_limited", "provider_stream_incomplete"})
 """Faults after which the same instruction may be sent again."""
 
-FINAL_CODES: frozenset[str] = frozenset({"model_refusal", "context_exceeded", "internal_error", "budget_exceeded"})
+FINAL_CODES: frozenset[str] = frozenset(
+    {"model_refusal", "context_exceeded", "internal_error", "budget_exceeded", "result_too_large"}
+)
 """Faults that another attempt would meet again, whatever the instruction says."""
 
 

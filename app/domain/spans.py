@@ -143,8 +143,8 @@ class Spans:
         """Begin a span, unless it is there already. None begins before its parent, whatever clocks say."""
         if name in self._spans:
             return
-        if parent in self._spans and _ms(self._spans[parent]["started_at"], at) < 0:
-            at = self._spans[parent]["started_at"]
+        if parent in self._spans:
+            at = max(at, self._spans[parent]["started_at"], key=datetime.fromisoformat)
         self._spans[name] = {
             "id": name,
             "parent_id": parent,

@@ -12,12 +12,17 @@ from app.engine.execution import Execution
 from app.runtime import Runtime
 from app.store.database import OUTAGE
 from app.store.journal import Journal
+from app.store.journal_sql import write_row
 from app.store.ownership import announce_again, claim_if_free, release_if_owned, renew
 from app.store.reconcile import attend_to_unattended
+from app.store.retention import RUNS_AT_A_TIME, prune_ended
 
 log = structlog.get_logger(__name__)
 
 RENEWALS_PER_LEASE = 4
+RENEWAL_CEILING_S = 1.0
+"""Renewals also bring news of events that others have written, should every wake-up be lost."""
+PRUNE_PAUSE_S = 60.0
 LEASE_MARGIN = 0.15
 """Share of a lease, before its end, at which a run that could not be renewed is dropped."""
 STOP_SECONDS = 5.0
@@ -39,8 +44,10 @@ class Engine:
         for name, work in (
             ("journal", self._journal.commit_forever),
             ("renewal", self._renew_forever),
+            ("lapse", self._drop_lapsed_forever),
             ("delivery", self._hear_forever),
             ("reconciler", self._reconcile_forever),
+            ("retention", self._prune_forever),
         ):
             self._parts[name] = asyncio.create_task(self._kept_up(name, work), name=name)
             self._parts[name].add_done_callback(self._give_up_if_broken)
@@ -113,6 +120,9 @@ class Engine:
         )
         if claim is None:
             return
+        if claim.snapshot.ended:
+            await write_row(runtime.database, claim.snapshot, owner=runtime.name, epoch=claim.epoch)
+            return
         execution = Execution(runtime, self._journal, claim, self._held_until(asked_at))
         self._held[run_id] = execution
         if runtime.draining.is_set():
@@ -134,24 +144,24 @@ class Engine:
         del self._held[execution.log.run_id]
         if not done and time.monotonic() < execution.held_until:
             runtime, log_of_run = self._runtime, execution.log
-            await release_if_owned(
-                runtime.database, runtime.queue, log_of_run.run_id, owner=runtime.name, epoch=log_of_run.epoch
-            )
+            with suppress(*OUTAGE):  # The lease lapses by itself.
+                await release_if_owned(
+                    runtime.database, runtime.queue, log_of_run.run_id, owner=runtime.name, epoch=log_of_run.epoch
+                )
 
     def _held_until(self, asked_at: float) -> float:
         """When a lease asked for at `asked_at` must be taken for lapsed, on the monotonic clock."""
         return asked_at + self._runtime.lease_s * (1 - LEASE_MARGIN)
 
     async def _renew_forever(self) -> None:
-        pause = self._runtime.lease_s / RENEWALS_PER_LEASE
+        pause = min(self._runtime.lease_s / RENEWALS_PER_LEASE, RENEWAL_CEILING_S)
         while True:
             await asyncio.sleep(pause)
             try:
-                async with asyncio.timeout(pause):
+                async with asyncio.timeout(self._runtime.lease_s / 2):
                     await self._renew()
             except (*OUTAGE, TimeoutError) as error:
                 log.warning("leases not renewed", error=type(error).__name__, runs=len(self._held))
-            self._drop_lapsed()
 
     async def _renew(self) -> None:
         held = dict(self._held)
@@ -168,10 +178,14 @@ class Engine:
             elif not execution.log.snapshot.ended:
                 execution.log.close()
 
-    def _drop_lapsed(self) -> None:
-        for execution in self._held.values():
-            if time.monotonic() >= execution.held_until:
-                execution.log.close()
+    async def _drop_lapsed_forever(self) -> None:
+        """Let go of runs whose lease could not be renewed, before anybody else may take them."""
+        while True:
+            now = time.monotonic()
+            for execution in self._held.values():
+                if now >= execution.held_until:
+                    execution.log.close()
+            await asyncio.sleep(self._runtime.lease_s * LEASE_MARGIN / 3)
 
     async def _reconcile_forever(self) -> None:
         while True:
@@ -179,6 +193,14 @@ class Engine:
             found = await attend_to_unattended(self._runtime.database, self._runtime.queue)
             if found:
                 log.info("runs without an owner announced", runs=found)
+
+    async def _prune_forever(self) -> None:
+        days = self._runtime.retention_days
+        while True:
+            pruned = await prune_ended(self._runtime.database, days=days) if days is not None else 0
+            if pruned:
+                log.info("ended runs deleted", runs=pruned)
+            await asyncio.sleep(PRUNE_PAUSE_S if pruned < RUNS_AT_A_TIME else self._runtime.poll_s)
 
 
 @asynccontextmanager

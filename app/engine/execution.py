@@ -94,13 +94,13 @@ class Execution:
     async def execute(self) -> None:
         """Take the run to its end, or until it has to wait. Raises `OwnershipLost` when it may go no further here."""
         try:
-            self._begin()
+            await self._begin()
             while self.log.snapshot.status in ("queued", "running"):
                 await self._advance()
         finally:
             await self._stop(tuple(self._under_way))
 
-    def _begin(self) -> None:
+    async def _begin(self) -> None:
         engine, epoch = self._runtime.name, self.log.epoch
         if self.run.status == "queued":
             claimed = ev.Claimed(engine=engine, epoch=epoch)
@@ -108,7 +108,7 @@ class Execution:
         else:
             lost = resumption(self.run, self.now(), self.model) if self._claim.died else {}
             resumed = ev.Resumed(engine=engine, epoch=epoch, **lost)
-            self.note(ev.RunResumed(at=self.now(), run_id=self.log.run_id, data=resumed))
+            await self.record(ev.RunResumed(at=self.now(), run_id=self.log.run_id, data=resumed))
         if self._claim.poisoned:
             self.note(self._end_in_fault("The processes that executed this run kept dying."))
 

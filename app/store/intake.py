@@ -21,18 +21,23 @@ from app.domain.team import Team, TeamRef
 from app.store.database import Database
 from app.store.journal_sql import EVENTS_CHANNEL, event_of
 from app.store.projection import as_json, changed_rows, run_row
-from app.store.queue import RunQueue
+from app.store.queue import Place, RunQueue
 from app.store.teams import StoredTeam
 
 _INSERT_RUN = text(
     """
     WITH run AS (
-        INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, metadata, limits,
+        INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
                           progress, usage, timing, last_seq, created_at)
-        VALUES (:id, :tenant, 'queued', :objective, :team_name, :team_version, :priority, CAST(:metadata AS jsonb),
-                CAST(:limits AS jsonb), CAST(:progress AS jsonb), CAST(:usage AS jsonb), CAST(:timing AS jsonb), 1, :at)
+        SELECT :id, :tenant, 'queued', :objective, :team_name, :team_version, :priority, greatest(
+                    (SELECT min(turn) FROM runs WHERE status = 'queued'),
+                    (SELECT max(turn) + 1 FROM runs WHERE status = 'queued' AND tenant = :tenant), 0),
+                CAST(:metadata AS jsonb), CAST(:limits AS jsonb), CAST(:progress AS jsonb), CAST(:usage AS jsonb), CAST(:timing AS jsonb), 1, :at
+        RETURNING turn
+    ), event AS (
+        INSERT INTO events (run_id, seq, type, at, data) VALUES (:id, 1, 'run.queued', :at, CAST(:queued AS json))
     )
-    INSERT INTO events (run_id, seq, type, at, data) VALUES (:id, 1, 'run.queued', :at, CAST(:queued AS jsonb))
+    SELECT turn FROM run
     """
 )
 _INSERT_INPUT = text(
@@ -72,8 +77,8 @@ _APPEND = text(
     ), new_events AS (
         INSERT INTO events (run_id, seq, type, at, task_id, attempt, data)
         SELECT n.run_id, n.seq, n.type, n.at, n.task_id, n.attempt, n.data
-        FROM jsonb_to_recordset(CAST(:events AS jsonb)) AS n(
-            run_id text, seq bigint, type text, at timestamptz, task_id text, attempt int, data jsonb)
+        FROM json_to_recordset(CAST(:events AS json)) AS n(
+            run_id text, seq bigint, type text, at timestamptz, task_id text, attempt int, data json)
     ), ended_tasks AS (
         UPDATE tasks SET status = n.status, error = n.error, usage = n.usage, finished_at = n.finished_at
         FROM jsonb_to_recordset(CAST(:tasks AS jsonb)) AS n(
@@ -138,10 +143,10 @@ async def accept(
         return found
     try:
         async with database.transaction() as connection:
-            await _insert(connection, tenant, new)
+            turn = await _insert(connection, tenant, new)
             if key and not await _insert_key(connection, tenant, key, new.run_id):
                 raise _Duplicate
-            await queue.announce_new(connection, new.run_id, priority=new.job.priority)
+            await queue.announce_new(connection, new.run_id, Place(new.job.priority, turn))
     except _Duplicate:
         assert key is not None
         found = await _replayed(database, tenant, key)
@@ -168,10 +173,15 @@ def _queued(new: NewRun) -> tuple[Snapshot, ev.RunQueued]:
     return fold(brief, [event]), event
 
 
-async def _insert(connection: AsyncConnection, tenant: str, new: NewRun) -> None:
+async def _insert(connection: AsyncConnection, tenant: str, new: NewRun) -> int:
+    """Store the run; its turn. A tenant's runs stand one behind the other, side by side with those of other tenants.
+
+    A turn is never before that of the run which waits longest, so a new tenant overtakes nobody who was there first
+    by more than one run (start-time fair queueing, Goyal, Vin and Cheng 1996).
+    """
     run, event = _queued(new)
     row = run_row(run, event.at)
-    await connection.execute(
+    inserted = await connection.execute(
         _INSERT_RUN,
         {
             "id": new.run_id,
@@ -192,6 +202,7 @@ async def _insert(connection: AsyncConnection, tenant: str, new: NewRun) -> None
     inputs = [{"run_id": new.run_id, "position": n} | item.model_dump() for n, item in enumerate(new.job.inputs)]
     if inputs:
         await connection.execute(_INSERT_INPUT, inputs)
+    return int(inserted.scalar_one())
 
 
 async def _insert_key(connection: AsyncConnection, tenant: str, key: IdempotencyKey, run_id: str) -> bool:

@@ -31,26 +31,32 @@ class Batch:
 
 _COMMIT = text(
     """
-    WITH changed AS (
+    WITH new AS (
+        SELECT * FROM jsonb_to_recordset(CAST(:runs AS jsonb)) AS n(
+            id text, epoch bigint, expected_seq bigint, status text, phase text, stop_reason text, plan_revision int,
+            progress jsonb, usage jsonb, timing jsonb, result jsonb, error jsonb, cancellation jsonb, last_seq bigint,
+            started_at timestamptz, finished_at timestamptz, waiting_for text, wake_at timestamptz)
+    ), locked AS MATERIALIZED (
+        -- In one order everywhere, so that statements over many runs never wait for each other in a circle.
+        SELECT runs.id FROM runs JOIN new ON runs.id = new.id
+        WHERE runs.owner = :owner AND runs.owner_epoch = new.epoch AND runs.last_seq = new.expected_seq
+        ORDER BY runs.id FOR UPDATE OF runs
+    ), changed AS (
         UPDATE runs SET
             status = n.status, phase = n.phase, stop_reason = n.stop_reason, plan_revision = n.plan_revision,
             progress = n.progress, usage = n.usage, timing = n.timing, result = n.result, error = n.error,
             cancellation = n.cancellation, last_seq = n.last_seq, started_at = n.started_at,
-            finished_at = n.finished_at, idle_claims = 0,
-            waiting_for = n.waiting_for, wake_at = n.wake_at,
+            finished_at = n.finished_at, idle_claims = 0, waiting_for = n.waiting_for, wake_at = n.wake_at,
             owner = CASE WHEN n.finished_at IS NULL AND n.wake_at IS NULL THEN runs.owner END,
             lease_until = CASE WHEN n.finished_at IS NULL AND n.wake_at IS NULL THEN runs.lease_until END
-        FROM jsonb_to_recordset(CAST(:runs AS jsonb)) AS n(
-            id text, epoch bigint, expected_seq bigint, status text, phase text, stop_reason text, plan_revision int,
-            progress jsonb, usage jsonb, timing jsonb, result jsonb, error jsonb, cancellation jsonb, last_seq bigint,
-            started_at timestamptz, finished_at timestamptz, waiting_for text, wake_at timestamptz)
-        WHERE runs.id = n.id AND runs.owner = :owner AND runs.owner_epoch = n.epoch AND runs.last_seq = n.expected_seq
+        FROM new AS n JOIN locked ON locked.id = n.id
+        WHERE runs.id = n.id AND runs.owner_epoch = n.epoch AND runs.last_seq = n.expected_seq
         RETURNING runs.id, runs.last_seq
     ), new_events AS (
         INSERT INTO events (run_id, seq, type, at, task_id, attempt, data)
         SELECT n.run_id, n.seq, n.type, n.at, n.task_id, n.attempt, n.data
-        FROM jsonb_to_recordset(CAST(:events AS jsonb)) AS n(
-            run_id text, seq bigint, type text, at timestamptz, task_id text, attempt int, data jsonb)
+        FROM json_to_recordset(CAST(:events AS json)) AS n(
+            run_id text, seq bigint, type text, at timestamptz, task_id text, attempt int, data json)
         JOIN changed ON changed.id = n.run_id
     ), new_plans AS (
         INSERT INTO plans (run_id, revision, plan, created_at)
@@ -111,6 +117,12 @@ async def commit(database: Database, owner: str, batches: Sequence[Batch]) -> se
         found = await connection.execute(_COMMIT, {**values, "owner": owner, "channel": EVENTS_CHANNEL})
         row = found.one_or_none()
     return set(row.ids) if row else set()
+
+
+async def write_row(database: Database, run: Snapshot, *, owner: str, epoch: int) -> None:
+    """Have the row of a run say what its log says, in case it does not."""
+    assert run.finished_at is not None
+    await commit(database, owner, [Batch(run, [], epoch, run.last_seq, run.finished_at)])
 
 
 async def events_after(

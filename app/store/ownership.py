@@ -15,7 +15,7 @@ from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.store.database import Database
 from app.store.journal_sql import event_of
-from app.store.queue import RunQueue
+from app.store.queue import Place, RunQueue
 
 IDLE_CLAIMS_ALLOWED = 5
 """Claims without a single event between them after which a run is held to be what kills its processes."""
@@ -30,7 +30,9 @@ _CLAIM = text(
     )
     UPDATE runs SET
         owner = :owner, owner_epoch = owner_epoch + 1, lease_until = now() + make_interval(secs => :lease),
-        idle_claims = idle_claims + 1
+        idle_claims = idle_claims + 1,
+        status = CASE WHEN status = 'waiting' THEN 'running' ELSE status END, waiting_for = NULL, wake_at = NULL,
+        last_seq = (SELECT max(seq) FROM events WHERE run_id = runs.id)
     FROM free, teams
     WHERE runs.id = free.id
       AND teams.tenant = runs.tenant AND teams.name = runs.team_name AND teams.version = runs.team_version
@@ -41,18 +43,23 @@ _EVENTS = text("SELECT seq, type, at, task_id, attempt, data FROM events WHERE r
 _INPUTS = text("SELECT name, media_type, content FROM run_inputs WHERE run_id = :id ORDER BY position")
 _RENEW = text(
     """
+    WITH ours AS MATERIALIZED (
+        SELECT runs.id FROM runs
+        JOIN unnest(CAST(:ids AS text[]), CAST(:epochs AS bigint[])) AS held(id, epoch) ON runs.id = held.id
+        WHERE runs.owner = :owner AND runs.owner_epoch = held.epoch
+        ORDER BY runs.id FOR UPDATE OF runs
+    )
     UPDATE runs SET lease_until = now() + make_interval(secs => :lease)
-    FROM unnest(CAST(:ids AS text[]), CAST(:epochs AS bigint[])) AS held(id, epoch)
-    WHERE runs.id = held.id AND runs.owner = :owner AND runs.owner_epoch = held.epoch
+    FROM ours WHERE runs.id = ours.id AND runs.owner = :owner
     RETURNING runs.id, runs.last_seq
     """
 )
-_PRIORITY = text("SELECT priority FROM runs WHERE id = :id AND finished_at IS NULL")
+_PLACE = text("SELECT priority, turn FROM runs WHERE id = :id AND finished_at IS NULL")
 _RELEASE = text(
     """
     UPDATE runs SET owner = NULL, lease_until = NULL
     WHERE id = :id AND owner = :owner AND owner_epoch = :epoch
-    RETURNING priority
+    RETURNING priority, turn
     """
 )
 
@@ -108,9 +115,9 @@ async def renew(database: Database, held: Mapping[str, int], *, owner: str, leas
 async def announce_again(database: Database, queue: RunQueue, run_id: str) -> None:
     """Put a run back into the queue that this process heard of and cannot take."""
     async with database.transaction() as connection:
-        row = (await connection.execute(_PRIORITY, {"id": run_id})).one_or_none()
+        row = (await connection.execute(_PLACE, {"id": run_id})).one_or_none()
         if row is not None:
-            await queue.announce(connection, run_id, priority=row.priority)
+            await queue.announce(connection, run_id, Place(row.priority, row.turn))
 
 
 async def release_if_owned(database: Database, queue: RunQueue, run_id: str, *, owner: str, epoch: int) -> None:
@@ -118,4 +125,4 @@ async def release_if_owned(database: Database, queue: RunQueue, run_id: str, *, 
     async with database.transaction() as connection:
         row = (await connection.execute(_RELEASE, {"id": run_id, "owner": owner, "epoch": epoch})).one_or_none()
         if row is not None:
-            await queue.announce(connection, run_id, priority=row.priority)
+            await queue.announce(connection, run_id, Place(row.priority, row.turn))

@@ -5,6 +5,7 @@ entries carry a run id and no state, at most one waits for a run, and an entry i
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import procrastinate
 from procrastinate.exceptions import AlreadyEnqueued
@@ -19,10 +20,27 @@ TASK = "look"
 PING = '{"type":"job_inserted","job_id":0}'
 STOP_SECONDS = 2.0
 """How long the queue waits for a look to end once it has stopped."""
+TURNS = 10_000_000
+"""Turns that one step of priority outweighs; the queue's own priority has 32 bits."""
 CHANNEL = "procrastinate_any_queue_v1"
 
 Look = Callable[[str], Awaitable[None]]
 """Takes a run id; whatever it does, it decides from the run's row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run stands in line."""
+
+    priority: int
+    """As the client asked: higher goes first."""
+    turn: int
+    """Among runs of one priority: lower goes first."""
+
+    @property
+    def in_queue(self) -> int:
+        """Both as the one number that the queue sorts by."""
+        return self.priority * TURNS - min(self.turn, TURNS - 1)
 
 
 class RunQueue:
@@ -40,20 +58,20 @@ class RunQueue:
         assert self._look is not None
         await self._look(run_id)
 
-    async def announce(self, connection: AsyncConnection, run_id: str, *, priority: int) -> None:
+    async def announce(self, connection: AsyncConnection, run_id: str, place: Place) -> None:
         """Have some engine look at the run once the connection's transaction commits. Doing so twice is harmless."""
         try:
             # A savepoint: the refusal of a second entry must not abort the caller's transaction unseen.
             async with connection.begin_nested():
-                await self.announce_new(connection, run_id, priority=priority)
+                await self.announce_new(connection, run_id, place)
         except AlreadyEnqueued:
             return
 
-    async def announce_new(self, connection: AsyncConnection, run_id: str, *, priority: int) -> None:
+    async def announce_new(self, connection: AsyncConnection, run_id: str, place: Place) -> None:
         """The same for a run made in this very transaction, which cannot have an entry yet."""
         raw = (await connection.get_raw_connection()).driver_connection
         lock = f"run:{run_id}"
-        task = self._app.configure_task(TASK, queue=QUEUE, priority=priority, queueing_lock=lock, connection=raw)
+        task = self._app.configure_task(TASK, queue=QUEUE, priority=place.in_queue, queueing_lock=lock, connection=raw)
         await task.defer_async(run_id=run_id)
 
     async def poke(self, database: Database) -> None:

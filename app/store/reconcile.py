@@ -3,7 +3,7 @@
 from sqlalchemy import text
 
 from app.store.database import Database
-from app.store.queue import QUEUE, RunQueue
+from app.store.queue import QUEUE, Place, RunQueue
 
 LOCK = 7_204_119_621
 RUNS_AT_A_TIME = 200
@@ -11,13 +11,13 @@ RUNS_AT_A_TIME = 200
 _ONE_AT_A_TIME = text("SELECT pg_try_advisory_xact_lock(:lock)")
 _UNATTENDED = text(
     """
-    SELECT runs.id, runs.priority FROM runs
+    SELECT runs.id, runs.priority, runs.turn FROM runs
     WHERE (runs.status IN ('queued', 'running') AND (runs.owner IS NULL OR runs.lease_until < now())
            OR runs.status = 'waiting' AND runs.wake_at <= now())
       AND NOT EXISTS (
         SELECT FROM procrastinate_jobs AS entry
         WHERE entry.queueing_lock = 'run:' || runs.id AND entry.status = 'todo')
-    ORDER BY runs.priority DESC, runs.created_at LIMIT :limit
+    ORDER BY runs.priority DESC, runs.turn LIMIT :limit
     """
 )
 _DEAD_ENTRIES = text(
@@ -42,5 +42,5 @@ async def attend_to_unattended(database: Database, queue: RunQueue) -> int:
         found = await connection.execute(_UNATTENDED, {"limit": RUNS_AT_A_TIME})
         unattended = found.all()
         for row in unattended:
-            await queue.announce(connection, row.id, priority=row.priority)
+            await queue.announce(connection, row.id, Place(row.priority, row.turn))
     return len(unattended)

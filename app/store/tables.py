@@ -20,7 +20,7 @@ from sqlalchemy import (
     Text,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSON, JSONB
 
 from app.domain.states import ATTEMPT_MOVES, RUN_MOVES, TASK_MOVES, TERMINAL_RUN, TERMINAL_TASK, State
 
@@ -70,6 +70,7 @@ runs = Table(
     Column("team_name", Text, nullable=False),
     Column("team_version", Integer, nullable=False),
     Column("priority", Integer, nullable=False),
+    Column("turn", BigInteger, nullable=False, comment="place in line among runs of one priority; lower goes first"),
     Column("metadata", JSONB, nullable=False),
     Column("limits", JSONB, nullable=False, comment="as applied"),
     Column("waiting_for", Text, comment="what a waiting run waits for"),
@@ -96,11 +97,14 @@ runs = Table(
     CheckConstraint(f"({_ENDED}) = (stop_reason IS NOT NULL)", name="ended_has_stop_reason"),
     CheckConstraint(f"NOT ({_ENDED}) OR owner IS NULL", name="ended_is_nobodys"),
     CheckConstraint("(status = 'waiting') = (waiting_for IS NOT NULL)", name="waiting_says_for_what"),
-    CheckConstraint("status = 'waiting' OR wake_at IS NULL", name="only_waiting_wakes"),
+    CheckConstraint("(waiting_for IS NOT DISTINCT FROM 'provider') = (wake_at IS NOT NULL)", name="provider_has_time"),
     CheckConstraint("status <> 'waiting' OR owner IS NULL", name="waiting_is_nobodys"),
     CheckConstraint("(owner IS NULL) = (lease_until IS NULL)", name="owner_has_lease"),
     CheckConstraint("status <> 'queued' OR started_at IS NULL", name="queued_has_not_started"),
     Index(None, "tenant", text("created_at DESC"), text("id DESC")),
+    Index("runs_line_idx", "turn", postgresql_where=text("status = 'queued'")),
+    Index("runs_tenant_line_idx", "tenant", "turn", postgresql_where=text("status = 'queued'")),
+    Index("runs_ended_idx", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
     Index("runs_live_idx", "lease_until", postgresql_where=text("status IN ('queued', 'running')")),
     Index("runs_waiting_idx", "wake_at", postgresql_where=text("status = 'waiting'")),
 )
@@ -124,7 +128,7 @@ events = Table(
     Column("at", TIME, nullable=False),
     Column("task_id", Text),
     Column("attempt", Integer),
-    Column("data", JSONB, nullable=False),
+    Column("data", JSON, nullable=False, comment="as written: a resumed conversation repeats its words byte by byte"),
     CheckConstraint("seq > 0", name="seq_from_one"),
 )
 

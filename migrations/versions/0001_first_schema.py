@@ -37,6 +37,12 @@ def upgrade() -> None:
         sa.Column("team_name", sa.Text(), nullable=False),
         sa.Column("team_version", sa.Integer(), nullable=False),
         sa.Column("priority", sa.Integer(), nullable=False),
+        sa.Column(
+            "turn",
+            sa.BigInteger(),
+            nullable=False,
+            comment="place in line among runs of one priority; lower goes first",
+        ),
         sa.Column("metadata", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column("limits", postgresql.JSONB(astext_type=sa.Text()), nullable=False, comment="as applied"),
         sa.Column("waiting_for", sa.Text(), nullable=True, comment="what a waiting run waits for"),
@@ -85,12 +91,15 @@ def upgrade() -> None:
             name=op.f("runs_ended_has_stop_reason_check"),
         ),
         sa.CheckConstraint(
+            "(waiting_for IS NOT DISTINCT FROM 'provider') = (wake_at IS NOT NULL)",
+            name=op.f("runs_provider_has_time_check"),
+        ),
+        sa.CheckConstraint(
             "NOT (status IN ('cancelled', 'failed', 'partial', 'succeeded')) OR owner IS NULL",
             name=op.f("runs_ended_is_nobodys_check"),
         ),
         sa.CheckConstraint("status <> 'queued' OR started_at IS NULL", name=op.f("runs_queued_has_not_started_check")),
         sa.CheckConstraint("status <> 'waiting' OR owner IS NULL", name=op.f("runs_waiting_is_nobodys_check")),
-        sa.CheckConstraint("status = 'waiting' OR wake_at IS NULL", name=op.f("runs_only_waiting_wakes_check")),
         sa.CheckConstraint(
             "status IN ('cancelled', 'failed', 'partial', 'queued', 'running', 'succeeded', 'waiting')",
             name=op.f("runs_status_check"),
@@ -103,6 +112,10 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("runs_pkey")),
     )
+    op.create_index(
+        "runs_ended_idx", "runs", ["finished_at"], unique=False, postgresql_where=sa.text("finished_at IS NOT NULL")
+    )
+    op.create_index("runs_line_idx", "runs", ["turn"], unique=False, postgresql_where=sa.text("status = 'queued'"))
     op.create_index(
         "runs_live_idx",
         "runs",
@@ -117,6 +130,9 @@ def upgrade() -> None:
         unique=False,
     )
     op.create_index(
+        "runs_tenant_line_idx", "runs", ["tenant", "turn"], unique=False, postgresql_where=sa.text("status = 'queued'")
+    )
+    op.create_index(
         "runs_waiting_idx", "runs", ["wake_at"], unique=False, postgresql_where=sa.text("status = 'waiting'")
     )
     op.create_table(
@@ -127,7 +143,12 @@ def upgrade() -> None:
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("task_id", sa.Text(), nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=True),
-        sa.Column("data", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
+        sa.Column(
+            "data",
+            postgresql.JSON(astext_type=sa.Text()),
+            nullable=False,
+            comment="as written: a resumed conversation repeats its words byte by byte",
+        ),
         sa.CheckConstraint("seq > 0", name=op.f("events_seq_from_one_check")),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("events_run_id_fkey"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("run_id", "seq", name=op.f("events_pkey")),

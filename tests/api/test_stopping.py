@@ -42,7 +42,9 @@ async def test_a_signal_ends_open_streams_and_then_the_process(
 ) -> None:
     address = await address_of(process)
     async with httpx2.AsyncClient(base_url=address) as client:
-        run_id = (await client.post("/v1/jobs", json=JOB)).json()["id"]
+        accepted = await client.post("/v1/jobs", json=JOB)
+        assert accepted.status_code == 202, accepted.text
+        run_id = accepted.json()["id"]
     async with reading(address, run_id) as stream:
         await stream.next_event()
         process.send_signal(number)

@@ -2,13 +2,15 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from urllib.parse import urlsplit
 
 import pytest
 from structlog.testing import capture_logs
 
+from app.api.stream import SharedPages
 from app.store.database import Database
+from app.store.runs import StoredEvent
 from app.store.wakeups import Wakeups
 from tests.api.reading import reading
 from tests.api.serving import Api, Starts, served, until
@@ -241,6 +243,46 @@ async def test_waiting_readers_hold_no_connection_to_the_database(start_api: Sta
     assert ids == [[1, 2, 3]] * 12
 
 
+async def test_text_makes_nobody_read_the_log(api: Api, address: str) -> None:
+    looks = 0
+
+    class Counting(SharedPages):
+        async def behind(self, run_id: str, after: int) -> Sequence[StoredEvent]:
+            nonlocal looks
+            looks += 1
+            return await super().behind(run_id, after)
+
+    api.app.state.pages = Counting(api.runtime.database)
+    play = await api.played()
+    async with reading(address, play.run_id, "?deltas=true", last_event_id="1") as stream:
+        await api.until_heard_by(1)
+        for number in range(20):
+            api.runtime.deltas.publish(play.run_id, purpose="work", task_id="t1", attempt=1, text=f"{number}")
+            await stream.next_event()
+
+    assert looks <= 2
+
+
+async def test_an_outage_of_the_database_only_delays_a_stream(start_api: Starts) -> None:
+    class Failing(SharedPages):
+        failures = 2
+
+        async def behind(self, run_id: str, after: int) -> Sequence[StoredEvent]:
+            if after == 1 and self.failures:
+                self.failures -= 1
+                raise OSError
+            return await super().behind(run_id, after)
+
+    api = await start_api(poll_seconds=0.1)
+    api.app.state.pages = failing = Failing(api.runtime.database)
+    play = await api.played()
+    await play.start()
+    async with served(api) as address, reading(address, play.run_id, last_event_id="1") as stream:
+        await play.succeed()
+        assert await stream.ids() == [2, 3]
+    assert failing.failures == 0
+
+
 async def test_readers_at_the_same_place_share_a_read(api: Api) -> None:
     run_id = await api.ended()
     reads = 0
@@ -252,7 +294,7 @@ async def test_readers_at_the_same_place_share_a_read(api: Api) -> None:
             return super().statement()
 
     database = Counting(api.runtime.database.url, pool=2)
-    pages = type(api.app.state.pages)(database)
+    pages = SharedPages(database)
     same = await asyncio.gather(*(pages.behind(run_id, 0) for _ in range(10)))
     await pages.behind(run_id, 0)
     await database.close()

@@ -157,3 +157,23 @@ def test_events_of_types_that_came_later_are_passed_over() -> None:
         spans.take(json.loads(json.dumps(event | {"type": kind})))
 
     assert spans.listed() == []
+
+
+def test_no_span_begins_before_its_parent_even_by_a_microsecond() -> None:
+    spans = Spans()
+    usage = Usage().model_dump(mode="json")
+    call = {"purpose": "plan", "model": "m", "request_id": None, "usage": usage, "duration_ms": 1, "stop_reason": "x"}
+    facts: list[tuple[str, str, dict[str, Any]]] = [
+        ("run.queued", "00.000000", {"team": {"name": "n", "version": 1}}),
+        ("run.started", "00.000001", {}),
+        ("llm.completed", "00.001000", call),
+    ]
+    for seq, (kind, second, data) in enumerate(facts, start=1):
+        at = f"2026-01-01T00:00:{second}Z"
+        spans.take({"seq": seq, "type": kind, "at": at, "task_id": None, "attempt": None, "data": data})
+
+    assert [(span["id"], span["started_at"][-9:]) for span in spans.listed()] == [
+        ("run", "0.000000Z"),
+        ("plan", "0.000001Z"),
+        ("llm:3", "0.000001Z"),
+    ]

@@ -1,0 +1,129 @@
+import json
+
+import pytest
+
+from app.agents.reading import Unreadable, read_json
+from app.agents.report import read_report
+from app.agents.supervisor import read_plan, read_synthesis
+from app.domain.results import Escalation, Output
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+READABLE = {
+    '{"a": 1}': {"a": 1},
+    '\ufeff  {"a": 1}\n': {"a": 1},
+    'Here:\n```json\n{"a": 1}\n```\nGood?': {"a": 1},
+    'As noted [1], {"a": {"b": "}"}}.': {"a": {"b": "}"}},
+    '{"a": 1}\n{"a": 1}': {"a": 1},
+    '[{"a": 1}]': [{"a": 1}],
+    '{"a": NaN, "b": Infinity}': {"a": None, "b": None},
+    '{"a": "\\u0000 \\ud800 \\ud83c\\udf78"}': {"a": "\ufffd \ufffd \U0001f378"},
+}
+
+
+@pytest.mark.parametrize("written", READABLE)
+def test_the_one_json_value_in_a_reply_is_found(written: str) -> None:
+    assert read_json(written, "output_invalid") == READABLE[written]
+
+
+UNREADABLE = {
+    "": "empty",
+    " \n": "empty",
+    "No.": "holds no JSON",
+    "42": "not a JSON object",
+    '{"a": 1,}': "line 1, column",
+    '{"a": 1': "not valid JSON",
+    '{"a": 1} {"a": 2}': "2 different JSON values",
+    "[" * 100_000: "JSON",
+    '{"a":' * 50_000 + "1" + "}" * 50_000: "JSON",
+    "{" * 100_000: "JSON",
+}
+
+
+@pytest.mark.parametrize("written", UNREADABLE, ids=range(len(UNREADABLE)))
+def test_what_is_not_one_json_value_is_refused_with_the_reason(written: str) -> None:
+    with pytest.raises(Unreadable, match=UNREADABLE[written]) as caught:
+        read_json(written, "plan_unparseable")
+    assert {finding.code for finding in caught.value.findings} == {"plan_unparseable"}
+
+
+def test_a_report_is_read_with_its_defaults() -> None:
+    assert read_report('{"text": "All of it.", "sources": "a.txt", "confidence": 1.7}', None) == Output(
+        summary="All of it.", text="All of it.", confidence=1.0, sources=("a.txt",)
+    )
+
+
+def test_prose_is_a_report_of_a_worker_without_a_schema_only() -> None:
+    assert read_report("It is 42.", None) == Output(summary="It is 42.", text="It is 42.")
+    with pytest.raises(Unreadable):
+        read_report("It is 42.", SCHEMA)
+
+
+def test_json_of_another_form_is_kept_as_data() -> None:
+    output = read_report('{"n": 3}', None)
+    assert isinstance(output, Output)
+    assert (output.data, json.loads(output.text)) == ({"n": 3}, {"n": 3})
+
+
+@pytest.mark.parametrize("data", ['"many"', '{"n": "many"}', "{}", "null"])
+def test_data_must_fit_the_workers_schema(data: str) -> None:
+    with pytest.raises(Unreadable, match="data"):
+        read_report(f'{{"summary": "s", "text": "t", "data": {data}}}', SCHEMA)
+
+
+def test_a_schema_cannot_make_us_fetch_another_one() -> None:
+    with pytest.raises(Exception, match=r"127\.0\.0\.1:1"):
+        read_report('{"text": "t", "data": {}}', {"$ref": "http://127.0.0.1:1/schema.json"})
+
+
+def test_an_escalation_carries_what_the_worker_has_so_far() -> None:
+    written = {"summary": "", "text": "half", "escalation": {"reason": "out_of_scope", "message": "Not mine."}}
+    assert read_report(json.dumps(written), SCHEMA) == Escalation(
+        reason="out_of_scope", message="Not mine.", partial="half"
+    )
+
+
+def test_an_escalation_for_no_known_reason_is_refused() -> None:
+    with pytest.raises(Unreadable, match="reason"):
+        read_report('{"text": "t", "escalation": {"reason": "bored", "message": "m"}}', None)
+
+
+@pytest.mark.parametrize("written", ['{"summary": "", "text": " "}', "{}", "   "])
+def test_a_report_that_says_nothing_is_refused(written: str) -> None:
+    with pytest.raises(Unreadable):
+        read_report(written, None)
+
+
+@pytest.mark.parametrize("tasks", ["7", '"all"', "[[]]", '[{"title": "x"}]', '{"id": "t1"}'])
+def test_a_plan_of_the_wrong_form_names_the_field(tasks: str) -> None:
+    with pytest.raises(Unreadable, match="tasks"):
+        read_plan(f'{{"goal": "g", "tasks": {tasks}}}')
+
+
+def test_a_synthesis_may_rest_only_on_tasks_that_delivered() -> None:
+    written = {
+        "answer": "So it is.",
+        "statements": [{"text": "s", "tasks": ["a", "b"]}],
+        "conflicts": [{"topic": "t", "claims": [{"task": "c", "claim": "x"}]}],
+    }
+    with pytest.raises(Unreadable, match="these did not: b, c"):
+        read_synthesis(json.dumps(written), ["a"], ["b"])
+
+
+def test_a_synthesis_keeps_impacts_of_missing_tasks_alone() -> None:
+    written = {
+        "answer": "So it is.",
+        "confidence": 3,
+        "statements": None,
+        "conflicts": [{"topic": "t", "claims": [{"task": "a", "claim": "x"}], "status": "settled by lot"}],
+        "gaps": [{"task": "b", "impact": "less"}, {"task": "z", "impact": "?"}],
+    }
+    synthesis = read_synthesis(json.dumps(written), ["a"], ["b"])
+    assert (synthesis.impacts, synthesis.confidence) == ({"b": "less"}, 1.0)
+    assert [(conflict.id, conflict.status) for conflict in synthesis.conflicts] == [("c1", "unresolved")]
+
+
+@pytest.mark.parametrize("written", ['{"answer": ""}', '{"statements": []}', "[]", '[{"answer": "a"}]'])
+def test_a_synthesis_without_an_answer_is_refused(written: str) -> None:
+    with pytest.raises(Unreadable):
+        read_synthesis(written, ["a"], [])

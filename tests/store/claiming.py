@@ -1,0 +1,48 @@
+"""Runs without an engine: claimed by hand, and moved on with small facts."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import count
+
+from app.domain import events as ev
+from app.domain.results import Problem
+from app.domain.retries import Policy
+from app.domain.usage import Usage
+from app.store.ownership import Claim, claim_if_free
+from tests.support.service import Service
+
+ME = "me"
+
+_numbers: Iterator[int] = count(1)
+
+
+async def claimed(service: Service, run_id: str | None = None, *, owner: str = ME, lease_s: float = 60) -> Claim:
+    """A claim of the run, or of a new one."""
+    run_id = run_id or await service.submit()
+    claim = await claim_if_free(service.database, run_id, owner=owner, lease_s=lease_s, policy=Policy())
+    assert claim is not None
+    return claim
+
+
+def started(run_id: str, epoch: int = 1) -> ev.RunStarted:
+    """The start of a run."""
+    return ev.RunStarted(at=datetime.now(UTC), run_id=run_id, data=ev.Claimed(engine=ME, epoch=epoch))
+
+
+def spent(run_id: str) -> ev.LlmFailed:
+    """A fact that may be recorded any number of times while a run is running; no two are the same."""
+    call = ev.ModelFailed(
+        purpose="plan",
+        model="m",
+        usage=Usage(llm_calls=1),
+        duration_ms=next(_numbers),
+        error=Problem(code="cancelled", message="stopped"),
+    )
+    return ev.LlmFailed(at=datetime.now(UTC), run_id=run_id, data=call)
+
+
+def failed(run_id: str) -> ev.RunFailed:
+    """The end of a run."""
+    problem = Problem(code="internal_error", message="It broke.")
+    data = ev.EndedInFailure(stop_reason="internal_error", error=problem)
+    return ev.RunFailed(at=datetime.now(UTC), run_id=run_id, data=data)
