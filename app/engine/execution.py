@@ -70,7 +70,9 @@ class Execution:
         return datetime.now(UTC)
 
     async def record(self, *events: Event) -> None:
-        await self.log.append(*events)
+        done = self.log.append(*events)
+        self._take_along_what_follows()
+        await done
 
     def note(self, *events: Event) -> None:
         self.log.append(*events)
@@ -88,6 +90,14 @@ class Execution:
             deltas.publish(run_id, purpose=purpose, task_id=task_id, attempt=attempt, text=text)
 
         return heard
+
+    def _take_along_what_follows(self) -> None:
+        """Have what the newest events settle share their commit, unless something must be stopped for it first."""
+        follows = decide(self.log.ahead, self.now())
+        speaking = asyncio.current_task()
+        others = {command for command, task in self._under_way.items() if task is not speaking}
+        if follows.events and others <= set(follows.commands):
+            self.log.append(*follows.events)
 
     # The loop.
 

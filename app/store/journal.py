@@ -37,6 +37,8 @@ REFUSALS_ALLOWED = 8
 """Times that Postgres may refuse what one run writes before this process gives the run up."""
 REFUSAL = (DBAPIError, ValueError, TypeError)
 """What is raised when Postgres refuses to take something, or when it cannot even be put into bytes."""
+UNREACHABLE = (OperationalError, PoolTimeout, OSError)
+"""What is raised when Postgres is not there."""
 
 
 @dataclass(slots=True)
@@ -194,7 +196,7 @@ class Journal:
                 try:
                     await self._commit(turn)
                     failures = 0
-                except (*REFUSAL, PoolTimeout, OSError) as error:
+                except (*REFUSAL, *UNREACHABLE) as error:
                     failures += 1
                     await self._after_failure(turn, error, failures)
 
@@ -223,23 +225,32 @@ class Journal:
                 run.caught_up(newer)
 
     async def _after_failure(self, turn: Sequence[RunLog], error: Exception, failures: int) -> None:
-        """Wait and try again; a batch that failed together is tried run by run, so that one run spoils no other's."""
+        """Try again run by run, so that one run spoils no other's commit; after an outage, not before some time."""
         log.warning("commit failed", error=type(error).__name__, runs=len(turn), failures=failures)
-        await asyncio.sleep(min(RETRY_SECONDS * 2**failures, RETRY_CEILING_SECONDS))
+        if isinstance(error, UNREACHABLE):
+            await asyncio.sleep(_backoff(failures))
         for run in turn:
             if run.lost:
                 continue
             try:
                 await self._commit([run])
-            except (OperationalError, PoolTimeout, OSError):
+            except UNREACHABLE:
                 self.wants_commit(run)
             except REFUSAL as refusal:
-                run.refusals += 1
-                if run.refusals > REFUSALS_ALLOWED:
-                    log.error("run given up", run_id=run.run_id, error=type(refusal).__name__)
-                    run.close()
-                else:
-                    self.wants_commit(run)
+                self._refused(run, refusal)
+
+    def _refused(self, run: RunLog, refusal: Exception) -> None:
+        """Try this run again after a while, and the others meanwhile; a run that is refused for good is given up."""
+        run.refusals += 1
+        if run.refusals > REFUSALS_ALLOWED:
+            log.error("run given up", run_id=run.run_id, error=type(refusal).__name__)
+            run.close()
+        else:
+            asyncio.get_running_loop().call_later(_backoff(run.refusals), self.wants_commit, run)
+
+
+def _backoff(failures: int) -> float:
+    return min(RETRY_SECONDS * 2**failures, RETRY_CEILING_SECONDS)
 
 
 def _identity(event: Event) -> tuple[object, ...]:

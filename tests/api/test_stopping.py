@@ -41,7 +41,7 @@ async def test_a_signal_ends_open_streams_and_then_the_process(
     process: asyncio.subprocess.Process, number: signal.Signals
 ) -> None:
     address = await address_of(process)
-    async with httpx2.AsyncClient(base_url=address) as client:
+    async with httpx2.AsyncClient(base_url=address, timeout=60) as client:  # it listens before it has started
         accepted = await client.post("/v1/jobs", json=JOB)
         assert accepted.status_code == 202, accepted.text
         run_id = accepted.json()["id"]

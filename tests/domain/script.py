@@ -59,7 +59,9 @@ class Script:
         return Brief("run_1", "Find out.", team, self.limits, policy=Policy(call_attempts=2))
 
 
-MOSTLY_FINE = st.sampled_from(["answer", "tools"] * 8 + ["busy", "long wait", "useless", "cut"] * 2 + CALL_OUTCOMES)
+MOSTLY_FINE = st.sampled_from(
+    ["answer", "tools"] * 8 + ["busy", "long wait", "useless", "cut", "odd"] * 2 + CALL_OUTCOMES
+)
 MOSTLY_FAST = st.sampled_from([0, 1, 2, 5] * 5 + [61, 1_000])
 TURNS = st.integers(0, 120)
 
@@ -69,7 +71,7 @@ def scripts(draw: st.DrawFn) -> Script:
     """Everything that may befall a run."""
     limits = Limits(
         concurrency=draw(st.integers(1, 4)),
-        attempts=draw(st.integers(1, 3)),
+        attempts=draw(st.sampled_from([3, 3, 2, 1])),
         timeout_s=draw(st.sampled_from([900, 300, 60])),
         tokens=draw(st.sampled_from([None, None, None, 400, 150, 40])),
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.commands import Synthesize
+from app.domain.commands import Synthesize, WorkOn
 from app.domain.errors import ErrorCode
 from tests.domain.story import (
     Story,
@@ -123,6 +123,16 @@ def test_when_time_is_nearly_up_the_rest_is_cut_and_what_is_there_reconciled() -
     story.synthesize()
     story.settle()
     assert (story.run.status, story.run.stop_reason) == ("partial", "deadline_exceeded")
+
+
+def test_while_nothing_is_delivered_work_goes_on_to_the_deadline() -> None:
+    story = started(task("a", budget={"timeout_s": 500}), task("b", "a"), timeout_s=100)
+    story.start("a")
+    story.wait(99)
+
+    assert story.settle() == []
+    assert story.decide().commands == (WorkOn("a", 1),)
+    assert story.decide().wake_at == story.run.deadline
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.commands import Decision, MakePlan, Refine, Synthesize, WorkOn
+from app.domain.conversation import Conversation
 from app.domain.errors import ErrorCode
 from app.domain.results import Escalation
 from app.domain.retries import FINAL_CODES, TRANSIENT_CODES
@@ -127,6 +128,21 @@ def test_any_other_failure_is_retried_only_with_another_instruction() -> None:
     story.start("a")
     attempt = story.state("a").attempts[-1]
     assert (attempt.instruction, attempt.refined_from, attempt.change) == ("do a with care", 1, "said more")
+
+
+def test_every_refinement_is_a_conversation_of_its_own() -> None:
+    story = started(task("a"))
+    for number, instruction in enumerate(("do a with care", "do a with more care"), start=1):
+        story.start("a")
+        story.hear("work", [text_block("?")], "compaction", name="a")
+        story.settle()
+        assert story.state("a").refining == Conversation()
+        story.hear("refine", [text_block(instruction)], name="a")
+        story.refine("a", instruction)
+        assert len(story.state("a").attempts) == number
+
+    assert story.state("a").refining == Conversation()
+    assert story.decide().commands == (WorkOn("a", 3),)
 
 
 def test_the_last_attempt_that_fails_ends_the_task() -> None:

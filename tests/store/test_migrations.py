@@ -1,0 +1,54 @@
+import asyncio
+from collections.abc import Iterator
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from app.store.database import migrate
+from tests.support.postgres import Databases
+from tests.support.service import Service
+
+ROWS = """
+    SELECT (SELECT jsonb_agg(to_jsonb(runs)) FROM runs), (SELECT jsonb_agg(to_jsonb(events)) FROM events),
+           (SELECT jsonb_agg(to_jsonb(teams)) FROM teams), (SELECT count(*) FROM procrastinate_jobs)
+"""
+SCHEMA = """
+    SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
+    WHERE table_schema = 'public' ORDER BY 1, 2
+"""
+
+
+@pytest.fixture
+def empty_url(databases: Databases) -> Iterator[str]:
+    """A database without a schema."""
+    name = f"empty_{uuid4().hex}"
+    with psycopg.connect(databases.server_url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0".encode())
+        try:
+            yield urlunsplit(urlsplit(databases.server_url)._replace(path=f"/{name}"))
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def found(url: str, query: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+async def test_migrating_again_changes_nothing(service: Service, database_url: str) -> None:
+    await service.submit(inputs=[{"name": "a.txt", "content": "a"}])
+    rows, schema = found(database_url, ROWS), found(database_url, SCHEMA)
+
+    await asyncio.to_thread(migrate, database_url)
+    await asyncio.to_thread(migrate, database_url)
+
+    assert (found(database_url, ROWS), found(database_url, SCHEMA)) == (rows, schema)
+
+
+async def test_many_processes_may_migrate_at_once(empty_url: str, database_url: str) -> None:
+    await asyncio.gather(*(asyncio.to_thread(migrate, empty_url) for _ in range(3)))
+
+    assert found(empty_url, SCHEMA) == found(database_url, SCHEMA)
+    assert len(found(empty_url, "SELECT version_num FROM alembic_version")) == 1
