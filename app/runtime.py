@@ -67,12 +67,13 @@ class Runtime:
 async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
     """Open everything for the database at `url`, store the teams from their files, and close it all at the end."""
     pages = PageFetcher()
+    wakeups = Wakeups(url)
     runtime = Runtime(
         name=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
         database=Database(url, pool=settings.database_pool),
         queue=RunQueue(url),
-        wakeups=Wakeups(url),
-        deltas=Deltas(),
+        wakeups=wakeups,
+        deltas=Deltas(url, wakeups),
         model=_model(settings),
         tools=catalogue(pages),
         policy=Policy(settings.call_attempts, settings.retry_base_s, settings.model_timeout_s),
@@ -85,13 +86,15 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
     )
     for team in teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=runtime.tools):
         await put_team(runtime.database, TENANT, team)
-    listening = asyncio.create_task(runtime.wakeups.listen_forever(), name="wakeups")
+    listening = asyncio.create_task(wakeups.listen_forever(), name="wakeups")
+    sharing = asyncio.create_task(runtime.deltas.share_forever(), name="deltas")
     try:
         yield runtime
     finally:
-        listening.cancel()
-        with suppress(asyncio.CancelledError):
-            await listening
+        for part in (listening, sharing):
+            part.cancel()
+            with suppress(asyncio.CancelledError):
+                await part
         await runtime.model.close()
         await pages.close()
         await runtime.database.close()

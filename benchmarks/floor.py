@@ -74,13 +74,14 @@ async def main(url: str, runs: int, at_once: int, transport: str) -> None:
             async with slots:
                 times.append(await run(client))
 
-        before, start = _cpu_seconds(), time.perf_counter()
+        before, start = cpu_seconds(), time.perf_counter()
         await asyncio.gather(*(one() for _ in range(runs)))
-        wall, cpu = time.perf_counter() - start, _cpu_seconds() - before
+        wall, cpu = time.perf_counter() - start, cpu_seconds() - before
     print(json.dumps({"alone": sorted(alone)[1], "times": times, "wall": wall, "cpu": cpu}))
 
 
-def _cpu_seconds() -> float:
+def cpu_seconds() -> float:
+    """CPU that this process has used, user and system."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 

@@ -1,50 +1,71 @@
 """The reference job by the service's engine, in a process of its own.
 
 Run as a process: `python -m benchmarks.service DATABASE_URL STUB_URL RUNS AT_ONCE`; prints its figures as JSON. Jobs
-enter as the API enters them; what HTTP adds on top is measured elsewhere.
+enter as the API enters them, without HTTP around it.
 """
 
 import asyncio
 import json
-import os
 import resource
 import sys
 import time
 
 import uvloop
 
+from app.cli import spare_the_collector
 from app.domain.team import Team
-from benchmarks.floor import _cpu_seconds
+from app.store import journal
+from benchmarks.floor import cpu_seconds
 from benchmarks.reference_job import EVENTS, TEAM
 from tests.support.service import Service, running_service
 from tests.support.stub_provider import StubProvider
 
+ALONE = 7
+"""Runs that are measured one at a time; the first of them only warms up."""
+
+committed = journal.commit
+commits = 0
+
+
+async def counted_commit(*arguments: object) -> object:
+    """The journal's commit, counted."""
+    global commits
+    commits += 1
+    return await committed(*arguments)  # type: ignore[arg-type]
+
 
 async def main(url: str, stub_url: str, runs: int, at_once: int) -> None:
     """Do `runs` jobs, `at_once` at a time."""
+    journal.commit = counted_commit  # type: ignore[assignment]
     stub = StubProvider()
     stub.url = stub_url
     team = Team.model_validate(TEAM)
     settings = {"runs_at_once": at_once, "lease_seconds": 10, "poll_seconds": 2, "model_calls_at_once": 10_000}
     async with running_service(url, stub, **settings) as service:
-        await _one(service, team)
-        alone = [await _one(service, team) for _ in range(3)]
-        memory = _memory_kib()
+        spare_the_collector()
+        alone = [await one(service, team) for _ in range(ALONE)][1:]
         slots, times = asyncio.Semaphore(at_once), []
 
-        async def one() -> None:
+        async def next_one() -> None:
             async with slots:
-                times.append(await _one(service, team))
+                times.append(await one(service, team))
 
-        before, start = _cpu_seconds(), time.perf_counter()
-        await asyncio.gather(*(one() for _ in range(runs)))
-        wall, cpu = time.perf_counter() - start, _cpu_seconds() - before
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    figures = {"alone": sorted(alone)[1], "times": times, "wall": wall, "cpu": cpu, "memory_kib": peak - memory}
+        before, start = cpu_seconds(), time.perf_counter()
+        await asyncio.gather(*(next_one() for _ in range(runs)))
+        wall, cpu = time.perf_counter() - start, cpu_seconds() - before
+    figures = {
+        "alone": sorted(alone)[len(alone) // 2],
+        "times": times,
+        "wall": wall,
+        "cpu": cpu,
+        "commits": commits + runs + ALONE,
+        "extra_runs": ALONE,
+        "peak_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    }
     print(json.dumps(figures))
 
 
-async def _one(service: Service, team: Team) -> float:
+async def one(service: Service, team: Team) -> float:
     """Seconds from start to end of one run, as its own record says."""
     run_id = await service.submit("Do the sums.", team)
     last = asyncio.Event()
@@ -55,16 +76,6 @@ async def _one(service: Service, team: Team) -> float:
     return float((row["finished_at"] - row["started_at"]).total_seconds())
 
 
-def _memory_kib() -> int:
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * 4
-
-
 if __name__ == "__main__":
     _, url, stub_url, runs, at_once = sys.argv
-    if os.environ.get("PROFILE"):
-        import cProfile
-
-        cProfile.run("uvloop.run(main(url, stub_url, int(runs), int(at_once)))", "/tmp/prof.out")
-        raise SystemExit
     uvloop.run(main(url, stub_url, int(runs), int(at_once)))

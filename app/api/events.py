@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StringConstraints
 from starlette.responses import Response
 
 from app.api.deps import RunId, RuntimeOf
@@ -22,13 +22,15 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
 
 LastEventId = Annotated[str | None, Header(description="Number of the last event the client has; wins over `after`.")]
 
+TypeNames = Annotated[str, StringConstraints(pattern=r"^[a-z_.,]{0,2000}$")]
+
 
 class Wanted(BaseModel):
     """Which events a client asks for."""
 
     after: str | None = Field(default=None, max_length=100, description="Only events behind this number.")
     limit: int = Field(default=200, ge=1, le=1000, description="Events of a page; a stream has no limit.")
-    types: list[str] = Field(default=[], max_length=50, description="Only these types; commas may join several.")
+    types: list[TypeNames] = Field(default=[], max_length=50, description="Only these types; commas may join several.")
     deltas: bool = Field(default=False, description="Stream text while it is written, as `text.delta`.")
 
     @property

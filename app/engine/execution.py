@@ -25,6 +25,7 @@ from app.domain.snapshot import Snapshot
 from app.engine.recovery import resumption
 from app.llm.model import Model
 from app.runtime import Runtime
+from app.store.deltas import Passage
 from app.store.journal import Journal
 from app.store.ownership import Claim
 from app.tools.tool import Tool
@@ -70,11 +71,13 @@ class Execution:
         return datetime.now(UTC)
 
     async def record(self, *events: Event) -> None:
+        self._supersede_text(events)
         done = self.log.append(*events)
         self._take_along_what_follows()
         await done
 
     def note(self, *events: Event) -> None:
+        self._supersede_text(events)
         self.log.append(*events)
 
     def ensure_owned(self) -> None:
@@ -90,6 +93,13 @@ class Execution:
             deltas.publish(run_id, purpose=purpose, task_id=task_id, attempt=attempt, text=text)
 
         return heard
+
+    def _supersede_text(self, events: Sequence[Event]) -> None:
+        """Text that others have not got yet must not reach them behind the event that tells all of it."""
+        for event in events:
+            if isinstance(event, ev.LlmCompleted | ev.LlmFailed):
+                passage = Passage(self.log.run_id, event.data.purpose, event.task_id, event.attempt)
+                self._runtime.deltas.supersede(passage)
 
     def _take_along_what_follows(self) -> None:
         """Have what the newest events settle share their commit, unless something must be stopped for it first."""
@@ -120,7 +130,7 @@ class Execution:
             resumed = ev.Resumed(engine=engine, epoch=epoch, **lost)
             await self.record(ev.RunResumed(at=self.now(), run_id=self.log.run_id, data=resumed))
         if self._claim.poisoned:
-            self.note(self._end_in_fault("The processes that executed this run kept dying."))
+            await self.record(self._end_in_fault("The processes that executed this run kept dying."))
 
     async def _advance(self) -> None:
         self._changed.clear()

@@ -250,7 +250,7 @@ class Journal:
 
 
 def _backoff(failures: int) -> float:
-    return min(RETRY_SECONDS * 2**failures, RETRY_CEILING_SECONDS)
+    return min(RETRY_SECONDS * 2.0**failures, RETRY_CEILING_SECONDS)
 
 
 def _identity(event: Event) -> tuple[object, ...]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import psycopg
 import structlog
+from psycopg import sql
 
 from app.store.embedded import with_defaults
 from app.store.journal_sql import EVENTS_CHANNEL
@@ -26,6 +27,8 @@ RECONNECT_CEILING_SECONDS = 5.0
 
 Heard = Callable[[int], None]
 """Takes the number of the newest event; 0 when wake-ups may have been missed."""
+Notice = Callable[[str], None]
+"""Takes the payload of a notice."""
 
 
 class Wakeups:
@@ -34,8 +37,13 @@ class Wakeups:
     def __init__(self, url: str) -> None:
         self._url = with_defaults(url)
         self._listeners: dict[str, dict[Heard, None]] = defaultdict(dict)
+        self._channels: dict[str, Notice] = {EVENTS_CHANNEL: self._heard_of_events}
         self.connected = asyncio.Event()
         """Set while the connection listens."""
+
+    def hear(self, channel: str, heard: Notice) -> None:
+        """Listen to a further channel, on the same connection. To be said before `listen_forever`."""
+        self._channels[channel] = heard
 
     @contextmanager
     def listening(self, run_id: str, heard: Heard) -> Iterator[None]:
@@ -60,7 +68,8 @@ class Wakeups:
             try:
                 connection = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
                 async with connection:
-                    await connection.execute(f"LISTEN {EVENTS_CHANNEL}")
+                    for channel in self._channels:
+                        await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
                     failures = 0
                     self.connected.set()
                     self._wake_all()
@@ -76,11 +85,14 @@ class Wakeups:
     async def _hear(self, connection: psycopg.AsyncConnection) -> None:
         while True:
             async for notice in connection.notifies(timeout=SILENCE_SECONDS):
-                for part in notice.payload.split():
-                    run_id, _, newest = part.partition(":")
-                    self._wake(run_id, int(newest))
+                self._channels[notice.channel](notice.payload)
             async with asyncio.timeout(PROBE_SECONDS):
                 await connection.execute("SELECT 1")
+
+    def _heard_of_events(self, payload: str) -> None:
+        for part in payload.split():
+            run_id, _, newest = part.partition(":")
+            self._wake(run_id, int(newest))
 
     def _wake(self, run_id: str, newest: int) -> None:
         for heard in tuple(self._listeners.get(run_id, ())):

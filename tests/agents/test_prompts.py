@@ -1,5 +1,7 @@
 import json
 import re
+from itertools import pairwise
+from typing import Any
 
 import pytest
 from jinja2 import UndefinedError
@@ -118,7 +120,9 @@ async def test_a_workers_words_reach_the_synthesis_as_data_whatever_they_say(
 
 async def test_a_conversation_goes_on_with_the_very_bytes_it_began_with(service: Service, stub: StubProvider) -> None:
     turns = [
-        tool_calls(thinking("First the sum."), call("calculate", {"expression": "6*7", "b": 1, "a": 2}), before="Well."),
+        tool_calls(
+            thinking("First the sum."), call("calculate", {"expression": "6*7", "b": 1, "a": 2}), before="Well."
+        ),
         tool_calls(call("calculate", {"expression": "6*7"})),
         as_json(report("42")),
     ]
@@ -127,7 +131,7 @@ async def test_a_conversation_goes_on_with_the_very_bytes_it_began_with(service:
     await service.ended(await service.submit(plan=plan_of(task("t1", "researcher"))))
 
     bodies = [seen.body for seen in stub.log]
-    for earlier, later in zip(bodies, bodies[1:], strict=False):
+    for earlier, later in pairwise(bodies):
         for part in ("model", "system", "tools", "output_config"):
             assert json.dumps(later[part]) == json.dumps(earlier[part])
         assert list(later) == list(earlier)
@@ -135,10 +139,11 @@ async def test_a_conversation_goes_on_with_the_very_bytes_it_began_with(service:
     assert bodies[1]["messages"][1]["content"] == list(turns[0].content)
 
 
-def bare(body: dict[str, list[dict[str, list[dict[str, str]]]]]) -> list[dict[str, object]]:
+def bare(body: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages without their cache breakpoints, which move on as a conversation grows."""
     return [
-        message | {"content": [{k: v for k, v in block.items() if k != "cache_control"} for block in message["content"]]}
+        message
+        | {"content": [{k: v for k, v in block.items() if k != "cache_control"} for block in message["content"]]}
         for message in body["messages"]
     ]
 
@@ -218,4 +223,6 @@ def test_a_worker_is_told_its_role_its_bounds_and_how_to_end() -> None:
 
     prompt = opening("work", worker=worker, max_steps=7, **values)
 
-    assert all(part in prompt.system for part in ('worker "scout"', "Looks around.", "Look twice.", "7 replies", "escalation"))
+    assert all(
+        part in prompt.system for part in ('worker "scout"', "Looks around.", "Look twice.", "7 replies", "escalation")
+    )

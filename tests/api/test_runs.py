@@ -301,7 +301,9 @@ async def test_events_are_filtered_by_type(api: Api) -> None:
     assert repeated == joined
 
 
-@pytest.mark.parametrize("query", ["after=-1", "after=x", "after=9223372036854775808", "limit=0", "limit=1001"])
+@pytest.mark.parametrize(
+    "query", ["after=-1", "after=x", "after=9223372036854775808", "limit=0", "limit=1001", "types=a%00"]
+)
 async def test_a_place_in_the_log_that_cannot_be_is_refused(api: Api, query: str) -> None:
     answer = await api.client.get(f"/v1/runs/{await api.post()}/events?{query}")
 

@@ -79,10 +79,10 @@ def scripts(draw: st.DrawFn) -> Script:
         plan=draw(plans()),
         limits=limits,
         own_plan=draw(st.booleans()),
-        calls=draw(st.lists(MOSTLY_FINE, min_size=5, max_size=25).map(tuple)),
+        calls=draw(st.lists(MOSTLY_FINE, min_size=5, max_size=16).map(tuple)),
         tools=draw(st.lists(st.sampled_from(TOOL_OUTCOMES), min_size=1, max_size=6).map(tuple)),
         choices=draw(st.lists(st.integers(0, 7), min_size=1, max_size=6).map(tuple)),
-        delays=draw(st.lists(MOSTLY_FAST, min_size=5, max_size=25).map(tuple)),
+        delays=draw(st.lists(MOSTLY_FAST, min_size=5, max_size=16).map(tuple)),
         crashes=draw(st.frozensets(TURNS, max_size=4)),
         cancel_at=draw(st.sampled_from([None, None, None]) | TURNS),
     )

@@ -1,9 +1,8 @@
 import asyncio
 from typing import Any
 
-import pytest
-
 from app.domain.events import RUN_ENDS
+from app.store.wakeups import Wakeups
 from app.tools.tool import ToolContext
 from tests.engine.toolbox import team_with, tool
 from tests.support.fixtures import Services
@@ -28,7 +27,7 @@ async def test_a_run_cancelled_during_its_synthesis_stays_cancelled_whatever_com
     asked = await stub.seen(1, role="synthesize")
 
     assert await service.cancel(run_id) is True
-    run = await service.ended(run_id, timeout=2)
+    run = await service.ended(run_id, timeout_s=2)
     stub.release()
 
     assert await stub.ended(asked) == "client_disconnected"
@@ -110,7 +109,7 @@ async def test_a_run_nobody_executes_is_cancelled_on_the_spot(services: Services
 
     assert await service.cancel(run_id) is True
 
-    run = await service.ended(run_id, timeout=1)
+    run = await service.ended(run_id, timeout_s=1)
     assert (run["status"], run["started_at"], stub.log) == ("cancelled", None, [])
     await services.start()
     assert await ends_of(service, run_id) == ["run.cancelled"]
@@ -125,24 +124,23 @@ async def test_a_cancel_reaches_the_engine_from_any_process(services: Services, 
 
     assert await other.cancel(run_id) is True
 
-    assert (await other.ended(run_id, timeout=2))["status"] == "cancelled"
+    assert (await other.ended(run_id, timeout_s=2))["status"] == "cancelled"
     assert await stub.ended(stub.log[0]) == "client_disconnected"
 
 
 async def test_a_cancel_whose_wake_up_is_lost_is_seen_at_the_next_renewal(
-    services: Services, stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+    services: Services, stub: StubProvider, database_url: str
 ) -> None:
     service = await services.start(lease_seconds=1)
+    service.runtime.wakeups = Wakeups(database_url)  # It does not listen.
     stub.on("work", held(as_json(report())))
     run_id = await service.submit(plan=plan_of(task("only")))
     await stub.seen(1)
     await service.until_logged(run_id, "task.started")
-    await every(service.database, "SELECT pg_notify('chargehand_events', '')")
-    service.runtime.wakeups._listeners.clear()
 
     await service.cancel(run_id)
 
-    assert (await service.ended(run_id, timeout=3))["status"] == "cancelled"
+    assert (await service.ended(run_id, timeout_s=3))["status"] == "cancelled"
 
 
 async def test_a_cancel_stops_tools_as_well(service: Service, stub: StubProvider) -> None:
@@ -176,4 +174,4 @@ async def test_a_cancel_does_not_wait_for_the_end_of_a_backoff(services: Service
 
     await service.cancel(run_id)
 
-    assert (await service.ended(run_id, timeout=2))["status"] == "cancelled"
+    assert (await service.ended(run_id, timeout_s=2))["status"] == "cancelled"

@@ -42,7 +42,7 @@ async def test_a_bug_while_a_worker_works_ends_its_task_alone(service: Service, 
     service.runtime.model = BreakingModel(service.runtime.model, "work")
     stub.on("plan", as_json(plan_of(task("a"), task("b"))))
 
-    run = await service.ended(await service.submit(), timeout=3)
+    run = await service.ended(await service.submit(), timeout_s=3)
 
     assert (run["status"], run["stop_reason"]) == ("failed", "no_results")
     errors = await every(service.database, "SELECT error FROM tasks")
@@ -53,7 +53,7 @@ async def test_a_bug_while_a_worker_works_ends_its_task_alone(service: Service, 
 async def test_a_bug_while_the_supervisor_plans_ends_the_run(service: Service) -> None:
     service.runtime.model = BreakingModel(service.runtime.model, "plan")
 
-    run = await service.ended(await service.submit(), timeout=3)
+    run = await service.ended(await service.submit(), timeout_s=3)
 
     assert (run["status"], run["stop_reason"]) == ("failed", "internal_error")
 
@@ -62,7 +62,7 @@ async def test_a_bug_during_the_synthesis_keeps_what_was_delivered(service: Serv
     service.runtime.model = BreakingModel(service.runtime.model, "synthesize")
     stub.on("work", as_json(report("found")))
 
-    run = await service.ended(await service.submit(plan=plan_of(task("a"), task("b"))), timeout=3)
+    run = await service.ended(await service.submit(plan=plan_of(task("a"), task("b"))), timeout_s=3)
 
     assert (run["status"], run["stop_reason"]) == ("failed", "internal_error")
     assert [row["output"]["text"] for row in await every(service.database, "SELECT output FROM tasks")] == ["found"] * 2
@@ -72,7 +72,7 @@ async def test_a_result_that_cannot_even_be_checked_ends_its_task(service: Servi
     team = team_with(output_schema={"type": "object", "properties": {"n": {"type": "no such type"}}})
     stub.on("work", as_json(report(data={"n": 1})))
 
-    run = await service.ended(await service.submit(team=team, plan=KEEP), timeout=3)
+    run = await service.ended(await service.submit(team=team, plan=KEEP), timeout_s=3)
 
     assert (run["status"], run["stop_reason"]) == ("failed", "no_results")
 
@@ -133,8 +133,8 @@ async def test_a_blocking_tool_stops_neither_the_lease_nor_other_runs_and_its_ti
     beating = asyncio.create_task(heart())
     blocked = await service.submit(team=team_with(patient, hasty), plan=KEEP)
     await service.until_logged(blocked, "tool.started")
-    beside = await service.ended(await service.submit(plan=plan_of(task("only"))), timeout=1)
-    failed = await service.until_logged(blocked, "tool.failed", timeout=1)
+    beside = await service.ended(await service.submit(plan=plan_of(task("only"))), timeout_s=1)
+    failed = await service.until_logged(blocked, "tool.failed", timeout_s=1)
     run = await service.ended(blocked)
     beating.cancel()
 
@@ -201,4 +201,4 @@ async def _counted(service: Service, refusals: int) -> None:
             [row] = await every(service.database, "SELECT last_value, is_called FROM refusals")
             if row["is_called"] and row["last_value"] >= refusals:
                 return
-            await asyncio.sleep(0.02)  # Nothing tells of a refusal but the sequence.
+            await every(service.database, "SELECT pg_sleep(0.02)")  # Nothing tells of a refusal but the sequence.

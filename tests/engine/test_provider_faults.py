@@ -1,12 +1,15 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
+from app.domain import decisions
 from app.domain import events as ev
 from app.domain.events import Event
 from tests.support.fixtures import Services
+from tests.support.rows import every
 from tests.support.service import Service, new_run_id, plan_of, report, synthesis, task
 from tests.support.stub_answers import (
     Answer,
@@ -203,6 +206,32 @@ async def test_a_run_whose_provider_asks_for_a_long_pause_waits_in_the_database_
     assert await service.cancel(run_id) is True
     assert (await service.ended(run_id))["status"] == "cancelled"
     assert len(stub.log) == 1
+
+
+@pytest.mark.parametrize("role", ["plan", "work", "synthesize"])
+async def test_a_run_that_waited_goes_on_when_its_time_has_come(
+    services: Services, stub: StubProvider, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    monkeypatch.setattr(decisions, "PARK_AFTER", timedelta(seconds=0.2))
+    service = await services.start(poll_seconds=0.1)
+    stub.on("plan", as_json(plan_of(task("a", "researcher"), task("b", "writer", ["a"]))))
+    stub.on("work", as_json(report("done")))
+    stub.on("synthesize", as_json(synthesis()))
+    stub.on(role, call=1, reply=rate_limited("1"))
+
+    run_id = await service.submit()
+    await service.until(run_id, lambda row: row["status"] == "waiting")
+    [row] = await every(service.database, "SELECT owner, lease_until FROM runs")
+    run = await service.ended(run_id)
+
+    assert row == {"owner": None, "lease_until": None}
+    assert run["status"] == "succeeded"
+    first, second = stub.of(role)[:2]
+    assert second.at - first.at >= 1
+    assert second.body_sha256 == first.body_sha256
+    resumed = [event.data.lost_calls for event in await service.events(run_id) if isinstance(event, ev.RunResumed)]
+    assert resumed == [0]
+    assert run["usage"]["llm_calls"] == len(stub.log) == 5
 
 
 @pytest.mark.parametrize("role", ["plan", "synthesize"])

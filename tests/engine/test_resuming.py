@@ -10,7 +10,7 @@ from app.tools.tool import Effect, ToolContext
 from tests.engine.toolbox import team_with, tool
 from tests.support.fixtures import Services
 from tests.support.rows import every
-from tests.support.service import CREW, Service, plan_of, report, synthesis, task
+from tests.support.service import CREW, plan_of, report, synthesis, task
 from tests.support.stub_answers import Answer, as_json, call, held, server_error, text, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import Script, SeenRequest
@@ -152,7 +152,10 @@ async def test_a_tool_that_had_begun_is_repeated_only_if_that_is_harmless(
         return "acted"
 
     acts = tool("act", act, effect=effect)
-    stub.on("work", lambda seen: tool_calls(call("act", call_id="x")) if len(seen.body["messages"]) == 1 else as_json(report()))
+    stub.on(
+        "work",
+        lambda seen: tool_calls(call("act", call_id="x")) if len(seen.body["messages"]) == 1 else as_json(report()),
+    )
     first = await services.start(tools=[acts], **QUICK)
     run_id = await first.submit(team=team_with(acts), plan=KEEP)
     await asyncio.wait_for(begun.wait(), 10)
@@ -225,7 +228,7 @@ async def test_a_process_that_is_told_to_stop_finishes_its_call_and_another_goes
     await first.runtime.draining.wait()
     stub.release()
     await stopping
-    run = await second.ended(run_id, timeout=5)
+    run = await second.ended(run_id, timeout_s=5)
 
     assert run["status"] == "succeeded"
     assert len({seen.body_sha256 for seen in stub.log}) == len(stub.log)
@@ -244,7 +247,7 @@ async def test_a_call_that_outlasts_the_drain_is_dropped_counted_and_made_again_
     second = await services.start(lease_seconds=60)
 
     await services.stop(first)
-    run = await second.ended(run_id, timeout=5)
+    run = await second.ended(run_id, timeout_s=5)
 
     assert (run["status"], run["result"]["answer"]) == ("succeeded", "again")
     assert stub.log[0].outcome == "client_disconnected"

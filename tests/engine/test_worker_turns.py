@@ -1,6 +1,6 @@
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -46,12 +46,27 @@ async def returning(value: Any) -> Any:
     return value
 
 
+def saying(output: Any) -> Callable[[Any, ToolContext], Awaitable[Any]]:
+    """What a tool does that always says the same."""
+    return lambda _, __: returning(output)
+
+
+def keeping(kept: list[Any]) -> Callable[[Any, ToolContext], Awaitable[str]]:
+    """What a tool does that keeps what it is given."""
+
+    async def keep(given: Any, _: ToolContext) -> str:
+        kept.append(given)
+        return "kept"
+
+    return keep
+
+
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_a_call_that_was_cut_never_runs_and_is_asked_for_with_more_room_once(
     service: Service, stub: StubProvider, streamed: bool
 ) -> None:
-    kept: list[str] = []
-    save = tool("save_note", lambda note, _: returning(kept.append(note.path)), arguments=Note, effect="once")
+    kept: list[Note] = []
+    save = tool("save_note", keeping(kept), arguments=Note, effect="once")
     service.offer(save)
     stub.on("work", truncated_call("save_note", '{"path":"a.txt","body":"hal'))
     run_id, heard = new_run_id(), list[str]()
@@ -118,8 +133,8 @@ async def test_a_wrong_call_is_answered_with_what_is_wrong_and_the_worker_goes_o
     service: Service, stub: StubProvider, wrong: str
 ) -> None:
     block, reasons = WRONG_CALLS[wrong]
-    summed: list[list[int]] = []
-    add_up = tool("add_up", lambda numbers, _: returning(summed.append(numbers.ids)), arguments=Numbers)
+    summed: list[Numbers] = []
+    add_up = tool("add_up", keeping(summed), arguments=Numbers)
     service.offer(add_up)
     stub.on("work", call=1, reply=tool_calls(block, before="Let me see."))
     stub.on("work", as_json(report()))
@@ -137,7 +152,7 @@ async def test_a_text_that_looks_like_json_reaches_the_tool_as_the_text_it_is(
     service: Service, stub: StubProvider
 ) -> None:
     kept: list[Note] = []
-    save = tool("save_note", lambda note, _: returning(kept.append(note)), arguments=Note)
+    save = tool("save_note", keeping(kept), arguments=Note)
     service.offer(save)
     stub.on("work", call=1, reply=tool_calls(call("save_note", {"path": "a", "body": '{"a":1}'})))
     stub.on("work", as_json(report()))
@@ -245,7 +260,7 @@ async def test_the_same_call_is_not_stopped_while_its_outcome_changes(service: S
 async def test_a_huge_output_is_shown_by_head_and_tail_with_its_size(service: Service, stub: StubProvider) -> None:
     huge = "HEAD" + "𝄞" * (5_000_000 - 8) + "TAIL"
     outputs: dict[str, Any] = {"huge": huge, "empty": "", "blank": "  \n ", "data": {"rows": ["x" * 50] * 1_000}}
-    tools = [tool(name, lambda _, __, output=output: returning(output)) for name, output in outputs.items()]
+    tools = [tool(name, saying(output)) for name, output in outputs.items()]
     service.offer(*tools)
     stub.on("work", call=1, reply=tool_calls(*(call(name) for name in outputs)))
     stub.on("work", as_json(report()))
@@ -270,13 +285,13 @@ CLEAN = "a\ufffdb \\u0000 x\ufffd y \U0001f378"
 async def test_text_that_cannot_be_stored_is_cleaned_wherever_it_comes_from(
     service: Service, stub: StubProvider
 ) -> None:
-    heard: list[str] = []
+    heard: list[Note] = []
 
     async def breaks(_: Any, __: ToolContext) -> str:
         raise ValueError(ODD)
 
     odd = tool("odd", lambda _, __: returning({"odd": ODD, "not a number": float("nan")}))
-    hears = tool("hears", lambda note, _: returning(heard.append(note.body)), arguments=Note)
+    hears = tool("hears", keeping(heard), arguments=Note)
     tools = (odd, tool("breaks", breaks), hears)
     service.offer(*tools)
     calls = [call("odd"), call("breaks"), call("hears", {"path": "p", "body": ODD})]
@@ -292,7 +307,7 @@ async def test_text_that_cannot_be_stored_is_cleaned_wherever_it_comes_from(
     data, broke, _ = results_in(stub.log[1])
     assert json.loads(data["content"]) == {"odd": CLEAN, "not a number": None}
     assert CLEAN in broke["content"]
-    assert heard == [CLEAN]
+    assert [note.body for note in heard] == [CLEAN]
     for event in await service.events(run_id):
         json.dumps(event.model_dump(mode="json"), allow_nan=False).encode()
 

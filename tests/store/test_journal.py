@@ -16,6 +16,7 @@ from tests.store.claiming import ME, claimed, failed, spent, started
 from tests.support.rows import check_rows, every
 from tests.support.service import Service
 
+
 @pytest.fixture
 async def journal(service: Service) -> AsyncIterator[Journal]:
     """A journal whose committer is at work."""
@@ -56,8 +57,8 @@ async def blocked(service: Service) -> None:
     """Wait until a commit waits for a lock."""
     waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     async with asyncio.timeout(10):
-        while not await every(service.database, waiting):
-            await asyncio.sleep(0.01)  # Postgres tells nobody of a wait.
+        while not await every(service.database, waiting):  # Postgres tells nobody of a wait.
+            await every(service.database, "SELECT pg_sleep(0.01)")
 
 
 async def test_events_are_recorded_in_order_with_the_rows_they_change(journal: Journal, service: Service) -> None:
@@ -105,7 +106,9 @@ async def test_what_is_ahead_is_seen_at_once_and_is_fact_only_when_it_is_recorde
     assert log.snapshot.usage.llm_calls == 1
 
 
-async def test_whoever_lost_the_run_writes_nothing_more(journal: Journal, service: Service, sql: psycopg.Connection) -> None:
+async def test_whoever_lost_the_run_writes_nothing_more(
+    journal: Journal, service: Service, sql: psycopg.Connection
+) -> None:
     log = await opened(journal, service)
     sql.execute("UPDATE runs SET owner_epoch = owner_epoch + 1, owner = 'another'")
 
@@ -141,9 +144,7 @@ async def test_losing_one_run_does_not_hold_up_the_others_of_a_commit(
         await gone
 
 
-async def test_a_cancel_between_two_appends_is_folded_in_where_it_happened(
-    journal: Journal, service: Service
-) -> None:
+async def test_a_cancel_between_two_appends_is_folded_in_where_it_happened(journal: Journal, service: Service) -> None:
     log = await opened(journal, service)
     await log.append(spent(log.run_id))
     await service.cancel(log.run_id)
@@ -244,9 +245,7 @@ async def test_what_cannot_be_put_into_bytes_is_refused_like_what_postgres_refus
     journal: Journal, service: Service, quick_retries: None
 ) -> None:
     poisoned, healthy = await opened(journal, service), await opened(journal, service)
-    unwritable = ev.RunResumed(
-        at=datetime.now(UTC), run_id=poisoned.run_id, data=ev.Resumed(engine="\ud800", epoch=1)
-    )
+    unwritable = ev.RunResumed(at=datetime.now(UTC), run_id=poisoned.run_id, data=ev.Resumed(engine="\ud800", epoch=1))
 
     given_up = poisoned.append(unwritable)
 

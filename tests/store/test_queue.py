@@ -7,14 +7,14 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from app.store.queue import Look, RunQueue
+from app.store.queue import Look, Place, RunQueue
 from tests.support.service import Service
 
 
 @asynccontextmanager
-async def delivering(queue: RunQueue, look: Look) -> AsyncIterator[None]:
+async def delivering(queue: RunQueue, look: Look, *, at_once: int = 5) -> AsyncIterator[None]:
     """A queue that calls `look` while the block runs."""
-    task = asyncio.create_task(queue.deliver(look, at_once=5, poll_s=0.2))
+    task = asyncio.create_task(queue.deliver(look, at_once=at_once, poll_s=0.2))
     try:
         yield
     finally:
@@ -26,7 +26,7 @@ async def delivering(queue: RunQueue, look: Look) -> AsyncIterator[None]:
 async def announce(service: Service, *run_ids: str) -> None:
     async with service.database.transaction() as connection:
         for run_id in run_ids:
-            await service.runtime.queue.announce(connection, run_id, priority=0)
+            await service.runtime.queue.announce(connection, run_id, Place(0, 1))
 
 
 def entries(sql: psycopg.Connection) -> list[tuple[str, str]]:
@@ -42,9 +42,9 @@ async def test_announcing_twice_makes_one_entry_and_loses_nothing_of_the_transac
 
     async with service.database.transaction() as connection:
         await connection.execute(text("UPDATE runs SET priority = priority + 1"))
-        await queue.announce(connection, run_id, priority=0)
+        await queue.announce(connection, run_id, Place(0, 1))
         await connection.execute(text("UPDATE runs SET priority = priority + 10"))
-        await queue.announce(connection, run_id, priority=0)
+        await queue.announce(connection, run_id, Place(0, 1))
         await connection.execute(text("UPDATE runs SET priority = priority + 100"))
 
     assert sql.execute("SELECT priority FROM runs").fetchone() == (111,)
@@ -52,22 +52,26 @@ async def test_announcing_twice_makes_one_entry_and_loses_nothing_of_the_transac
 
 
 async def test_what_is_rolled_back_was_never_announced(service: Service, sql: psycopg.Connection) -> None:
-    with pytest.raises(KeyError):
+    async def announce_and_fail() -> None:
         async with service.database.transaction() as connection:
-            await service.runtime.queue.announce(connection, "run_x", priority=0)
+            await service.runtime.queue.announce(connection, "run_x", Place(0, 1))
             raise KeyError
+
+    with pytest.raises(KeyError):
+        await announce_and_fail()
 
     assert entries(sql) == []
 
 
 async def test_a_job_that_is_accepted_is_announced_with_it(service: Service, sql: psycopg.Connection) -> None:
-    run_id = await service.submit(priority=7)
+    run_id = await service.submit()
 
     assert entries(sql) == [(run_id, "todo")]
-    assert sql.execute("SELECT priority FROM procrastinate_jobs").fetchone() == (7,)
 
 
-async def test_every_announced_run_is_looked_at_and_its_entry_is_gone(service: Service, sql: psycopg.Connection) -> None:
+async def test_every_announced_run_is_looked_at_and_its_entry_is_gone(
+    service: Service, sql: psycopg.Connection
+) -> None:
     looked: asyncio.Queue[str] = asyncio.Queue()
     run_ids = [f"run_{number}" for number in range(10)]
 
@@ -127,16 +131,14 @@ async def test_a_look_that_breaks_does_not_stop_the_delivery(service: Service) -
         assert await asyncio.wait_for(looked.get(), 10) == "run_good"
 
 
-async def test_runs_of_higher_priority_are_looked_at_first(service: Service) -> None:
+async def test_higher_priority_goes_first_and_then_the_lower_turn(service: Service) -> None:
     looked: asyncio.Queue[str] = asyncio.Queue()
+    places = {"d": Place(0, 9), "b": Place(5, 1_000_000), "a": Place(100, 2), "c": Place(0, 8), "e": Place(-100, 1)}
     async with service.database.transaction() as connection:
-        for priority in (0, 5, -5):
-            await service.runtime.queue.announce(connection, f"run_{priority}", priority=priority)
+        for run_id, place in places.items():
+            await service.runtime.queue.announce(connection, run_id, place)
 
-    task = asyncio.create_task(service.runtime.queue.deliver(looked.put, at_once=1, poll_s=0.2))
-    found = [await asyncio.wait_for(looked.get(), 10) for _ in range(3)]
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    async with delivering(service.runtime.queue, looked.put, at_once=1):
+        found = [await asyncio.wait_for(looked.get(), 10) for _ in places]
 
-    assert found == ["run_5", "run_0", "run_-5"]
+    assert found == ["a", "b", "c", "d", "e"]

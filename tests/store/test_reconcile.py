@@ -18,7 +18,6 @@ UNATTENDED = {
 ATTENDED = {
     "running with a lease": f"{RUNNING}, owner = 'alive', lease_until = now() + interval '1 minute'",
     "waiting": "status = 'waiting', waiting_for = 'provider', wake_at = now() + interval '1 minute'",
-    "ended": "status = 'failed', stop_reason = 'x', finished_at = now()",
 }
 
 
@@ -49,14 +48,18 @@ async def test_a_run_that_need_not_move_is_left_alone(service: Service, sql: psy
     assert await attend_to_unattended(service.database, service.runtime.queue) == 0
 
 
+async def test_a_run_that_has_ended_is_left_alone(service: Service, sql: psycopg.Connection) -> None:
+    await service.cancel(await forgotten(service, sql, "priority = 0"))
+
+    assert await attend_to_unattended(service.database, service.runtime.queue) == 0
+
+
 async def test_several_processes_that_reconcile_at_once_announce_a_run_once(
     service: Service, sql: psycopg.Connection
 ) -> None:
     await forgotten(service, sql, "priority = 0")
 
-    found = await asyncio.gather(
-        *(attend_to_unattended(service.database, service.runtime.queue) for _ in range(5))
-    )
+    found = await asyncio.gather(*(attend_to_unattended(service.database, service.runtime.queue) for _ in range(5)))
 
     assert sum(found) == 1
 

@@ -125,10 +125,12 @@ class Service:
         """Ask for the run's end."""
         return await request_cancel(self.runtime.database, TENANT, run_id, reason="changed my mind")
 
-    async def until(self, run_id: str, holds: Callable[[dict[str, Any]], bool], timeout: float = 20) -> dict[str, Any]:
+    async def until(
+        self, run_id: str, holds: Callable[[dict[str, Any]], bool], timeout_s: float = 20
+    ) -> dict[str, Any]:
         """The run's row, once `holds` says so of it."""
         news = asyncio.Event()
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(timeout_s):
             with self.runtime.wakeups.listening(run_id, lambda _: news.set()):
                 while True:
                     news.clear()
@@ -138,19 +140,19 @@ class Service:
                         return row
                     await _heard(news)
 
-    async def ended(self, run_id: str, timeout: float = 20) -> dict[str, Any]:
+    async def ended(self, run_id: str, timeout_s: float = 20) -> dict[str, Any]:
         """The run's row at its end."""
-        return await self.until(run_id, lambda row: row["finished_at"] is not None, timeout)
+        return await self.until(run_id, lambda row: row["finished_at"] is not None, timeout_s)
 
     async def events(self, run_id: str) -> list[Event]:
         """The run's log."""
         return await events_in(self.runtime.database, run_id)
 
-    async def until_logged(self, run_id: str, type_: str, count: int = 1, timeout: float = 20) -> list[Event]:
+    async def until_logged(self, run_id: str, type_: str, count: int = 1, timeout_s: float = 20) -> list[Event]:
         """The run's log, once it holds so many events of a type."""
         found: list[Event] = []
         news = asyncio.Event()
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(timeout_s):
             with self.runtime.wakeups.listening(run_id, lambda _: news.set()):
                 while sum(event.type == type_ for event in found) < count:
                     news.clear()

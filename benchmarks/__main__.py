@@ -1,0 +1,78 @@
+"""`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
+
+`python -m benchmarks [throughput|slow_calls|memory|streams]` runs a part.
+"""
+
+import sys
+
+from benchmarks.bench import Bench, bench, percentile
+from benchmarks.reference_job import CALLS_IN_A_ROW, MODEL_CALLS
+
+RUNS, AT_ONCE = 300, 50
+
+
+def throughput() -> None:
+    """The reference job with calls of 50 ms, beside the bare program."""
+    with bench(call_seconds=0.05) as surroundings:
+        print(f"\nCommits of {surroundings.commit_ms:.1f} ms, {AT_ONCE} runs at once, calls of 50 ms, one core:\n")
+        print("| | runs/s | one run over its critical path | CPU per call |\n|---|---|---|---|")
+        for transport in ("httpx2", "aiohttp"):
+            figures = surroundings.measured("benchmarks.floor", surroundings.stub_url, RUNS, AT_ONCE, transport)
+            _row(f"floor on {transport}", figures, 0.05)
+        before = surroundings.written()
+        figures = _service(surroundings, RUNS, AT_ONCE)
+        after = surroundings.written()
+        _row("this service", figures, 0.05)
+    runs = RUNS + figures["extra_runs"]
+    written = {name: (after[name] - before[name]) / runs for name in after}
+    print(
+        f"\nWritten per run: {figures['commits'] / runs:.1f} commits of the journal and the intake, "
+        f"{written['inserted']:.0f} rows inserted, {written['updated']:.0f} updated, "
+        f"{written['wal_bytes'] / 1000:.0f} kB of log (the queue's included)."
+    )
+
+
+def slow_calls() -> None:
+    """The reference job with calls of 1 s: what a run takes beyond its critical path."""
+    with bench(call_seconds=1.0) as surroundings:
+        figures = _service(surroundings, AT_ONCE * 2, AT_ONCE)
+    over = [(seconds - CALLS_IN_A_ROW) * 1000 for seconds in figures["times"]]
+    print(
+        f"\nCalls of 1 s, {AT_ONCE} runs at once: over the critical path {percentile(over, 0.5):.0f} ms (median), "
+        f"{percentile(over, 0.95):.0f} ms (95th percentile)."
+    )
+
+
+def memory() -> None:
+    """What a run costs while it waits on the model."""
+    with bench(call_seconds=20.0) as surroundings:
+        figures = surroundings.measured("benchmarks.memory", surroundings.database_url, surroundings.stub_url, 500)
+    print(f"\nMemory: {figures['kib_per_run']:.0f} KiB per run at {figures['runs']} runs that wait on the model.")
+
+
+def streams() -> None:
+    """From the commit of an event to its arrival at a client, with 200 streams open."""
+    with bench(call_seconds=0.05) as surroundings:
+        figures = surroundings.measured("benchmarks.streams", surroundings.database_url, surroundings.stub_url, 200)
+    print(
+        f"\nStreams: {figures['streams']} open; from the commit of an event to its arrival "
+        f"{figures['median_ms']:.1f} ms (median), {figures['p99_ms']:.1f} ms (99th percentile), "
+        f"{figures['events']} arrivals."
+    )
+
+
+def _service(surroundings: Bench, runs: int, at_once: int) -> dict[str, object]:
+    return surroundings.measured("benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once)
+
+
+def _row(name: str, figures: dict[str, object], call_seconds: float) -> None:
+    alone = float(figures["alone"]) / (call_seconds * CALLS_IN_A_ROW)  # type: ignore[arg-type]
+    cpu_ms = float(figures["cpu"]) / RUNS / MODEL_CALLS * 1000  # type: ignore[arg-type]
+    print(f"| {name} | {RUNS / float(figures['wall']):.1f} | {alone:.2f} | {cpu_ms:.2f} ms |")  # type: ignore[arg-type]
+
+
+PARTS = {part.__name__: part for part in (throughput, slow_calls, memory, streams)}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or PARTS:
+        PARTS[name]()

@@ -1,0 +1,103 @@
+"""One run that uses everything the engine can do, and a provider that answers it by what was said, not by when.
+
+Whoever asks the same thing again gets the same answer, so the run comes to the same end however often it is broken off.
+"""
+
+import re
+from typing import Any
+
+from app.domain.team import Team, Worker
+from tests.support.service import plan_of, report, synthesis, task
+from tests.support.stub_answers import Answer, as_json, call, overloaded, paused, refusal, text, tool_calls, truncated
+from tests.support.stub_script import SeenRequest
+
+EVERYBODY = Team(
+    name="everybody",
+    workers=(
+        Worker(
+            name="clerk",
+            description="Sends and keeps.",
+            instructions="Send and keep.",
+            tools=("send_mail", "put_record", "look_up"),
+        ),
+        Worker(name="searcher", description="Searches.", instructions="Search.", tools=("web_search",)),
+        Worker(name="writer", description="Writes.", instructions="Write."),
+    ),
+)
+
+PLAN = plan_of(
+    task("errands", "clerk"),
+    task("search", "searcher"),
+    task("overloaded"),
+    task("long"),
+    task("sloppy"),
+    task("vague"),
+    task("hopeless", required=False),
+    task("needs-hopeless", needs=["hopeless"], required=False),
+    task("makes-do", needs=["hopeless", "errands"], on_missing_input="proceed"),
+    task("last", needs=["search", "overloaded", "long", "sloppy", "vague"]),
+)
+"""Parallel and dependent tasks, each with a fate that its name tells."""
+
+LIMITS = {"concurrency": 4}
+ANSWER = "all that could be had"
+DELIVERED = ("errands", "search", "overloaded", "long", "sloppy", "vague", "makes-do", "last")
+
+_TASK = re.compile(r"<task>\s*Do ([a-z-]+)(, narrowly)?\.")
+
+
+class Features:
+    """Answers every request of one such run."""
+
+    def __init__(self) -> None:
+        self._overloaded: set[str] = set()
+
+    def __call__(self, seen: SeenRequest) -> Answer:
+        """The answer to a request."""
+        turns = len(seen.body["messages"])
+        match seen.role:
+            case "plan":
+                return as_json(plan_of(task("a", needs=["b"]), task("b", needs=["a"])) if turns == 1 else PLAN)
+            case "refine":
+                return as_json({"instruction": "Do vague, narrowly.", "change": "Narrower."})
+            case "synthesize":
+                return as_json(synthesis(ANSWER, *(("hopeless",) if turns == 1 else DELIVERED)))
+            case _:
+                return self._work(seen, turns)
+
+    def _work(self, seen: SeenRequest, turns: int) -> Answer:
+        found = _TASK.search(seen.body["messages"][0]["content"][0]["text"])
+        assert found is not None
+        name, narrowed = found.groups()
+        done = as_json(report(f"{name} is done"))
+        match name:
+            case "errands" if turns == 1:
+                return tool_calls(*(call(tool, {"text": tool}) for tool in ("send_mail", "put_record", "look_up")))
+            case "search":
+                return _search() if turns == 1 else Answer(content=(_found("srvtoolu_2"), *done.content))
+            case "overloaded" if seen.body_sha256 not in self._overloaded:
+                self._overloaded.add(seen.body_sha256)
+                return overloaded()
+            case "long" if seen.body["max_tokens"] <= 16_000:
+                return truncated('{"summary": "lo')
+            case "sloppy" if turns == 1:
+                return text('{"summary": ""}')
+            case "vague" if not narrowed:
+                return as_json(report(escalation={"reason": "ambiguous_input", "message": "Which of the two?"}))
+            case "hopeless":
+                return refusal()
+            case _:
+                return done
+
+
+def _search() -> Answer:
+    """A turn that the provider breaks off between its second search and what that brought."""
+    return paused(_searched("srvtoolu_1"), _found("srvtoolu_1"), _searched("srvtoolu_2"))
+
+
+def _searched(call_id: str) -> dict[str, Any]:
+    return {"type": "server_tool_use", "id": call_id, "name": "web_search", "input": {"query": "q"}}
+
+
+def _found(call_id: str) -> dict[str, Any]:
+    return {"type": "web_search_tool_result", "tool_use_id": call_id, "content": []}

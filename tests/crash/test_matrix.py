@@ -1,0 +1,191 @@
+"""The matrix: a run that uses everything, broken off before and after each of its commits, ends as if nothing were."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.domain import events as ev
+from app.domain.events import Event
+from app.runtime import TENANT
+from app.store.runs import StoredEvent, events_of
+from tests.crash.doomed import Doom, Zygote
+from tests.crash.features import ANSWER, EVERYBODY, LIMITS, Features
+from tests.support.effects import Ledger, Point, example_tools
+from tests.support.rows import check_rows, every
+from tests.support.service import Service, running_service
+from tests.support.stub_provider import StubProvider
+from tests.support.stub_script import SeenRequest
+
+SHARES = 8
+"""Parts of the matrix, so that several processes can work on it."""
+FEATURES = {
+    "plan.invalid", "task.rejected", "task.escalated", "task.retrying", "task.refined", "task.failed", "task.skipped",
+    "task.succeeded", "tool.started", "tool.completed", "llm.failed", "synthesis.rejected", "synthesis.completed",
+}  # fmt: skip
+"""Types of event that the run must have for the matrix to be worth its name."""
+DOOMED_KEY = "sk-doomed"
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One run from its start to its end."""
+
+    row: dict[str, Any]
+    log: Sequence[Event]
+    requests: Sequence[SeenRequest]
+    ledger: Ledger
+
+    @property
+    def end(self) -> tuple[Any, ...]:
+        """How it ended, and with what."""
+        return self.row["status"], self.row["stop_reason"], self.row["result"]
+
+
+@asynccontextmanager
+async def engine_for(service: Service, stub: StubProvider, ledger: Ledger) -> AsyncIterator[Service]:
+    """An engine that lives on, with the tools of the run."""
+    async with running_service(service.url, stub, poll_seconds=0.1, tools=example_tools(ledger)) as survivor:
+        yield survivor
+
+
+async def course_of(service: Service, stub: StubProvider, run_id: str, since: int, ledger: Ledger) -> Course:
+    """What became of a run whose first request came after the stub's request number `since`."""
+    row = await service.ended(run_id)
+    return Course(row, await service.events(run_id), stub.log[since:], ledger)
+
+
+async def undisturbed(service: Service, stub: StubProvider, ledger: Ledger) -> Course:
+    """The run as it goes when nobody dies."""
+    stub.on("*", Features())
+    since = len(stub.log)
+    async with engine_for(service, stub, ledger):
+        run_id = await service.submit(team=EVERYBODY, limits=LIMITS)
+        return await course_of(service, stub, run_id, since, ledger)
+
+
+async def stored(service: Service, run_id: str) -> Sequence[StoredEvent]:
+    """The log as readers get it."""
+    return await events_of(service.database, TENANT, run_id, limit=1_000)
+
+
+async def leave_to_others(service: Service) -> None:
+    """Let the lease of the dead end now: how long that takes otherwise is no matter of this test."""
+    await every(service.database, "UPDATE runs SET lease_until = now() WHERE owner IS NOT NULL RETURNING id")
+
+
+def calls_in(log: Sequence[Event]) -> list[ev.LlmCompleted | ev.LlmFailed]:
+    """The model calls that the log knows of."""
+    return [event for event in log if isinstance(event, ev.LlmCompleted | ev.LlmFailed)]
+
+
+def lost_requests(course: Course) -> list[SeenRequest]:
+    """Requests of which the log does not know how they ended."""
+    known = {event.data.request_id for event in calls_in(course.log)}
+    return [seen for seen in course.requests if f"req_{seen.number:06}" not in known]
+
+
+def check_calls(course: Course) -> None:
+    """What was finished is not asked again, and what was under way at the death at most once."""
+    numbers = {f"req_{seen.number:06}": seen for seen in course.requests}
+    for event in course.log:
+        if isinstance(event, ev.LlmCompleted):
+            finished = numbers[str(event.data.request_id)]
+            again = [s for s in course.requests if s.body_sha256 == finished.body_sha256 and s.number > finished.number]
+            assert again == [], f"{finished.role} was asked again after its reply was recorded"
+    lost = lost_requests(course)
+    assert all(DOOMED_KEY in seen.headers["x-api-key"] for seen in lost), "the survivor lost a call"
+    assert len(lost) <= LIMITS["concurrency"]
+    assert max(Counter(seen.body_sha256 for seen in lost).values(), default=0) <= 1
+    assert course.row["usage"]["llm_calls"] >= len(course.requests), [s.role+str(s.body["messages"][0]["content"])[:200] for s in lost] + [(e.seq,e.type,e.task_id) for e in course.log[15:]]
+
+
+def check_effects(course: Course) -> None:
+    """A mail goes out once, or nobody knows and the model is told; a record is put under one key."""
+    mails, records = course.ledger.times("send_mail"), course.ledger.times("put_record")
+    ends = {
+        event.data.name: event.data.error.code if isinstance(event, ev.ToolFailed) else None
+        for event in course.log
+        if isinstance(event, ev.ToolCompleted | ev.ToolFailed) and not event.data.provider
+    }
+    assert ends["send_mail"] in (None, "tool_outcome_unknown")
+    assert mails.total() == 1 or (mails.total() == 0 and ends["send_mail"] == "tool_outcome_unknown")
+    assert ends["put_record"] is None
+    assert len(records) == 1
+    assert records.total() <= 2
+    intents = {event.data.key for event in course.log if isinstance(event, ev.ToolStarted)}
+    assert mails.keys() | records.keys() <= intents
+
+
+async def test_the_run_of_the_matrix_uses_everything(database_url: str, stub: StubProvider, tmp_path: Path) -> None:
+    async with running_service(database_url, stub, engine=False) as service:
+        course = await undisturbed(service, stub, Ledger(tmp_path / "ledger"))
+
+    assert (course.row["status"], course.row["result"]["answer"]) == ("succeeded", ANSWER)
+    assert {event.type for event in course.log} >= FEATURES
+    assert {stop for event in course.log for stop in [getattr(event.data, "stop_reason", None)]} >= {
+        "max_tokens", "pause_turn", "refusal", "tool_use", "end_turn",
+    }  # fmt: skip
+    assert [state["task"] for state in course.row["result"]["outputs"] if state["status"] == "skipped"] == [
+        "needs-hopeless"
+    ]
+    assert lost_requests(course) == []
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """What every death of a test is measured against, and done with."""
+
+    service: Service
+    stub: StubProvider
+    zygote: Zygote
+    place: Path
+    calm: Course
+
+    async def broken_off(self, seq: int, when: Point) -> Course:
+        """The run, with a death before or after the commit of event `seq`."""
+        service, ledger = self.service, Ledger(self.place / f"{when}-{seq}.ledger")
+        logs, since = str(self.place / "logs"), len(self.stub.log)
+        self.stub.on("*", Features())
+        doom = Doom(service.url, self.stub.url, str(ledger.file), logs, seq, when, key=DOOMED_KEY)
+        async with self.zygote.doomed(doom):
+            run_id = await service.submit(team=EVERYBODY, limits=LIMITS)
+        read = await stored(service, run_id)
+        assert len(read) < seq if when == "before" else len(read) >= seq
+        await leave_to_others(service)
+        async with engine_for(service, self.stub, ledger):
+            course = await course_of(service, self.stub, run_id, since, ledger)
+        whole = await stored(service, run_id)
+        assert [*read, *whole[len(read) :]] == list(whole), "what a reader had seen has changed"
+        assert [event.seq for event in whole] == list(range(1, len(whole) + 1))
+        await check_rows(service.database, run_id)
+        return course
+
+
+@pytest.mark.usefixtures("_plain_logs", "_settled_heap")
+@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_death_at_any_commit_changes_nothing_about_how_the_run_ends(
+    when: Point,
+    share: int,
+    database_url: str,
+    stub: StubProvider,
+    zygote: Zygote,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+) -> None:
+    async with running_service(database_url, stub, engine=False) as service:
+        calm = await undisturbed(service, stub, Ledger(tmp_path / "ledger"))
+        matrix = Matrix(service, stub, zygote, tmp_path, calm)
+        points = range(2 + share, len(calm.log) + 1, SHARES)
+        for seq in points:
+            course = await matrix.broken_off(seq, when)
+            assert course.end == calm.end, f"{when} event {seq}"
+            check_calls(course)
+            check_effects(course)
+            record_property("repeated calls", len(lost_requests(course)))
+        record_property("deaths", len(points))

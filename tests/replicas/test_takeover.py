@@ -1,0 +1,133 @@
+import signal
+import time
+
+import psycopg
+import pytest
+
+from app.domain import events as ev
+from app.domain.events import RUN_ENDS
+from app.store.database import Database
+from tests.replicas.watching import (
+    audit,
+    authority,
+    runs_on,
+    start_named,
+    until,
+    until_said,
+    writes_after_takeover,
+)
+from tests.support.processes import QUICK, Replica, Replicas, post_job, run_at_end
+from tests.support.rows import check_rows, events_in
+from tests.support.service import plan_of, report, task
+from tests.support.stub_answers import as_json, held
+from tests.support.stub_provider import StubProvider
+
+ONE = plan_of(task("t1"))
+LEASE_S, POLL_S = float(QUICK["CHARGEHAND_LEASE_SECONDS"]), float(QUICK["CHARGEHAND_POLL_SECONDS"])
+MARGIN_S = 4.0
+"""For a machine that has other things to do."""
+
+
+async def pair(replicas: Replicas, sql: psycopg.Connection, stub: StubProvider) -> tuple[Replica, Replica, str]:
+    """A replica in the middle of a model call, another one that is idle, and the run."""
+    audit(sql)
+    stub.on("work", call=1, reply=held(as_json(report("A")), "first"))
+    stub.on("work", call=2, reply=held(as_json(report("B")), "second"))
+    first = await start_named(replicas, "first")
+    run_id = await post_job(first, plan=ONE)
+    await stub.seen(1, role="work")
+    second = await start_named(replicas, "second")
+    assert runs_on(first, authority(sql, run_id)[0])
+    return first, second, run_id
+
+
+async def check_log(database_url: str, run_id: str, second: Replica) -> None:
+    """One end, one resumption, by the second replica, and rows that agree with the log."""
+    database = Database(database_url, pool=1)
+    try:
+        log = await events_in(database, run_id)
+        await check_rows(database, run_id)
+    finally:
+        await database.close()
+    resumed = [event.data for event in log if isinstance(event, ev.RunResumed)]
+    assert [(runs_on(second, claim.engine), claim.epoch) for claim in resumed] == [(True, 2)]
+    assert len([event for event in log if event.type in RUN_ENDS]) == 1
+
+
+async def test_the_run_of_a_killed_replica_goes_on_elsewhere_once_its_lease_has_lapsed(
+    replicas: Replicas, stub: StubProvider, sql: psycopg.Connection, database_url: str
+) -> None:
+    first, second, run_id = await pair(replicas, sql, stub)
+    stub.release("second")
+
+    await first.kill()
+    killed = time.monotonic()
+    again = await stub.seen(2, role="work")
+    run = await run_at_end(second, run_id)
+
+    assert again.at - killed < LEASE_S + POLL_S + MARGIN_S
+    assert (run["status"], run["result"]["answer"]) == ("succeeded", "B")
+    assert writes_after_takeover(sql, run_id) == {"second"}
+    assert len(stub.log) == 2
+    await check_log(database_url, run_id, second)
+
+
+@pytest.mark.parametrize("has_its_answer", [True, False])
+@pytest.mark.parametrize("successor", ["is at work", "is done"])
+async def test_a_replica_that_slept_through_its_lease_writes_and_calls_nothing_when_it_wakes(
+    replicas: Replicas,
+    stub: StubProvider,
+    sql: psycopg.Connection,
+    database_url: str,
+    successor: str,
+    has_its_answer: bool,
+) -> None:
+    first, second, run_id = await pair(replicas, sql, stub)
+    first.signal(signal.SIGSTOP)
+    await stub.seen(2, role="work")
+    if has_its_answer:
+        stub.release("first")
+        await stub.ended(stub.log[0])
+    if successor == "is done":
+        stub.release("second")
+        await run_at_end(second, run_id)
+
+    owner, epoch, lease = authority(sql, run_id)
+    first.signal(signal.SIGCONT)
+    await until_said(first, "run left")
+
+    if successor == "is at work":
+        assert authority(sql, run_id)[:2] == (owner, epoch)
+        assert runs_on(second, owner)
+        await until(lambda: authority(sql, run_id)[2] > lease)
+        stub.release("second")
+    run = await run_at_end(second, run_id)
+    assert (run["status"], run["result"]["answer"]) == ("succeeded", "B")
+    assert writes_after_takeover(sql, run_id) == {"second"}
+    assert len(stub.log) == 2
+    await check_log(database_url, run_id, second)
+
+
+async def test_a_replica_that_cannot_renew_stops_its_work_before_anybody_else_begins(
+    replicas: Replicas, stub: StubProvider, sql: psycopg.Connection, database_url: str
+) -> None:
+    first, second, run_id = await pair(replicas, sql, stub)
+    sql.execute(
+        """
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF current_setting('application_name') = 'first' THEN RAISE EXCEPTION 'no'; END IF; RETURN NEW; END $$;
+        CREATE TRIGGER refuse BEFORE UPDATE OF lease_until ON runs FOR EACH ROW EXECUTE FUNCTION refuse();
+        """
+    )
+
+    again = await stub.seen(2, role="work")
+    outcome = await stub.ended(stub.log[0])
+    stub.release("second")
+    run = await run_at_end(second, run_id)
+
+    assert outcome == "client_disconnected"
+    assert stub.log[0].ended_at is not None
+    assert stub.log[0].ended_at < again.at
+    assert run["result"]["answer"] == "B"
+    assert writes_after_takeover(sql, run_id) == {"second"}
+    await check_log(database_url, run_id, second)
