@@ -84,7 +84,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         heartbeat_s=settings.heartbeat_seconds,
         retention_days=settings.retention_days,
     )
-    for team in teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=runtime.tools):
+    for team in known_teams(settings):
         await put_team(runtime.database, TENANT, team)
     listening = asyncio.create_task(wakeups.listen_forever(), name="wakeups")
     sharing = asyncio.create_task(runtime.deltas.share_forever(), name="deltas")
@@ -98,6 +98,11 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         await runtime.model.close()
         await pages.close()
         await runtime.database.close()
+
+
+def known_teams(settings: Settings) -> list[Team]:
+    """The built-in teams and those of the operator. Raises `TeamFileInvalid`."""
+    return teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(PageFetcher()))
 
 
 def teams_in(*directories: Path | None, tools: Mapping[str, Tool]) -> list[Team]:

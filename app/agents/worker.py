@@ -21,7 +21,6 @@ from app.domain.snapshot import Snapshot, TaskState
 from app.domain.team import Worker
 from app.tools.tool import Tool, ToolContext, call
 
-
 INPUT_TOOLS = {"read_input", "query_data"}
 """Tools that read the job's inputs: their workers are told what there is."""
 

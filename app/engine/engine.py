@@ -10,7 +10,7 @@ import structlog
 from app.domain.errors import OwnershipLost
 from app.engine.execution import Execution
 from app.runtime import Runtime
-from app.store.database import OUTAGE
+from app.store.database import TROUBLE
 from app.store.journal import Journal
 from app.store.journal_sql import write_row
 from app.store.ownership import announce_again, claim_if_free, release_if_owned, renew
@@ -73,7 +73,7 @@ class Engine:
             for task in late:
                 task.cancel()
         await asyncio.wait({delivery, *self._executing}, timeout=STOP_SECONDS)
-        with suppress(*OUTAGE):
+        with suppress(*TROUBLE):
             await self._runtime.queue.poke(self._runtime.database)
 
     async def _kept_up(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -81,7 +81,7 @@ class Engine:
         while True:
             try:
                 await work()
-            except OUTAGE as error:
+            except TROUBLE as error:
                 log.warning("engine part interrupted", part=name, error=type(error).__name__)
             await asyncio.sleep(min(self._runtime.poll_s, 1.0))
 
@@ -144,7 +144,7 @@ class Engine:
         del self._held[execution.log.run_id]
         if not done and time.monotonic() < execution.held_until:
             runtime, log_of_run = self._runtime, execution.log
-            with suppress(*OUTAGE):  # The lease lapses by itself.
+            with suppress(*TROUBLE):  # The lease lapses by itself.
                 await release_if_owned(
                     runtime.database, runtime.queue, log_of_run.run_id, owner=runtime.name, epoch=log_of_run.epoch
                 )
@@ -160,7 +160,7 @@ class Engine:
             try:
                 async with asyncio.timeout(self._runtime.lease_s / 2):
                     await self._renew()
-            except (*OUTAGE, TimeoutError) as error:
+            except (*TROUBLE, TimeoutError) as error:
                 log.warning("leases not renewed", error=type(error).__name__, runs=len(self._held))
 
     async def _renew(self) -> None:

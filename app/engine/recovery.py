@@ -15,7 +15,7 @@ from app.llm.pricing import estimated_usage
 def resumption(run: Snapshot, now: datetime, model: Model) -> dict[str, Any]:
     """Model calls that were probably under way when the last process vanished, and what they have cost.
 
-    A conversation whose next step is a call had that call under way, unless it was waiting to repeat a failed one.
+    A conversation whose next step is a call had that call under way, unless it was still too early to repeat it.
     """
     usage = Usage()
     lost = 0
@@ -43,7 +43,7 @@ def _conversations(run: Snapshot, now: datetime) -> list[tuple[Conversation, str
     return [
         (talk, answering)
         for talk, answering, replies in found
-        if not talk.retry_at and isinstance(next_step(talk, replies), Ask)
+        if not talk.waits(now) and isinstance(next_step(talk, replies), Ask)
     ]
 
 

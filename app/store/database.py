@@ -13,14 +13,26 @@ from procrastinate.exceptions import ConnectorException
 from psycopg_pool import PoolTimeout
 from sqlalchemy import NullPool, create_engine, event, text
 from sqlalchemy.engine import Connection, make_url
-from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from app.store.embedded import with_defaults
 
-OUTAGE = (DBAPIError, PoolExhausted, psycopg.Error, PoolTimeout, ConnectorException, OSError)
-"""What is raised when Postgres cannot be reached, or refuses; by whatever library noticed first."""
+OUTAGE = (
+    OperationalError,
+    InterfaceError,
+    PoolExhausted,
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    PoolTimeout,
+    ConnectorException,
+    OSError,
+)
+"""What is raised when Postgres cannot be reached, by whatever library notices first. It may pass."""
+
+TROUBLE = (*OUTAGE, DBAPIError, psycopg.Error)
+"""The same, and what is raised when Postgres refuses a statement."""
 
 IDLE_SECONDS = 1.0
 

@@ -20,7 +20,7 @@ import structlog
 from sqlalchemy import text as sql
 
 from app.domain.text import clean_text
-from app.store.database import OUTAGE, Database
+from app.store.database import TROUBLE, Database
 from app.store.wakeups import Wakeups
 
 log = structlog.get_logger(__name__)
@@ -181,7 +181,7 @@ class Deltas:
         try:
             async with asyncio.timeout(SEND_SECONDS), self._database.statement() as connection:
                 await connection.execute(_SEND, values)
-        except OUTAGE as error:  # which a timeout is as well
+        except TROUBLE as error:  # which a timeout is as well
             log.warning("text not shared", error=type(error).__name__, notices=len(notices))
             await asyncio.sleep(SEND_SECONDS)
 

@@ -29,10 +29,11 @@ _INSERT_RUN = text(
     WITH run AS (
         INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
                           progress, usage, timing, last_seq, created_at)
-        SELECT :id, :tenant, 'queued', :objective, :team_name, :team_version, :priority, greatest(
-                    (SELECT min(turn) FROM runs WHERE status = 'queued'),
-                    (SELECT max(turn) + 1 FROM runs WHERE status = 'queued' AND tenant = :tenant), 0),
-                CAST(:metadata AS jsonb), CAST(:limits AS jsonb), CAST(:progress AS jsonb), CAST(:usage AS jsonb), CAST(:timing AS jsonb), 1, :at
+        SELECT :id, :tenant, 'queued', :objective, :team_name, :team_version, :priority,
+               greatest((SELECT min(turn) FROM runs WHERE status = 'queued'),
+                        (SELECT max(turn) + 1 FROM runs WHERE status = 'queued' AND tenant = :tenant), 0),
+               CAST(:metadata AS jsonb), CAST(:limits AS jsonb), CAST(:progress AS jsonb), CAST(:usage AS jsonb),
+               CAST(:timing AS jsonb), 1, :at
         RETURNING turn
     ), event AS (
         INSERT INTO events (run_id, seq, type, at, data) VALUES (:id, 1, 'run.queued', :at, CAST(:queued AS json))

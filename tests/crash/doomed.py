@@ -21,12 +21,11 @@ from typing import Any, Self
 
 from pydantic import SecretStr
 
-import app.store.journal as journal
 from app.engine.engine import running_engine
 from app.runtime import open_runtime
 from app.settings import Settings
 from app.store.database import Database
-from app.store.journal_sql import Batch
+from app.store.journal_sql import Batch, commit
 from app.telemetry import set_up_logging
 from tests.support.effects import Ledger, Point, Switch, die, example_tools
 
@@ -97,8 +96,6 @@ async def _execute(doom: Doom) -> None:
 
 def _kill_at_commit(at: int, when: Point) -> None:
     """Have the journal die at the commit that carries event `at`."""
-    commit = journal.commit
-
     async def fatal(database: Database, owner: str, batches: Sequence[Batch]) -> set[str]:
         runs = {batch.run.brief.run_id for batch in batches if any(event.seq == at for event in batch.events)}
         if runs and when == "before":
@@ -108,7 +105,7 @@ def _kill_at_commit(at: int, when: Point) -> None:
             die()
         return recorded
 
-    vars(journal)["commit"] = fatal
+    vars(app.store.journal)["commit"] = fatal  # The name that the journal itself calls.
 
 
 class Zygote:

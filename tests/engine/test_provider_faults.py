@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.domain import decisions
+from app.domain import commands
 from app.domain import events as ev
 from app.domain.events import Event
 from tests.support.fixtures import Services
@@ -212,7 +212,7 @@ async def test_a_run_whose_provider_asks_for_a_long_pause_waits_in_the_database_
 async def test_a_run_that_waited_goes_on_when_its_time_has_come(
     services: Services, stub: StubProvider, monkeypatch: pytest.MonkeyPatch, role: str
 ) -> None:
-    monkeypatch.setattr(decisions, "PARK_AFTER", timedelta(seconds=0.2))
+    monkeypatch.setattr(commands, "PARK_AFTER", timedelta(seconds=0.2))
     service = await services.start(poll_seconds=0.1)
     stub.on("plan", as_json(plan_of(task("a", "researcher"), task("b", "writer", ["a"]))))
     stub.on("work", as_json(report("done")))

@@ -19,26 +19,38 @@ from tests.replicas.watching import (
 from tests.support.processes import QUICK, Replica, Replicas, post_job, run_at_end
 from tests.support.rows import check_rows, events_in
 from tests.support.service import plan_of, report, task
-from tests.support.stub_answers import as_json, held
+from tests.support.stub_answers import Answer, as_json, held
 from tests.support.stub_provider import StubProvider
+from tests.support.stub_script import SeenRequest
 
-ONE = plan_of(task("t1"))
 LEASE_S, POLL_S = float(QUICK["CHARGEHAND_LEASE_SECONDS"]), float(QUICK["CHARGEHAND_POLL_SECONDS"])
 MARGIN_S = 4.0
 """For a machine that has other things to do."""
 
 
-async def pair(replicas: Replicas, sql: psycopg.Connection, stub: StubProvider) -> tuple[Replica, Replica, str]:
-    """A replica in the middle of a model call, another one that is idle, and the run."""
+async def pair(
+    replicas: Replicas, sql: psycopg.Connection, stub: StubProvider, *tasks: str
+) -> tuple[Replica, Replica, list[str]]:
+    """A replica in the middle of a call for each task, another one that is idle, and the runs, one for each task."""
     audit(sql)
-    stub.on("work", call=1, reply=held(as_json(report("A")), "first"))
-    stub.on("work", call=2, reply=held(as_json(report("B")), "second"))
+
+    def answer(seen: SeenRequest) -> Answer:
+        [name] = [name for name in tasks if f"Do {name}." in str(seen.body)]
+        again = len(calls_for(stub, name)) > 1
+        return held(as_json(report("B")), "second") if again else held(as_json(report("A")), f"first {name}")
+
+    stub.on("work", answer)
     first = await start_named(replicas, "first")
-    run_id = await post_job(first, plan=ONE)
-    await stub.seen(1, role="work")
+    runs = [await post_job(first, plan=plan_of(task(name))) for name in tasks]
+    await stub.seen(len(tasks), role="work")
     second = await start_named(replicas, "second")
-    assert runs_on(first, authority(sql, run_id)[0])
-    return first, second, run_id
+    assert all(runs_on(first, authority(sql, run_id)[0]) for run_id in runs)
+    return first, second, runs
+
+
+def calls_for(stub: StubProvider, name: str) -> list[SeenRequest]:
+    """The model calls for a task of this name."""
+    return [seen for seen in stub.log if f"Do {name}." in str(seen.body)]
 
 
 async def check_log(database_url: str, run_id: str, second: Replica) -> None:
@@ -57,7 +69,7 @@ async def check_log(database_url: str, run_id: str, second: Replica) -> None:
 async def test_the_run_of_a_killed_replica_goes_on_elsewhere_once_its_lease_has_lapsed(
     replicas: Replicas, stub: StubProvider, sql: psycopg.Connection, database_url: str
 ) -> None:
-    first, second, run_id = await pair(replicas, sql, stub)
+    first, second, [run_id] = await pair(replicas, sql, stub, "only")
     stub.release("second")
 
     await first.kill()
@@ -72,46 +84,43 @@ async def test_the_run_of_a_killed_replica_goes_on_elsewhere_once_its_lease_has_
     await check_log(database_url, run_id, second)
 
 
-@pytest.mark.parametrize("has_its_answer", [True, False])
 @pytest.mark.parametrize("successor", ["is at work", "is done"])
 async def test_a_replica_that_slept_through_its_lease_writes_and_calls_nothing_when_it_wakes(
-    replicas: Replicas,
-    stub: StubProvider,
-    sql: psycopg.Connection,
-    database_url: str,
-    successor: str,
-    has_its_answer: bool,
+    replicas: Replicas, stub: StubProvider, sql: psycopg.Connection, database_url: str, successor: str
 ) -> None:
-    first, second, run_id = await pair(replicas, sql, stub)
+    first, second, runs = await pair(replicas, sql, stub, "answered", "open")
     first.signal(signal.SIGSTOP)
-    await stub.seen(2, role="work")
-    if has_its_answer:
-        stub.release("first")
-        await stub.ended(stub.log[0])
+    await stub.seen(4, role="work")
+    stub.release("first answered")
+    await stub.ended(calls_for(stub, "answered")[0])
     if successor == "is done":
         stub.release("second")
-        await run_at_end(second, run_id)
+        for run_id in runs:
+            await run_at_end(second, run_id)
 
-    owner, epoch, lease = authority(sql, run_id)
+    before = [authority(sql, run_id) for run_id in runs]
     first.signal(signal.SIGCONT)
-    await until_said(first, "run left")
+    for run_id in runs:
+        await until_said(first, "run left", run_id)
 
     if successor == "is at work":
-        assert authority(sql, run_id)[:2] == (owner, epoch)
-        assert runs_on(second, owner)
-        await until(lambda: authority(sql, run_id)[2] > lease)
+        for run_id, (owner, epoch, lease) in zip(runs, before, strict=True):
+            assert authority(sql, run_id)[:2] == (owner, epoch)
+            assert runs_on(second, owner)
+            await until(lambda run_id=run_id, lease=lease: authority(sql, run_id)[2] > lease)  # type: ignore[misc]
         stub.release("second")
-    run = await run_at_end(second, run_id)
-    assert (run["status"], run["result"]["answer"]) == ("succeeded", "B")
-    assert writes_after_takeover(sql, run_id) == {"second"}
-    assert len(stub.log) == 2
-    await check_log(database_url, run_id, second)
+    for run_id in runs:
+        run = await run_at_end(second, run_id)
+        assert (run["status"], run["result"]["answer"]) == ("succeeded", "B")
+        assert writes_after_takeover(sql, run_id) == {"second"}
+        await check_log(database_url, run_id, second)
+    assert len(stub.log) == 4
 
 
 async def test_a_replica_that_cannot_renew_stops_its_work_before_anybody_else_begins(
     replicas: Replicas, stub: StubProvider, sql: psycopg.Connection, database_url: str
 ) -> None:
-    first, second, run_id = await pair(replicas, sql, stub)
+    _, second, [run_id] = await pair(replicas, sql, stub, "only")
     sql.execute(
         """
         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

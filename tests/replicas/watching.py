@@ -66,6 +66,6 @@ async def until(holds: Callable[[], bool], within_s: float = 15) -> None:
             await asyncio.sleep(0.01)  # a row or a log line of another process, of which nothing tells us
 
 
-async def until_said(replica: Replica, words: str, within_s: float = 15) -> None:
-    """Wait until the replica has written a log line that holds `words`."""
-    await until(lambda: any(words in line for line in replica.logged), within_s)
+async def until_said(replica: Replica, *words: str, within_s: float = 15) -> None:
+    """Wait until the replica has written a log line that holds all of `words`."""
+    await until(lambda: any(all(word in line for word in words) for line in replica.logged), within_s)

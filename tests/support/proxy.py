@@ -108,9 +108,7 @@ class Proxy:
             await asyncio.wait(pumps)
 
 
-async def _pump(
-    link: Link, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, towards_server: bool
-) -> None:
+async def _pump(link: Link, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, towards_server: bool) -> None:
     with suppress(OSError):
         while chunk := await source.read(CHUNK_BYTES):
             link.listens = link.listens or (towards_server and b"LISTEN " in chunk)
