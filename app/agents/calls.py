@@ -66,7 +66,7 @@ async def ask(desk: Desk, call: Call) -> list[ev.Event]:
 
     A cancelled call notes its estimated cost and lets the cancellation pass.
     """
-    desk.ensure_owned()
+    await desk.ensure_owned()
     request = call.request(desk.run.brief.policy.call_timeout_s)
     listen = desk.listener(call.purpose, call.task_id, call.attempt)
     if listen is not None:

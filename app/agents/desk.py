@@ -39,8 +39,11 @@ class Desk(Protocol):
     def note(self, *events: Event) -> None:
         """Have events recorded in order, without waiting for it: for facts that could be found out again."""
 
-    def ensure_owned(self) -> None:
-        """To be called before anything that costs or changes something. Raises `OwnershipLost`."""
+    async def ensure_owned(self) -> None:
+        """To be awaited before anything that costs or changes something: what led to it is durable then.
+
+        Raises `OwnershipLost` when the run is no longer ours, or is to be handed back.
+        """
 
     def listener(self, purpose: Purpose, task_id: str | None, attempt: int | None) -> Callable[[str], None] | None:
         """Whom to give text as it is written; None when nobody listens."""

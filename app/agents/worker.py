@@ -25,12 +25,9 @@ INPUT_TOOLS = {"read_input", "query_data"}
 """Tools that read the job's inputs: their workers are told what there is."""
 
 
-async def work_on(desk: Desk, task_id: str, number: int) -> None:
-    """Start the task's attempt `number`, or go on with it, until it has ended or cannot go on."""
-    if len(desk.run.tasks[task_id].attempts) < number:
-        desk.note(_started(desk, desk.run.tasks[task_id], number))
-    else:
-        await _settle_unknown(desk, desk.run.tasks[task_id])
+async def work_on(desk: Desk, task_id: str) -> None:
+    """Go on with the task's running attempt until it has ended or cannot go on."""
+    await _settle_unknown(desk, desk.run.tasks[task_id])
     while (task := desk.run.tasks[task_id]).status == "running" and task.attempts[-1].escalation is None:
         unsettled = _consequences(desk, desk.run, task)
         step = next_step(task.attempts[-1].conversation, max_steps(desk.run, task))
@@ -44,13 +41,6 @@ async def work_on(desk: Desk, task_id: str, number: int) -> None:
             await _use_tools(desk, task, step.calls)
         else:
             return
-
-
-def _started(desk: Desk, task: TaskState, number: int) -> ev.TaskStarted:
-    worker = _worker(desk.run, task)
-    model = desk.model.model_id(worker.model)
-    data = ev.AttemptStarted(worker=worker.name, model=model, instruction=task.instruction, tools=worker.tools)
-    return ev.TaskStarted(at=desk.now(), run_id=desk.run.brief.run_id, task_id=task.task.id, attempt=number, data=data)
 
 
 def _worker(run: Snapshot, task: TaskState) -> Worker:
@@ -141,7 +131,7 @@ async def _use_tools(desk: Desk, task: TaskState, calls: Sequence[Block]) -> Non
 
 
 async def _use_tool(desk: Desk, task: TaskState, block: Block) -> None:
-    desk.ensure_owned()
+    await desk.ensure_owned()
     tools = _own_tools(desk, _worker(desk.run, task))
     start = time.monotonic()
     answer = await call(tools, block["name"], block.get("input"), ToolContext(desk.inputs, _key(desk, task, block)))

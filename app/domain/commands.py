@@ -26,7 +26,7 @@ class Refine:
 
 @dataclass(frozen=True, slots=True)
 class WorkOn:
-    """Have a worker do a task."""
+    """Have a worker go on with an attempt that has started."""
 
     task_id: str
     attempt: int

@@ -151,8 +151,21 @@ def _may_begin(run: Snapshot, task: TaskState, now: datetime, draft: Draft, slot
         return False
     if slots <= 0:
         return False
-    draft.commands.append(WorkOn(task.task.id, len(task.attempts) + 1))
+    draft.events.append(_started(run, task, now))
     return True
+
+
+def _started(run: Snapshot, task: TaskState, now: datetime) -> ev.TaskStarted:
+    worker = run.brief.team.worker(task.task.worker)
+    assert worker is not None  # The plan was validated against this very team.
+    data = ev.AttemptStarted(
+        worker=worker.name,
+        model=run.brief.models.get(worker.model, worker.model),
+        instruction=task.instruction,
+        tools=worker.tools,
+    )
+    number = len(task.attempts) + 1
+    return ev.TaskStarted(at=now, run_id=run.brief.run_id, task_id=task.task.id, attempt=number, data=data)
 
 
 def _refine(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> None:

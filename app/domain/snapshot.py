@@ -35,6 +35,8 @@ class Brief:
     limits: Limits
     inputs: tuple[ev.InputListed, ...] = ()
     policy: Policy = Policy()
+    models: Mapping[str, str] = field(default_factory=dict)
+    """Model ids of the tiers, as this process resolves them."""
 
 
 @dataclass(frozen=True)

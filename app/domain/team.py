@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from app.domain.job import Limits, TeamName
 
 WorkerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+TIERS = ("fast", "balanced", "deep")
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """A tier (`fast`, `balanced`, `deep`) or a model id."""
 

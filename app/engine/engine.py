@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 import structlog
 
 from app.domain.errors import OwnershipLost
+from app.domain.team import TIERS
 from app.engine.execution import Execution
 from app.runtime import Runtime
 from app.store.database import TROUBLE
@@ -116,7 +117,12 @@ class Engine:
         structlog.contextvars.bind_contextvars(run_id=run_id)
         runtime, asked_at = self._runtime, time.monotonic()
         claim = await claim_if_free(
-            runtime.database, run_id, owner=runtime.name, lease_s=runtime.lease_s, policy=runtime.policy
+            runtime.database,
+            run_id,
+            owner=runtime.name,
+            lease_s=runtime.lease_s,
+            policy=runtime.policy,
+            models={tier: runtime.model.model_id(tier) for tier in TIERS},
         )
         if claim is None:
             return

@@ -80,7 +80,8 @@ class Execution:
         self._supersede_text(events)
         self.log.append(*events)
 
-    def ensure_owned(self) -> None:
+    async def ensure_owned(self) -> None:
+        await self.log.settled()
         if self.log.lost or self._handing_back.is_set() or time.monotonic() >= self.held_until:
             raise OwnershipLost(self.log.run_id)
 
@@ -174,7 +175,7 @@ class Execution:
                 await refine(self, task_id)
             case WorkOn(task_id, attempt):
                 structlog.contextvars.bind_contextvars(task_id=task_id, attempt=attempt)
-                await work_on(self, task_id, attempt)
+                await work_on(self, task_id)
             case Synthesize():
                 await synthesize(self)
         await self.log.settled()

@@ -36,7 +36,7 @@ def _conversations(run: Snapshot, now: datetime) -> list[tuple[Conversation, str
                 found.append((run.reconciling, supervisor, SUPERVISOR_REPLIES))
             case Refine(task_id):
                 found.append((run.tasks[task_id].refining, supervisor, SUPERVISOR_REPLIES))
-            case WorkOn(task_id, _) if run.tasks[task_id].status == "running":
+            case WorkOn(task_id, _):
                 task = run.tasks[task_id]
                 attempt = task.attempts[-1]
                 found.append((attempt.conversation, attempt.model, max_steps(run, task)))

@@ -77,8 +77,13 @@ class Claim:
     """Whether too many processes have had the run and left without a trace."""
 
 
-async def claim_if_free(database: Database, run_id: str, *, owner: str, lease_s: float, policy: Policy) -> Claim | None:
-    """Take the run, unless it has ended or its owner's lease still holds. None when it may not be taken."""
+async def claim_if_free(
+    database: Database, run_id: str, *, owner: str, lease_s: float, policy: Policy, models: Mapping[str, str]
+) -> Claim | None:
+    """Take the run, unless it has ended or its owner's lease still holds. None when it may not be taken.
+
+    `policy` and `models` (ids by tier) are how this process will execute it.
+    """
     values = {"id": run_id, "owner": owner, "lease": lease_s, "ended": list(TERMINAL_RUN)}
     async with database.transaction() as connection:
         row = (await connection.execute(_CLAIM, values)).one_or_none()
@@ -95,6 +100,7 @@ async def claim_if_free(database: Database, run_id: str, *, owner: str, lease_s:
         limits=Limits.model_validate(row.limits),
         inputs=listed,
         policy=policy,
+        models=models,
     )
     poisoned = row.idle_claims > IDLE_CLAIMS_ALLOWED
     return Claim(fold(brief, events), row.owner_epoch, inputs, row.died, poisoned)

@@ -125,7 +125,7 @@ class Player:
 
     async def take(self, run_id: str) -> Play:
         """Claim the run."""
-        claim = await claim_if_free(self._database, run_id, owner=OWNER, lease_s=600, policy=Policy())
+        claim = await claim_if_free(self._database, run_id, owner=OWNER, lease_s=600, policy=Policy(), models={})
         assert claim is not None
         return Play(self.journal.open(claim.snapshot, claim.epoch, lambda: None))
 

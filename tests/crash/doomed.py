@@ -96,6 +96,7 @@ async def _execute(doom: Doom) -> None:
 
 def _kill_at_commit(at: int, when: Point) -> None:
     """Have the journal die at the commit that carries event `at`."""
+
     async def fatal(database: Database, owner: str, batches: Sequence[Batch]) -> set[str]:
         runs = {batch.run.brief.run_id for batch in batches if any(event.seq == at for event in batch.events)}
         if runs and when == "before":

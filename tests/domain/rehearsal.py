@@ -110,9 +110,6 @@ class _Stage:
 
     def _carry_on(self, command: Command) -> None:
         run = self._story.run
-        if isinstance(command, WorkOn) and len(run.tasks[command.task_id].attempts) < command.attempt:
-            self._story.start(command.task_id)
-            return
         step = _next(run, command)
         match step:
             case Ask():

@@ -71,6 +71,10 @@ class Story:
     def decide(self) -> Decision:
         return decide(self.run, self.now)
 
+    def starting(self) -> list[tuple[str | None, int | None]]:
+        """The attempts that are to start now, by task and number."""
+        return [(event.task_id, event.attempt) for event in self.decide().events if event.type == "task.started"]
+
     def settle(self) -> list[str]:
         """Record what is settled until there is something to do, to wait for, or nothing more; the types recorded."""
         seen = len(self.log)

@@ -46,7 +46,7 @@ def test_a_plan_of_the_client_is_taken_without_asking_the_supervisor() -> None:
     story.queued(plan_of(task("a")))
     story.started()
 
-    assert story.settle() == ["plan.created"]
+    assert story.settle() == ["plan.created", "task.started"]
     assert story.decide().commands == (WorkOn("a", 1),)
 
 

@@ -1,9 +1,11 @@
 import asyncio
 import time
+from collections.abc import Callable
 
 import psycopg
 import pytest
 
+from app.api.stream import Reader, SharedPages, follow
 from app.domain.events import RUN_ENDS
 from tests.replicas.watching import until
 from tests.support.fixtures import Services
@@ -15,17 +17,115 @@ from tests.support.stub_provider import StubProvider
 ONE = plan_of(task("t1"))
 CHAIN = plan_of(task("t1", "researcher"), task("t2", "writer", ["t1"]))
 POLL_S = 0.5
+MARGIN_S = 3.0
+OUTAGE_S = 5.0
+RELISTEN_S = 15.0
 
-LISTENERS = """
-    SELECT pid FROM pg_stat_activity
-    WHERE datname = current_database() AND query LIKE 'LISTEN "chargehand%' AND pid <> pg_backend_pid()
-"""
+Fault = Callable[[Proxy, psycopg.Connection], object]
 
 
-def listeners(sql: psycopg.Connection) -> set[int]:
-    """The sessions that listen to our channels, those that have been probed since included."""
-    rows = sql.execute(
-        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        " AND (query LIKE 'LISTEN \"chargehand%' OR query = 'SELECT 1' AND state = 'idle')"
+def terminated(_: Proxy, sql: psycopg.Connection) -> object:
+    """Every session ends that waits for notices."""
+    return sql.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND query LIKE 'LISTEN %' AND pid <> pg_backend_pid()"
     )
-    return {row[0] for row in rows}
+
+
+def dropped(proxy: Proxy, _: psycopg.Connection) -> object:
+    """Their connections are lost."""
+    return proxy.drop(listening)
+
+
+def silent(proxy: Proxy, _: psycopg.Connection) -> object:
+    """Nothing comes through any more, and nobody says so."""
+    return proxy.silence(listening)
+
+
+async def read_all(service: Service, run_id: str) -> list[int]:
+    """The ids of a stream of the run, to its end."""
+    frames = follow(service.runtime, SharedPages(service.database), Reader(run_id, 0))
+    lines = b"".join([frame async for frame in frames]).decode().splitlines()
+    return [int(line.removeprefix("id:")) for line in lines if line.startswith("id:")]
+
+
+@pytest.mark.parametrize("fault", [terminated, dropped, silent])
+async def test_a_lost_listener_delays_nothing_beyond_the_poll_and_comes_back(
+    services: Services, remote: Services, proxy: Proxy, sql: psycopg.Connection, stub: StubProvider, fault: Fault
+) -> None:
+    client = await services.start(engine=False)
+    executing = await remote.start(poll_seconds=POLL_S, lease_seconds=5)
+    stub.on("work", call=1, reply=held(as_json(report())))
+    stub.on("work", as_json(report()))
+    followed = await client.submit(plan=ONE)
+    await stub.seen(1)
+    reader = asyncio.create_task(read_all(executing, followed))
+    before = {link for link in proxy.links if link.listens}
+    assert before
+
+    fault(proxy, sql)
+    submitted = time.monotonic()
+    await client.submit(plan=ONE)
+    picked_up = (await stub.seen(2)).at - submitted
+    stub.release()
+    run = await client.ended(followed)
+    async with asyncio.timeout(POLL_S + MARGIN_S):
+        ids = await reader
+
+    assert picked_up < POLL_S + MARGIN_S
+    assert ids == list(range(1, run["last_seq"] + 1))
+    await until(lambda: any(link.listens for link in proxy.links - before), RELISTEN_S)
+
+
+@pytest.mark.parametrize("lease_s", [1.5, 20])
+async def test_an_outage_of_the_whole_database_loses_nothing(
+    services: Services, remote: Services, proxy: Proxy, stub: StubProvider, lease_s: float
+) -> None:
+    client = await services.start(engine=False)
+    executing = await remote.start(poll_seconds=POLL_S, lease_seconds=lease_s)
+    stub.on("work:researcher", call=1, reply=held(as_json(report("found"))))
+    stub.on("work:researcher", as_json(report("found")))
+    stub.on("work:writer", as_json(report("written")))
+    run_id = await client.submit(plan=CHAIN)
+    asked = await stub.seen(1)
+    reader = asyncio.create_task(read_all(executing, run_id))
+
+    proxy.newcomers = "refuse"
+    proxy.drop()
+    began, tried_before = time.monotonic(), len(proxy.attempts)
+    stub.release()
+    await stub.ended(asked)
+    await asyncio.sleep(OUTAGE_S)  # the outage
+    tried = len(proxy.attempts) - tried_before
+    lasted = time.monotonic() - began
+    proxy.resume()
+    run = await client.ended(run_id)
+
+    log = [event.type for event in await client.events(run_id)]
+    assert run["status"] == "succeeded"
+    assert await asyncio.wait_for(reader, 10) == list(range(1, len(log) + 1))
+    assert len([type_ for type_ in log if type_ in RUN_ENDS]) == 1
+    assert log.count("task.started") == 2
+    assert tried / lasted < 10
+    assert log.count("run.resumed") == (lease_s < OUTAGE_S)
+    assert len(stub.of("work:researcher")) == 1 + (lease_s < OUTAGE_S)
+    assert len(stub.of("work:writer")) == 1
+
+
+async def test_connections_that_never_answer_are_given_up(
+    services: Services, remote: Services, proxy: Proxy, stub: StubProvider
+) -> None:
+    client = await services.start(engine=False)
+    await remote.start(poll_seconds=POLL_S, lease_seconds=2)
+    stub.on("work", call=1, reply=held(as_json(report())))
+    stub.on("work", as_json(report()))
+    run_id = await client.submit(plan=ONE)
+    await stub.seen(1)
+
+    assert proxy.silence() > 0
+    stub.release()
+    run = await client.ended(run_id, timeout_s=60)
+    other = await client.submit(plan=ONE)
+
+    assert run["status"] == "succeeded"
+    assert (await client.ended(other, timeout_s=60))["status"] == "succeeded"

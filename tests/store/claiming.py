@@ -19,7 +19,7 @@ _numbers: Iterator[int] = count(1)
 async def claimed(service: Service, run_id: str | None = None, *, owner: str = ME, lease_s: float = 60) -> Claim:
     """A claim of the run, or of a new one."""
     run_id = run_id or await service.submit()
-    claim = await claim_if_free(service.database, run_id, owner=owner, lease_s=lease_s, policy=Policy())
+    claim = await claim_if_free(service.database, run_id, owner=owner, lease_s=lease_s, policy=Policy(), models={})
     assert claim is not None
     return claim
 

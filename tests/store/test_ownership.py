@@ -11,7 +11,7 @@ from tests.support.service import Service
 
 
 async def try_claim(service: Service, run_id: str, owner: str = "another") -> Claim | None:
-    return await claim_if_free(service.database, run_id, owner=owner, lease_s=60, policy=Policy())
+    return await claim_if_free(service.database, run_id, owner=owner, lease_s=60, policy=Policy(), models={})
 
 
 async def test_a_free_run_is_claimed_with_all_that_is_known_of_it(service: Service) -> None:
