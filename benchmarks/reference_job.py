@@ -18,6 +18,7 @@ EVENTS = 7 + 6 * TASKS
 CALL_SECONDS = float(os.environ.get("CALL_SECONDS", "0.05"))
 
 TEAM = {
+    "limits": {"concurrency": TASKS},
     "name": "bench",
     "description": "Does the reference job.",
     "workers": [

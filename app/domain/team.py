@@ -1,6 +1,7 @@
 """A team: a supervisor, its workers, and the limits they work within."""
 
 import hashlib
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -66,7 +67,11 @@ class Team(_Part):
 
     def worker(self, name: str) -> Worker | None:
         """The worker of that name."""
-        return next((worker for worker in self.workers if worker.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Worker]:
+        return {worker.name: worker for worker in self.workers}
 
     @property
     def digest(self) -> str:

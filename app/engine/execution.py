@@ -32,6 +32,9 @@ from app.tools.tool import Tool
 
 log = structlog.get_logger(__name__)
 
+SETTLING = ("plan.", "task.", "synthesis.")
+"""Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
+
 LAST_WORDS_SECONDS = 5.0
 """How long a stopped command may take to say what it has cost."""
 
@@ -73,7 +76,8 @@ class Execution:
     async def record(self, *events: Event) -> None:
         self._supersede_text(events)
         done = self.log.append(*events)
-        self._take_along_what_follows()
+        if any(event.type.startswith(SETTLING) for event in events):
+            self._take_along_what_follows()
         await done
 
     def note(self, *events: Event) -> None:

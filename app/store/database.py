@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, Opera
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from app.store.connections import ImpatientConnection
 from app.store.embedded import with_defaults
 
 OUTAGE = (
@@ -51,7 +52,7 @@ class Database:
             pool_size=pool,
             max_overflow=0,
             pool_timeout=30,
-            connect_args={"prepare_threshold": 2},
+            connect_args={"prepare_threshold": 2, "async_creator_fn": ImpatientConnection.connect},
         )
         self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         _probe_idle_connections(self._engine)

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import text
 
 from app.domain import events as ev
+from app.domain.events import ANY_EVENT
 from app.domain.fold import fold
 from app.domain.job import JobInput, Limits
 from app.domain.retries import Policy
@@ -14,7 +15,6 @@ from app.domain.snapshot import Brief, Snapshot
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.store.database import Database
-from app.store.journal_sql import event_of
 from app.store.queue import Place, RunQueue
 
 IDLE_CLAIMS_ALLOWED = 5
@@ -36,10 +36,12 @@ _CLAIM = text(
     FROM free, teams
     WHERE runs.id = free.id
       AND teams.tenant = runs.tenant AND teams.name = runs.team_name AND teams.version = runs.team_version
-    RETURNING runs.objective, runs.limits, runs.owner_epoch, runs.idle_claims, teams.definition, free.died
+    RETURNING runs.objective, runs.limits, runs.owner_epoch, runs.idle_claims, teams.definition, free.died, (
+        SELECT json_agg(json_build_object(
+            'seq', seq, 'type', type, 'at', at, 'run_id', run_id, 'task_id', task_id, 'attempt', attempt, 'data', data
+        ) ORDER BY seq) FROM events WHERE run_id = runs.id) AS log
     """
 )
-_EVENTS = text("SELECT seq, type, at, task_id, attempt, data FROM events WHERE run_id = :id ORDER BY seq")
 _INPUTS = text("SELECT name, media_type, content FROM run_inputs WHERE run_id = :id ORDER BY position")
 _RENEW = text(
     """
@@ -85,12 +87,12 @@ async def claim_if_free(
     `policy` and `models` (ids by tier) are how this process will execute it.
     """
     values = {"id": run_id, "owner": owner, "lease": lease_s, "ended": list(TERMINAL_RUN)}
-    async with database.transaction() as connection:
+    async with database.statement() as connection:
         row = (await connection.execute(_CLAIM, values)).one_or_none()
         if row is None:
             return None
-        events = [event_of(run_id, found) for found in await connection.execute(_EVENTS, {"id": run_id})]
-        first = events[0]
+        log = [ANY_EVENT.validate_python(event) for event in row.log]
+        first = log[0]
         listed = first.data.inputs if isinstance(first, ev.RunQueued) else ()
         inputs = await _inputs(connection, run_id) if listed else []
     brief = Brief(
@@ -103,7 +105,7 @@ async def claim_if_free(
         models=models,
     )
     poisoned = row.idle_claims > IDLE_CLAIMS_ALLOWED
-    return Claim(fold(brief, events), row.owner_epoch, inputs, row.died, poisoned)
+    return Claim(fold(brief, log), row.owner_epoch, inputs, row.died, poisoned)
 
 
 async def _inputs(connection: Any, run_id: str) -> list[JobInput]:

@@ -12,6 +12,7 @@ from procrastinate.exceptions import AlreadyEnqueued
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.store.connections import ImpatientConnection
 from app.store.database import Database
 from app.store.embedded import with_defaults
 
@@ -48,7 +49,12 @@ class RunQueue:
 
     def __init__(self, url: str) -> None:
         self._connector = procrastinate.PsycopgConnector(
-            conninfo=with_defaults(url), min_size=1, max_size=4, timeout=10, reconnect_timeout=2
+            conninfo=with_defaults(url),
+            min_size=1,
+            max_size=4,
+            timeout=10,
+            reconnect_timeout=2,
+            connection_class=ImpatientConnection,
         )
         self._app = procrastinate.App(connector=self._connector)
         self._look: Look | None = None

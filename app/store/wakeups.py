@@ -14,6 +14,7 @@ import psycopg
 import structlog
 from psycopg import sql
 
+from app.store.connections import ImpatientConnection
 from app.store.embedded import with_defaults
 from app.store.journal_sql import EVENTS_CHANNEL
 
@@ -22,6 +23,7 @@ log = structlog.get_logger(__name__)
 SILENCE_SECONDS = 3.0
 """How long the connection may be silent before it is probed."""
 PROBE_SECONDS = 3.0
+"""How long it may then take to answer."""
 RECONNECT_SECONDS = 0.5
 RECONNECT_CEILING_SECONDS = 5.0
 
@@ -66,8 +68,9 @@ class Wakeups:
         failures = 0
         while True:
             try:
-                connection = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
+                connection = await ImpatientConnection.connect(self._url, autocommit=True)
                 async with connection:
+                    connection.answer_seconds = PROBE_SECONDS
                     for channel in self._channels:
                         await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
                     failures = 0
@@ -86,8 +89,7 @@ class Wakeups:
         while True:
             async for notice in connection.notifies(timeout=SILENCE_SECONDS):
                 self._channels[notice.channel](notice.payload)
-            async with asyncio.timeout(PROBE_SECONDS):
-                await connection.execute("SELECT 1")
+            await connection.execute("SELECT 1")
 
     def _heard_of_events(self, payload: str) -> None:
         for part in payload.split():

@@ -21,6 +21,7 @@ from typing import Any, Self
 
 from pydantic import SecretStr
 
+import app.store.journal
 from app.engine.engine import running_engine
 from app.runtime import open_runtime
 from app.settings import Settings

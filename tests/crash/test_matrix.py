@@ -89,9 +89,7 @@ def check_calls(course: Course) -> None:
     assert all(DOOMED_KEY in seen.headers["x-api-key"] for seen in lost), "the survivor lost a call"
     assert len(lost) <= LIMITS["concurrency"]
     assert max(Counter(seen.body_sha256 for seen in lost).values(), default=0) <= 1
-    assert course.row["usage"]["llm_calls"] >= len(course.requests), [
-        s.role + str(s.body["messages"][0]["content"])[:120] for s in lost
-    ] + [(e.seq, e.type, e.task_id) for e in course.log if e.seq > 10]
+    assert course.row["usage"]["llm_calls"] >= len(course.requests), "a request was not counted"
 
 
 def check_effects(course: Course) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from app.api.stream import Reader, SharedPages, follow
 from app.domain.events import RUN_ENDS
+from app.store.connections import ImpatientConnection
 from tests.replicas.watching import until
 from tests.support.fixtures import Services
 from tests.support.proxy import Proxy, listening
@@ -113,8 +114,9 @@ async def test_an_outage_of_the_whole_database_loses_nothing(
 
 
 async def test_connections_that_never_answer_are_given_up(
-    services: Services, remote: Services, proxy: Proxy, stub: StubProvider
+    services: Services, remote: Services, proxy: Proxy, stub: StubProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(ImpatientConnection, "answer_seconds", 1)
     client = await services.start(engine=False)
     await remote.start(poll_seconds=POLL_S, lease_seconds=2)
     stub.on("work", call=1, reply=held(as_json(report())))
@@ -124,8 +126,8 @@ async def test_connections_that_never_answer_are_given_up(
 
     assert proxy.silence() > 0
     stub.release()
-    run = await client.ended(run_id, timeout_s=60)
+    run = await client.ended(run_id, timeout_s=30)
     other = await client.submit(plan=ONE)
 
     assert run["status"] == "succeeded"
-    assert (await client.ended(other, timeout_s=60))["status"] == "succeeded"
+    assert (await client.ended(other, timeout_s=30))["status"] == "succeeded"

@@ -16,10 +16,16 @@ ME = "me"
 _numbers: Iterator[int] = count(1)
 
 
-async def claimed(service: Service, run_id: str | None = None, *, owner: str = ME, lease_s: float = 60) -> Claim:
-    """A claim of the run, or of a new one."""
-    run_id = run_id or await service.submit()
-    claim = await claim_if_free(service.database, run_id, owner=owner, lease_s=lease_s, policy=Policy(), models={})
+async def try_claim(service: Service, run_id: str, owner: str = "another", lease_s: float = 60) -> Claim | None:
+    """A claim of the run, if it may be taken."""
+    return await claim_if_free(
+        service.database, run_id, owner=owner, lease_s=lease_s, policy=Policy(), models={"balanced": "m"}
+    )
+
+
+async def claimed(service: Service, run_id: str | None = None, *, lease_s: float = 60) -> Claim:
+    """Our claim of the run, or of a new one."""
+    claim = await try_claim(service, run_id or await service.submit(), ME, lease_s)
     assert claim is not None
     return claim
 

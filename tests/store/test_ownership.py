@@ -3,15 +3,10 @@ import asyncio
 import psycopg
 import pytest
 
-from app.domain.retries import Policy
-from app.store.ownership import Claim, claim_if_free, release_if_owned, renew
-from tests.store.claiming import ME, claimed
+from app.store.ownership import release_if_owned, renew
+from tests.store.claiming import ME, claimed, try_claim
 from tests.support.rows import every
 from tests.support.service import Service
-
-
-async def try_claim(service: Service, run_id: str, owner: str = "another") -> Claim | None:
-    return await claim_if_free(service.database, run_id, owner=owner, lease_s=60, policy=Policy(), models={})
 
 
 async def test_a_free_run_is_claimed_with_all_that_is_known_of_it(service: Service) -> None:

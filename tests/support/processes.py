@@ -81,8 +81,8 @@ async def start_process(arguments: Sequence[str], environment: dict[str, str]) -
     )
 
 
-async def start_replica(database_url: str, stub_url: str, **settings: str) -> Replica:
-    """A replica that serves on a free port; returns once it does."""
+async def start_replica(database_url: str, stub_url: str, *, program: str = "app", **settings: str) -> Replica:
+    """A replica that serves on a free port; returns once it does. `program` is the module that is run."""
     environment = {
         "DATABASE_URL": database_url,
         "ANTHROPIC_API_KEY": "sk-test",
@@ -90,7 +90,7 @@ async def start_replica(database_url: str, stub_url: str, **settings: str) -> Re
         **QUICK,
         **{f"CHARGEHAND_{name.upper()}": value for name, value in settings.items()},
     }
-    process = await start_process(["-m", "app", "serve", "--port", "0"], environment)
+    process = await start_process(["-m", program, "serve", "--port", "0"], environment)
     replica = Replica(process, "")
     ready = asyncio.Event()
     assert process.stderr is not None

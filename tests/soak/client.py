@@ -1,0 +1,114 @@
+"""The clients: each posts a job, perhaps follows or cancels it, waits for its end, and comes back when it is cut off."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+
+from app.domain.events import RUN_ENDS
+from tests.soak.fleet import Fleet
+from tests.soak.jobs import JobToDo
+from tests.support.stub_provider import StubProvider
+
+TRIES = 200
+PATIENCE_S = 10
+"""How long a replica may take to answer: a paused one answers late."""
+UNAVAILABLE = 503
+
+
+@dataclass
+class Clients:
+    """Everybody who uses the fleet."""
+
+    fleet: Fleet
+    stub: StubProvider
+    at_once: int
+    run_ids: dict[int, str] = field(default_factory=dict)
+    """The run of each job that was accepted, by the job's number."""
+    read: dict[str, list[int]] = field(default_factory=dict)
+    """The event numbers that followers have read, by run id."""
+    _http: httpx2.AsyncClient = field(
+        default_factory=lambda: httpx2.AsyncClient(
+            timeout=PATIENCE_S, trust_env=False, limits=httpx2.Limits(max_connections=None)
+        )
+    )
+
+    async def do_all(self, jobs: list[JobToDo]) -> None:
+        """Have every job done; returns when all have ended."""
+        places = asyncio.Semaphore(self.at_once)
+
+        async def in_turn(job: JobToDo) -> None:
+            async with places:
+                await self._do(job)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for job in jobs:
+                    group.create_task(in_turn(job))
+        finally:
+            await self._http.aclose()
+
+    async def _do(self, job: JobToDo) -> None:
+        key = {"idempotency-key": f"job-{job.number}"}
+        accepted = await self._request("POST", "/v1/jobs", json=job.body, headers=key)
+        assert accepted.status_code == 202, accepted.text
+        run_id = self.run_ids[job.number] = accepted.json()["id"]
+        async with asyncio.TaskGroup() as group:
+            if job.cancel_after is not None:
+                group.create_task(self._cancel(run_id, job.cancel_after))
+            if job.follow:
+                group.create_task(self._follow(run_id))
+            await self._end_of(run_id)
+
+    async def _end_of(self, run_id: str) -> None:
+        for _ in range(TRIES):
+            run = (await self._request("GET", f"/v1/runs/{run_id}", headers={"prefer": "wait=5"})).json()
+            if run["finished_at"] is not None:
+                return
+        raise AssertionError(f"{run_id} does not end: {run}")
+
+    async def _cancel(self, run_id: str, after: int) -> None:
+        mark = len(self.stub.log) + after
+        with suppress(TimeoutError):
+            await self.stub.until(lambda: len(self.stub.log) >= mark, timeout_s=1)
+        asked = await self._request("POST", f"/v1/runs/{run_id}/cancel", json={"reason": "soaked"})
+        assert asked.status_code in (202, 409), asked.text
+
+    async def _follow(self, run_id: str) -> None:
+        """Read the stream to its end, through as many connections as it takes."""
+        read = self.read[run_id] = []
+        for _ in range(TRIES):
+            with suppress(httpx2.TransportError):
+                async for number, kind in self._stream(run_id, read[-1] if read else 0):
+                    read.append(number)
+                    if kind in RUN_ENDS:
+                        return
+        raise AssertionError(f"the stream of {run_id} does not end: {read}")
+
+    async def _stream(self, run_id: str, after: int) -> AsyncIterator[tuple[int, str]]:
+        """Number and type of the events behind `after`, for as long as one connection lasts."""
+        headers = {"accept": "text/event-stream"} | ({"last-event-id": str(after)} if after else {})
+        url = f"{self.fleet.any().url}/v1/runs/{run_id}/events?deltas=true"
+        frame: dict[str, str] = {}
+        async with self._http.stream("GET", url, headers=headers) as response:
+            async for line in response.aiter_lines():
+                name, _, value = line.partition(":")
+                if line:
+                    frame[name] = value.strip()
+                elif "id" in frame:
+                    yield int(frame["id"]), frame["event"]
+                if not line:
+                    frame = {}
+
+    async def _request(self, method: str, path: str, **more: Any) -> httpx2.Response:
+        """Ask whoever is there, until somebody answers."""
+        for _ in range(TRIES):
+            with suppress(httpx2.TransportError):
+                response = await self._http.request(method, self.fleet.any().url + path, **more)
+                if response.status_code != UNAVAILABLE:
+                    assert response.status_code < 500, response.text
+                    return response
+        raise AssertionError(f"nobody answers {method} {path}")

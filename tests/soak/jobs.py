@@ -1,0 +1,98 @@
+"""What the soak has done: jobs of different shapes and limits, each with a number that all its requests show."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from app.domain.team import Team, Worker
+from tests.support.service import plan_of, task
+
+TEAM = Team(
+    name="soak",
+    workers=(
+        Worker(name="writer", description="Writes.", instructions="Write."),
+        Worker(
+            name="clerk",
+            description="Sends and keeps.",
+            instructions="Send and keep.",
+            tools=("send_mail", "put_record", "look_up"),
+        ),
+    ),
+)
+CONCURRENCY = TEAM.limits.concurrency
+ALL_TASKS = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A graph: which of the first tasks each task needs, and who does it."""
+
+    needs: Sequence[Sequence[int]]
+    worker: str = "writer"
+    limits: dict[str, Any] = field(default_factory=dict)
+
+    def plan(self, number: int) -> dict[str, Any]:
+        """The plan of job `number`."""
+        return plan_of(
+            *(
+                task(
+                    name,
+                    self.worker,
+                    [ALL_TASKS[other] for other in needed],
+                    instruction=f"Do {name} of job {number}.",
+                    required=place > 0,
+                )
+                for place, (name, needed) in enumerate(zip(ALL_TASKS, self.needs, strict=False))
+            )
+        )
+
+
+SHAPES = {
+    "single": Shape([[]]),
+    "fan": Shape([[], [], [], []]),
+    "chain": Shape([[], [0], [1]]),
+    "diamond": Shape([[], [0], [0], [1, 2]]),
+    "errands": Shape([[], []], worker="clerk"),
+    "tokens": Shape([[], [], [0], [1], [2], [3]], limits={"tokens": 4_500}),
+    "money": Shape([[], [], [0], [1], [2], [3]], limits={"cost_usd": "0.02"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JobToDo:
+    """One job, and what its client does beside waiting for the end."""
+
+    number: int
+    shape: str
+    own_plan: bool
+    cancel_after: int | None
+    """Requests of anybody, seen by the provider, after which the client changes its mind."""
+    follow: bool
+    """Whether the client reads the event stream, text included."""
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What is posted."""
+        shape = SHAPES[self.shape]
+        plan = {"plan": shape.plan(self.number)} if self.own_plan else {}
+        return {
+            "objective": f"A {self.shape}, job {self.number}.",
+            "team": TEAM.name,
+            "limits": shape.limits,
+        } | plan
+
+
+def jobs(seed: int, count: int) -> list[JobToDo]:
+    """The jobs of a soak."""
+    chance = Random(seed)
+    return [
+        JobToDo(
+            number=number,
+            shape=chance.choice(list(SHAPES)),
+            own_plan=chance.random() < 0.4,
+            cancel_after=chance.randrange(30) if chance.random() < 0.06 else None,
+            follow=chance.random() < 0.15,
+        )
+        for number in range(1, count + 1)
+    ]

@@ -1,0 +1,114 @@
+"""A model provider that works, and fails at random in every way that providers fail."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from random import Random
+
+from tests.soak.jobs import SHAPES
+from tests.support.service import plan_of, report, synthesis, task
+from tests.support.stub_answers import (
+    Answer,
+    as_json,
+    call,
+    cut,
+    error_event,
+    overloaded,
+    rate_limited,
+    refusal,
+    reset,
+    server_error,
+    text,
+    tool_calls,
+    truncated,
+)
+from tests.support.stub_script import SeenRequest
+
+JOB = re.compile(r"(?:(\w+), )?job (\d+)\b")
+INSTRUCTION = re.compile(r"Do [a-z]+ of job \d+")
+LONGEST_DELAY_S = 0.15
+TOKENS_PER_CALL = 1_000
+_USAGE = {"input_tokens": 800, "output_tokens": 200}
+
+Fault = Callable[[Answer], Answer]
+FAULTS: Mapping[str, tuple[float, Fault]] = {
+    "429": (0.01, lambda _: rate_limited()),
+    "529": (0.02, lambda _: overloaded()),
+    "500": (0.02, lambda _: server_error()),
+    "reset": (0.01, lambda _: reset()),
+    "error event": (0.01, lambda _: error_event("overloaded_error", after="I will")),
+    "cut": (0.02, lambda answer: cut(answer, after_bytes=150)),
+    "truncated": (0.02, lambda _: truncated('{"summary": "lo')),
+    "unusable": (0.02, lambda _: text('{"summary": ""}')),
+    "refusal": (0.003, lambda _: refusal()),
+}
+"""How often each fault occurs, per request, and what it makes of the answer."""
+
+
+class MoodyProvider:
+    """Answers by what is asked, and fails by a seed: which request fails does not depend on when it comes."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._asked: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
+        """How often it failed, and how."""
+
+    def __call__(self, seen: SeenRequest) -> Answer:
+        """The answer to a request."""
+        self._asked[seen.body_sha256] += 1
+        chance = Random(f"{self._seed}:{seen.body_sha256}:{self._asked[seen.body_sha256]}")
+        answer = replace(_answer(seen), usage=_USAGE, delay_s=chance.random() * LONGEST_DELAY_S)
+        point = chance.random()
+        for name, (rate, made_of) in FAULTS.items():
+            if point < rate:
+                self.faults[name] += 1
+                return replace(made_of(answer), usage=_USAGE)
+            point -= rate
+        return answer
+
+
+def job_of(seen: SeenRequest) -> int:
+    """The number of the job that a request belongs to."""
+    return int(_named(seen)[2])
+
+
+def _named(seen: SeenRequest) -> re.Match[str]:
+    found = JOB.search(_opening(seen))
+    assert found is not None
+    return found
+
+
+def _instruction(seen: SeenRequest) -> str:
+    found = INSTRUCTION.search(_opening(seen))
+    assert found is not None
+    return found[0]
+
+
+def _opening(seen: SeenRequest) -> str:
+    return str(seen.body["messages"][0]["content"][0]["text"])
+
+
+def _answer(seen: SeenRequest) -> Answer:
+    turns = len(seen.body["messages"])
+    shape, number = _named(seen).groups()
+    match seen.role:
+        case "plan" if int(number) % 10 == 0 and turns == 1:
+            return as_json(plan_of(task("a", needs=["b"]), task("b", needs=["a"])))
+        case "plan":
+            return as_json(SHAPES[shape].plan(int(number)))
+        case "refine":
+            return as_json({"instruction": f"{_instruction(seen)}, better.", "change": "Better."})
+        case "synthesize":
+            return as_json(synthesis(f"All of job {number}."))
+        case "work:clerk" if turns == 1:
+            return _errands("send_mail", "put_record", "look_up", number=number)
+        case "work:clerk" if turns == 3:
+            return _errands("put_record", number=number)
+        case _:
+            return as_json(report(f"A part of job {number}."))
+
+
+def _errands(*tools: str, number: str) -> Answer:
+    return tool_calls(*(call(tool, {"text": f"job {number}"}) for tool in tools))

@@ -1,0 +1,22 @@
+"""The service with the example tools beside its own, for a team of the soak that uses them."""
+
+import os
+from pathlib import Path
+
+import app.runtime
+from app.cli import main
+from app.tools.catalogue import catalogue
+from app.tools.fetch_page import PageFetcher
+from app.tools.tool import Tool
+from tests.support.effects import Ledger, example_tools
+
+
+def with_examples(pages: PageFetcher) -> dict[str, Tool]:
+    """The catalogue, and the tools whose effects are in the ledger beside the team's file."""
+    ledger = Ledger(Path(os.environ["CHARGEHAND_TEAMS_DIR"], "ledger"))
+    return catalogue(pages) | {tool.name: tool for tool in example_tools(ledger)}
+
+
+if __name__ == "__main__":
+    vars(app.runtime)["catalogue"] = with_examples
+    main()

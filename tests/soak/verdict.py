@@ -1,0 +1,197 @@
+"""What must hold after a soak, whatever has happened in it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.domain import events as ev
+from app.domain.events import RUN_ENDS, Event
+from app.domain.job import Limits
+from app.domain.usage import Usage
+from app.store.database import Database
+from tests.soak.client import Clients
+from tests.soak.provider import job_of
+from tests.support.effects import Ledger
+from tests.support.processes import Replica
+from tests.support.rows import check_rows, events_in, every
+from tests.support.stub_provider import StubProvider
+from tests.support.stub_script import SeenRequest
+
+EXPECTED_CRASHES = ("psycopg.OperationalError",)
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What a soak has left behind."""
+
+    logs: Mapping[str, Sequence[Event]]
+    """Every event, by run id."""
+    ends: Mapping[str, str]
+    """The status of every run."""
+    epochs: Mapping[str, int]
+    """How often each run was claimed."""
+    requests: Sequence[SeenRequest]
+    clients: Clients
+    ledger: Ledger
+    replicas: Sequence[Replica]
+
+    @property
+    def lost_calls(self) -> list[SeenRequest]:
+        """Requests that were answered and whose answer no log knows of."""
+        known = {event.data.request_id for log in self.logs.values() for event in _calls(log)}
+        return [seen for seen in self.requests if seen.outcome == "answered" and _request_id(seen) not in known]
+
+
+async def remains(
+    database: Database, stub: StubProvider, clients: Clients, ledger: Ledger, replicas: Sequence[Replica]
+) -> Remains:
+    """Everything there is to judge by; rows are compared with logs on the way."""
+    rows = await every(database, "SELECT id, status, owner_epoch FROM runs")
+    for row in rows:
+        await check_rows(database, row["id"])
+    return Remains(
+        {row["id"]: await events_in(database, row["id"]) for row in rows},
+        {row["id"]: row["status"] for row in rows},
+        {row["id"]: row["owner_epoch"] for row in rows},
+        stub.log,
+        clients,
+        ledger,
+        replicas,
+    )
+
+
+def faults_of(left: Remains) -> list[str]:
+    """All that is wrong: an empty list, one hopes."""
+    return [
+        *_lost_or_doubled(left),
+        *(f"{run_id}: {fault}" for run_id, log in left.logs.items() for fault in _faults_of_log(log)),
+        *_repeated_calls(left),
+        *_repeated_effects(left),
+        *_misread(left),
+        *_crashes(left),
+    ]
+
+
+def _lost_or_doubled(left: Remains) -> Iterator[str]:
+    accepted = set(left.clients.run_ids.values())
+    if accepted != left.logs.keys():
+        yield f"{len(accepted)} jobs were accepted, and there are {len(left.logs)} runs"
+    yield from (
+        f"{run_id} is stuck: {status}"
+        for run_id, status in left.ends.items()
+        if status in ("queued", "running", "waiting")
+    )
+
+
+def _faults_of_log(log: Sequence[Event]) -> Iterator[str]:
+    if [event.seq for event in log] != list(range(1, len(log) + 1)):
+        yield "its events have gaps"
+    if sum(event.type in RUN_ENDS for event in log) != 1 or log[-1].type not in RUN_ENDS:
+        yield "it does not end exactly once"
+    epochs = [event.data.epoch for event in log if isinstance(event, ev.RunStarted | ev.RunResumed)]
+    if epochs != sorted(set(epochs)):
+        yield f"its owners overlap: {epochs}"
+    if getattr(log[-1].data, "stop_reason", None) == "internal_error":
+        yield f"an internal error ended it: {log[-1].data}"
+    yield from _overspending(log)
+
+
+def _overspending(log: Sequence[Event]) -> Iterator[str]:
+    """Once a limit is passed only the calls that were under way may still end: one a task that runs, and no more."""
+    assert isinstance(log[0], ev.RunQueued)
+    limits, spent, late = log[0].data.limits, Usage(), 0
+    for event in log:
+        late += isinstance(event, ev.LlmCompleted) and _passed(limits, spent)
+        spent += _usage(event)
+    if late >= limits.concurrency:
+        yield f"{late} calls ended after a limit was passed"
+
+
+def _passed(limits: Limits, spent: Usage) -> bool:
+    tokens = limits.tokens is not None and spent.input_tokens + spent.output_tokens >= limits.tokens
+    return tokens or (limits.cost_usd is not None and spent.cost_usd >= limits.cost_usd)
+
+
+def _usage(event: Event) -> Usage:
+    return event.data.usage if isinstance(event, ev.LlmCompleted | ev.LlmFailed | ev.RunResumed) else Usage()
+
+
+def _repeated_calls(left: Remains) -> Iterator[str]:
+    """Every reply is recorded once, no attempt gets two replies to one request, and only a lost owner loses a call."""
+    by_id = {_request_id(seen): seen for seen in left.requests}
+    recorded = Counter(event.data.request_id for log in left.logs.values() for event in _completed(log))
+    yield from (f"{name} was recorded {count} times" for name, count in recorded.items() if count > 1)
+    for run_id, log in left.logs.items():
+        asked = Counter(
+            (event.data.purpose, event.task_id, event.attempt, by_id[str(event.data.request_id)].body_sha256)
+            for event in _completed(log)
+        )
+        yield from (f"{run_id} was answered twice: {call}" for call, count in asked.items() if count > 1)
+    for seen in left.lost_calls:
+        run_id = left.clients.run_ids[job_of(seen)]
+        stopped = any(
+            event.data.error.code == "cancelled" for event in left.logs[run_id] if isinstance(event, ev.LlmFailed)
+        )
+        if left.epochs[run_id] == 1 and not stopped:
+            yield f"{run_id} lost an answer, and never its owner"
+
+
+def _repeated_effects(left: Remains) -> Iterator[str]:
+    events = [event for log in left.logs.values() for event in log]
+    intents = {event.data.key: event.data.name for event in events if isinstance(event, ev.ToolStarted)}
+    mails, records = left.ledger.times("send_mail"), left.ledger.times("put_record")
+    yield from (f"{count} mails under {key}" for key, count in mails.items() if count > 1)
+    yield from (f"{key} took effect without an intent" for key in (mails.keys() | records.keys()) - intents.keys())
+    for event in events:
+        if isinstance(event, ev.ToolCompleted) and event.data.name in ("send_mail", "put_record"):
+            key = f"{event.run_id}:{event.task_id}:{event.attempt}:{event.data.call_id}"
+            if not left.ledger.times(event.data.name)[key]:
+                yield f"{key} is said to have taken effect, and has not"
+
+
+def _misread(left: Remains) -> Iterator[str]:
+    for run_id, numbers in left.clients.read.items():
+        if numbers != list(range(1, len(left.logs[run_id]) + 1)):
+            yield f"a follower of {run_id} read {numbers}"
+
+
+def _crashes(left: Remains) -> Iterator[str]:
+    """Lines that a healthy process never logs."""
+    for replica in left.replicas:
+        for line in [*replica.logged, *replica.said]:
+            unwanted = "never retrieved" in line or "Traceback" in line or _level(line) in ("error", "critical")
+            if unwanted and not any(expected in line for expected in EXPECTED_CRASHES):
+                yield f"logged: {line[:2000]}"
+
+
+def _level(line: str) -> str:
+    try:
+        return str(json.loads(line).get("level", ""))
+    except ValueError:
+        return ""
+
+
+def takeovers_s(left: Remains, deaths: Mapping[int, datetime]) -> list[float]:
+    """Seconds from each death to the moment when another process went on with a run."""
+    waits: list[float] = []
+    for log in left.logs.values():
+        claims = [event for event in log if isinstance(event, ev.RunStarted | ev.RunResumed)]
+        for before, after in zip(claims, claims[1:], strict=False):
+            died = deaths.get(int(before.data.engine.split("-")[-2]))
+            if died is not None and before.at <= died <= after.at:
+                waits.append((after.at - died).total_seconds())
+    return sorted(waits)
+
+
+def _calls(log: Sequence[Event]) -> list[ev.LlmCompleted | ev.LlmFailed]:
+    return [event for event in log if isinstance(event, ev.LlmCompleted | ev.LlmFailed)]
+
+
+def _completed(log: Sequence[Event]) -> list[ev.LlmCompleted]:
+    return [event for event in log if isinstance(event, ev.LlmCompleted)]
+
+
+def _request_id(seen: SeenRequest) -> str:
+    return f"req_{seen.number:06}"
