@@ -184,16 +184,22 @@ def _stopped_by_signals() -> Iterator[None]:
 def _serve(settings: Settings, url: str, listener: socket.socket) -> None:
     import uvicorn
 
+    application = _application(settings, url)
+
     class Server(uvicorn.Server):
-        """Says where it is once it answers."""
+        """Says where it is once it answers, and ends when the process is to leave, for whatever reason."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if self.started:
                 _say(f"Chargehand is at http://{_shown_address(listener)}")
 
+        async def on_tick(self, counter: int) -> bool:
+            leaving: bool = application.state.runtime.draining.is_set()
+            return await super().on_tick(counter) or leaving
+
     config = uvicorn.Config(
-        _application(settings, url),
+        application,
         http="httptools",
         ws="none",
         lifespan="on",
@@ -242,8 +248,9 @@ async def _execute_until_stopped(settings: Settings, url: str) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told_to_stop.set)
-    async with _runtime(settings, url):
-        await told_to_stop.wait()
+    async with _runtime(settings, url) as runtime:
+        leaving = [asyncio.create_task(event.wait()) for event in (told_to_stop, runtime.draining)]
+        await asyncio.wait(leaving, return_when=asyncio.FIRST_COMPLETED)
 
 
 def _who_answers(settings: Settings) -> str:

@@ -1,12 +1,19 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
-`python -m benchmarks [throughput|slow_calls|memory|streams]` runs a part.
+`python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, takeover, pickup, replicas.
 """
 
+import asyncio
+import os
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from benchmarks.bench import Bench, bench, percentile
+from benchmarks.bench import MEASURED, SERVING, Bench, bench, percentile
 from benchmarks.reference_job import CALLS_IN_A_ROW, MODEL_CALLS
+from benchmarks.replicas import FAST, SLOW, first_calls, spread, takeover_seconds
+from benchmarks.replicas import throughput as throughput_of
+from benchmarks.streams import measure
 
 RUNS, AT_ONCE = 300, 50
 
@@ -52,13 +59,37 @@ def memory() -> None:
 
 def streams() -> None:
     """From the commit of an event to its arrival at a client, with 200 streams open."""
-    with bench(call_seconds=0.05) as surroundings:
-        figures = surroundings.measured("benchmarks.streams", surroundings.database_url, surroundings.stub_url, 200)
+    with bench(call_seconds=1.0) as surroundings, TemporaryDirectory() as teams_dir:
+        figures = asyncio.run(measure(surroundings, Path(teams_dir), 200))
     print(
-        f"\nStreams: {figures['streams']} open; from the commit of an event to its arrival "
-        f"{figures['median_ms']:.1f} ms (median), {figures['p99_ms']:.1f} ms (99th percentile), "
-        f"{figures['events']} arrivals."
+        f"\nStreams: 200 open; from the commit of an event to its arrival {figures['median_ms']:.1f} ms (median), "
+        f"{figures['p99_ms']:.1f} ms (99th percentile), {figures['arrivals']} arrivals."
     )
+
+
+def takeover() -> None:
+    """How long a run stands still when its replica is killed."""
+    with bench(call_seconds=0.05) as surroundings:
+        for name, settings in (("a lease of 10 s", SLOW), ("a lease of 2 s", FAST)):
+            waits = asyncio.run(takeover_seconds(surroundings, settings, 20))
+            print(f"\nTakeover with {name}: {percentile(waits, 0.5):.1f} s (median), {max(waits):.1f} s (worst of 20).")
+
+
+def pickup() -> None:
+    """From POST to the first model call."""
+    with bench(call_seconds=0.05) as surroundings:
+        for busy in (0, 200):
+            waits = asyncio.run(first_calls(surroundings, 100, busy_with=busy))
+            print(f"\nFrom POST to the first model call with {busy} runs in flight: {spread(waits)}.")
+
+
+def replicas() -> None:
+    """What more replicas bring on this machine's two cores, Postgres, provider and clients included."""
+    for count in (1, 2, 3):
+        with bench(call_seconds=0.05) as surroundings, TemporaryDirectory() as teams_dir:
+            os.sched_setaffinity(0, MEASURED | SERVING)
+            rate = asyncio.run(throughput_of(surroundings, Path(teams_dir), count, 200))
+        print(f"\n{count} replicas: {rate:.1f} runs/s over HTTP.")
 
 
 def _service(surroundings: Bench, runs: int, at_once: int) -> dict[str, object]:
@@ -71,7 +102,7 @@ def _row(name: str, figures: dict[str, object], call_seconds: float) -> None:
     print(f"| {name} | {RUNS / float(figures['wall']):.1f} | {alone:.2f} | {cpu_ms:.2f} ms |")  # type: ignore[arg-type]
 
 
-PARTS = {part.__name__: part for part in (throughput, slow_calls, memory, streams)}
+PARTS = {part.__name__: part for part in (throughput, slow_calls, memory, streams, takeover, pickup, replicas)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or PARTS:

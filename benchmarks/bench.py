@@ -76,7 +76,13 @@ def bench(*, call_seconds: float) -> Iterator[Bench]:
 
 
 def _settings() -> dict[str, str]:
-    return {**LOCAL_SETTINGS, "commit_siblings": "0", "max_wal_size": "8GB", "checkpoint_timeout": "1h"}
+    return {
+        **LOCAL_SETTINGS,
+        "commit_siblings": "0",
+        "max_wal_size": "8GB",
+        "checkpoint_timeout": "1h",
+        "track_commit_timestamp": "on",
+    }
 
 
 def _with_commits_of(url: str, wanted_ms: float) -> float:

@@ -1,81 +1,66 @@
-"""From the commit of an event to its arrival over SSE: `python -m benchmarks.streams DATABASE_URL STUB_URL STREAMS`.
+"""From the commit of an event to its arrival over SSE, with many streams open.
 
-The measured process serves the API and executes the runs; its clients run in a thread of their own and read the time
-at which each event arrived. An event's own time is taken when it is appended, so the commit itself is part of the figure
-only as far as the wake-up follows it: what is subtracted is the time at which the commit returned.
+One replica on the measured core serves the streams and executes the runs. The time of a commit is Postgres's own, taken
+when it begins to write the commit to disk: what the disk takes is part of the figure.
 """
 
 import asyncio
-import json
 import os
-import sys
 import time
+from pathlib import Path
+from typing import Any
 
-import httpx2
-import uvloop
+import aiohttp
+import psycopg
+import yaml
 
-from app.domain.team import Team
-from app.store import journal
-from benchmarks.bench import SERVING, percentile
-from benchmarks.reference_job import EVENTS, TEAM
-from tests.support.processes import QUICK, Replicas
-from tests.support.service import running_service
-from tests.support.stub_provider import StubProvider
+from benchmarks.bench import MEASURED, Bench, percentile
+from benchmarks.reference_job import TEAM
+from tests.support.processes import start_replica
 
-committed = journal.commit
-committed_at: dict[tuple[str, int], float] = {}
+RUNS = 10
 
 
-async def timed_commit(database: object, owner: str, batches: list[journal.Batch]) -> set[str]:
-    """The journal's commit, with the time at which each event was committed."""
-    done = await committed(database, owner, batches)  # type: ignore[arg-type]
-    now = time.time()
-    for batch in batches:
-        for event in batch.events:
-            committed_at[batch.run.brief.run_id, event.seq] = now
-    return done
+async def measure(surroundings: Bench, teams_dir: Path, streams: int) -> dict[str, Any]:
+    """Follow ten runs with `streams` readers; the delays of all arrivals in milliseconds."""
+    (teams_dir / "bench.yaml").write_text(yaml.safe_dump(TEAM), encoding="utf-8")
+    replica = await start_replica(
+        surroundings.database_url,
+        surroundings.stub_url,
+        teams_dir=str(teams_dir),
+        lease_seconds="10",
+        log_level="warning",
+    )
+    os.sched_setaffinity(replica.process.pid, MEASURED)
+    arrivals: list[tuple[str, int, float]] = []
+    try:
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(replica.url, connector=connector) as session:
+            ids = [await _post(session) for _ in range(RUNS)]
+            await asyncio.gather(*(_follow(session, ids[n % RUNS], arrivals) for n in range(streams)))
+    finally:
+        await replica.end()
+    committed = _commit_times(surroundings.database_url)
+    delays = [(at - committed[run_id, seq]) * 1000 for run_id, seq, at in arrivals if seq > 1]
+    return {"arrivals": len(delays), "median_ms": percentile(delays, 0.5), "p99_ms": percentile(delays, 0.99)}
 
 
-async def main(url: str, stub_url: str, streams: int) -> None:
-    """Follow `streams` runs, one stream each, from a replica that does not execute them."""
-    journal.commit = timed_commit  # type: ignore[assignment]
-    stub = StubProvider()
-    stub.url = stub_url
-    team = Team.model_validate(TEAM)
-    delays: list[float] = []
-    async with Replicas(url, stub_url) as replicas:
-        api = await replicas.start(engine="false", heartbeat_seconds="15")
-        os.sched_setaffinity(api.process.pid, SERVING)
-        settings = {"runs_at_once": 20, "lease_seconds": 10, "model_calls_at_once": 10_000}
-        async with (
-            running_service(url, stub, **settings) as service,
-            httpx2.AsyncClient(
-                base_url=api.url, timeout=120, limits=httpx2.Limits(max_connections=streams + 10)
-            ) as client,
-        ):
-            ids = [await service.submit("Do the sums.", team) for _ in range(streams)]
-
-            async def follow(run_id: str) -> None:
-                path, headers = f"/v1/runs/{run_id}/events", {"accept": "text/event-stream"}
-                async with client.stream("GET", path, headers=headers) as response:
-                    async for line in response.aiter_lines():
-                        if line.startswith("id:"):
-                            now, seq = time.time(), int(line[3:])
-                            if (run_id, seq) in committed_at:
-                                delays.append((now - committed_at[run_id, seq]) * 1000)
-
-            await asyncio.gather(*(follow(run_id) for run_id in ids))
-    figures = {
-        "streams": streams,
-        "events": len(delays),
-        "of": streams * EVENTS,
-        "median_ms": percentile(delays, 0.5),
-        "p99_ms": percentile(delays, 0.99),
-    }
-    print(json.dumps(figures))
+async def _post(session: aiohttp.ClientSession) -> str:
+    async with session.post("/v1/jobs", json={"objective": "Do the sums.", "team": "bench"}) as response:
+        return str((await response.json())["id"])
 
 
-if __name__ == "__main__":
-    assert QUICK
-    _, url, stub_url, streams = sys.argv
-    uvloop.run(main(url, stub_url, int(streams)))
+async def _follow(session: aiohttp.ClientSession, run_id: str, arrivals: list[tuple[str, int, float]]) -> None:
+    headers = {"accept": "text/event-stream"}
+    async with session.get(f"/v1/runs/{run_id}/events", headers=headers) as response:
+        async for line in response.content:
+            if line.startswith(b"id:"):
+                arrivals.append((run_id, int(line[3:]), time.time()))
+
+
+def _commit_times(url: str) -> dict[tuple[str, int], float]:
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            "SELECT run_id, seq, extract(epoch FROM pg_xact_commit_timestamp(xmin)) FROM events"
+        ).fetchall()
+    return {(run_id, seq): float(at) for run_id, seq, at in rows}

@@ -42,8 +42,15 @@ def read_json(text: str, code: FindingCode) -> Any:
     except (ValueError, RecursionError) as error:
         return _embedded(text, code, error)
     if isinstance(whole, dict | list):
-        return clean(whole)
+        return _cleaned(whole, code)
     raise Unreadable([Finding(code=code, detail="the reply is not a JSON object")])
+
+
+def _cleaned(value: Any, code: FindingCode) -> Any:
+    try:
+        return clean(value)
+    except ValueError as error:
+        raise Unreadable([Finding(code=code, detail=f"the reply is {error}")]) from None
 
 
 def _embedded(text: str, code: FindingCode, error: Exception) -> Any:
@@ -52,7 +59,7 @@ def _embedded(text: str, code: FindingCode, error: Exception) -> Any:
         if value not in found:
             found.append(value)
     if len(found) == 1:
-        return clean(found[0])
+        return _cleaned(found[0], code)
     if found:
         detail = f"the reply holds {len(found)} different JSON values; exactly one was expected"
     elif isinstance(error, json.JSONDecodeError) and ("{" in text or "[" in text):

@@ -8,6 +8,7 @@ import math
 import re
 from typing import Any
 
+DEEPEST = 200
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -22,17 +23,22 @@ def clean_text(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", joined)
 
 
-def clean(value: Any) -> Any:
-    """A JSON value with every text cleaned and every NaN or infinity replaced by null."""
+def clean(value: Any, depth: int = 0) -> Any:
+    """A JSON value with every text cleaned and every NaN or infinity replaced by null.
+
+    Raises `ValueError` for a value nested deeper than what reads it later can take.
+    """
+    if depth > DEEPEST:
+        raise ValueError(f"nested more than {DEEPEST} levels deep")
     match value:
         case str():
             return clean_text(value)
         case float():
             return value if math.isfinite(value) else None
         case dict():
-            return {clean_text(str(key)): clean(item) for key, item in value.items()}
+            return {clean_text(str(key)): clean(item, depth + 1) for key, item in value.items()}
         case list() | tuple():
-            return [clean(item) for item in value]
+            return [clean(item, depth + 1) for item in value]
         case _:
             return value
 

@@ -35,7 +35,7 @@ _COMMIT = text(
         SELECT * FROM jsonb_to_recordset(CAST(:runs AS jsonb)) AS n(
             id text, epoch bigint, expected_seq bigint, status text, phase text, stop_reason text, plan_revision int,
             progress jsonb, usage jsonb, timing jsonb, result jsonb, error jsonb, cancellation jsonb, last_seq bigint,
-            started_at timestamptz, finished_at timestamptz, waiting_for text, wake_at timestamptz)
+            started_at timestamptz, finished_at timestamptz, waiting_for text, wake_at timestamptz, moved bool)
     ), locked AS MATERIALIZED (
         -- In one order everywhere, so that statements over many runs never wait for each other in a circle.
         SELECT runs.id FROM runs JOIN new ON runs.id = new.id
@@ -46,7 +46,8 @@ _COMMIT = text(
             status = n.status, phase = n.phase, stop_reason = n.stop_reason, plan_revision = n.plan_revision,
             progress = n.progress, usage = n.usage, timing = n.timing, result = n.result, error = n.error,
             cancellation = n.cancellation, last_seq = n.last_seq, started_at = n.started_at,
-            finished_at = n.finished_at, idle_claims = 0, waiting_for = n.waiting_for, wake_at = n.wake_at,
+            finished_at = n.finished_at, waiting_for = n.waiting_for, wake_at = n.wake_at,
+            idle_claims = CASE WHEN n.moved THEN 0 ELSE runs.idle_claims END,
             owner = CASE WHEN n.finished_at IS NULL AND n.wake_at IS NULL THEN runs.owner END,
             lease_until = CASE WHEN n.finished_at IS NULL AND n.wake_at IS NULL THEN runs.lease_until END
         FROM new AS n JOIN locked ON locked.id = n.id
@@ -105,7 +106,8 @@ async def commit(database: Database, owner: str, batches: Sequence[Batch]) -> se
     """Write the batches whose condition holds, and say of which runs. The others are left untouched."""
     rows: dict[str, list[Any]] = {"runs": [], "events": [], "plans": [], "tasks": [], "attempts": []}
     for batch in batches:
-        guard = {"epoch": batch.epoch, "expected_seq": batch.expected_seq}
+        moved = any(event.type != "run.resumed" for event in batch.events)
+        guard = {"epoch": batch.epoch, "expected_seq": batch.expected_seq, "moved": moved}
         rows["runs"].append(run_row(batch.run, batch.now) | guard)
         rows["events"].extend(batch.events)
         plans, tasks, attempts = changed_rows(batch.run, batch.events)

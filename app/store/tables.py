@@ -90,7 +90,7 @@ runs = Table(
     Column("owner", Text, comment="the process that executes the run; null when none does"),
     Column("owner_epoch", BigInteger, nullable=False, server_default=text("0"), comment="rises at every claim"),
     Column("lease_until", TIME, comment="when the run may be taken from its owner"),
-    Column("idle_claims", Integer, nullable=False, server_default=text("0"), comment="claims since the last event"),
+    Column("idle_claims", Integer, nullable=False, server_default=text("0"), comment="claims since the run last moved"),
     ForeignKeyConstraint(["tenant", "team_name", "team_version"], ["teams.tenant", "teams.name", "teams.version"]),
     CheckConstraint(_one_of("status", _states(RUN_MOVES)), name="status"),
     CheckConstraint(f"({_ENDED}) = (finished_at IS NOT NULL)", name="ended_has_finish_time"),

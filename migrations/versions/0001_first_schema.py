@@ -77,7 +77,7 @@ def upgrade() -> None:
             sa.Integer(),
             server_default=sa.text("0"),
             nullable=False,
-            comment="claims since the last event",
+            comment="claims since the run last moved",
         ),
         sa.CheckConstraint(
             "(status = 'waiting') = (waiting_for IS NOT NULL)", name=op.f("runs_waiting_says_for_what_check")

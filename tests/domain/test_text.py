@@ -67,6 +67,15 @@ def test_a_cleaned_value_is_strict_json_in_utf_8(value: Any) -> None:
     assert b"\x00" not in body
 
 
+def test_a_value_nested_too_deeply_is_refused_rather_than_breaking_whoever_reads_it() -> None:
+    value: Any = "x"
+    for _ in range(600):
+        value = [value]
+
+    with pytest.raises(ValueError, match="levels deep"):
+        clean(value)
+
+
 def test_values_are_cleaned_at_every_depth() -> None:
     value = {"a\x00": [{"b": (math.nan, "\ud83c")}, -math.inf, 1.5, True, None, 10**30]}
 

@@ -1,4 +1,4 @@
-"""The clients: each posts a job, perhaps follows or cancels it, waits for its end, and comes back when it is cut off."""
+"""The clients: each posts a job, may follow or cancel it, waits for its end, and comes back when it is cut off."""
 
 import asyncio
 from collections.abc import AsyncIterator

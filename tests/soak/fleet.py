@@ -38,6 +38,8 @@ class Fleet:
     healthy: list[Replica] = field(default_factory=list)
     deaths: dict[int, datetime] = field(default_factory=dict)
     """When a process was killed, by its id."""
+    exit_codes: list[int] = field(default_factory=list)
+    """How those ended that were told to."""
     done: Counter[str] = field(default_factory=Counter)
     """How often what happened."""
     _recovering: set[asyncio.Task[None]] = field(default_factory=set)
@@ -46,7 +48,9 @@ class Fleet:
         await asyncio.gather(*(self._start() for _ in range(SIZE)))
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None):
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
         for task in self._recovering:
             task.cancel()
         await asyncio.gather(*self._recovering, return_exceptions=True)
@@ -79,7 +83,11 @@ class Fleet:
         replica = self._taken()
         self.done["terms"] += 1
         self._replace()
-        assert await replica.stop() == 0
+
+        async def leave() -> None:
+            self.exit_codes.append(await replica.stop())
+
+        self._later(asyncio.create_task(leave()))
 
     async def pause(self) -> None:
         """SIGSTOP until its runs belong to others, then SIGCONT."""
@@ -105,7 +113,8 @@ class Fleet:
     async def recovered(self) -> None:
         """Wait until all replicas are there and awake again."""
         while self._recovering:
-            await asyncio.gather(*self._recovering)
+            await asyncio.wait(self._recovering)
+        assert len(self.healthy) == SIZE, "a replica did not come back"
 
     async def _terminated(self, statement: str, *values: object) -> None:
         name = psycopg.conninfo.conninfo_to_dict(self.database_url)["dbname"]

@@ -27,7 +27,7 @@ from tests.support.stub_script import SeenRequest
 
 JOB = re.compile(r"(?:(\w+), )?job (\d+)\b")
 INSTRUCTION = re.compile(r"Do [a-z]+ of job \d+")
-LONGEST_DELAY_S = 0.15
+LONGEST_DELAY_S = 0.6
 TOKENS_PER_CALL = 1_000
 _USAGE = {"input_tokens": 800, "output_tokens": 200}
 

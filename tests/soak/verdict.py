@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 from app.domain import events as ev
 from app.domain.events import RUN_ENDS, Event
@@ -163,7 +164,7 @@ def _crashes(left: Remains) -> Iterator[str]:
         for line in [*replica.logged, *replica.said]:
             unwanted = "never retrieved" in line or "Traceback" in line or _level(line) in ("error", "critical")
             if unwanted and not any(expected in line for expected in EXPECTED_CRASHES):
-                yield f"logged: {line[:2000]}"
+                yield f"logged: {line[:6000]}"
 
 
 def _level(line: str) -> str:
@@ -178,7 +179,7 @@ def takeovers_s(left: Remains, deaths: Mapping[int, datetime]) -> list[float]:
     waits: list[float] = []
     for log in left.logs.values():
         claims = [event for event in log if isinstance(event, ev.RunStarted | ev.RunResumed)]
-        for before, after in zip(claims, claims[1:], strict=False):
+        for before, after in pairwise(claims):
             died = deaths.get(int(before.data.engine.split("-")[-2]))
             if died is not None and before.at <= died <= after.at:
                 waits.append((after.at - died).total_seconds())

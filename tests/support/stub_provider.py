@@ -149,7 +149,7 @@ class StubProvider:
         if answer.latch is not None and answer.stall_after_events is None:
             await self._latches[answer.latch].wait()
         if answer.delay_s:
-            await asyncio.sleep(answer.delay_s)
+            await asyncio.sleep(answer.delay_s)  # an answer that is scripted to be late
         if answer.reset:
             seen.outcome = "reset"
             _reset(request)

@@ -1,0 +1,124 @@
+"""Several replicas: how fast one takes over from another, how soon a job reaches the model, and what more of them bring."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import yaml
+
+from benchmarks.bench import Bench, percentile
+from benchmarks.reference_job import TEAM
+from tests.support.processes import Replica, start_replica
+from tests.support.stub_answers import as_json, held
+from tests.support.stub_provider import StubProvider
+
+SLOW = {"lease_seconds": "10", "poll_seconds": "2"}
+FAST = {"lease_seconds": "2", "poll_seconds": "0.5"}
+"""The default lease, and a short one."""
+
+
+async def takeover_seconds(surroundings: Bench, settings: dict[str, str], times: int) -> list[float]:
+    """Kill the replica that executes a run, `times` times: seconds until another one asks the model on its behalf."""
+    waits: list[float] = []
+    async with StubProvider() as stub:
+        stub.on("plan", held(as_json({"tasks": []})))
+        survivor = await start_replica(surroundings.database_url, stub.url, **settings)
+        try:
+            for n in range(times):
+                waits.append(await _one_takeover(surroundings, stub, survivor, settings, seen=2 * n))
+        finally:
+            await survivor.end()
+    return waits
+
+
+async def _one_takeover(
+    surroundings: Bench, stub: StubProvider, survivor: Replica, settings: dict[str, str], *, seen: int
+) -> float:
+    """The victim alone hears of the job, since the survivor executes nothing until the victim has the run."""
+    victim = await start_replica(surroundings.database_url, stub.url, **settings)
+    try:
+        survivor.signal(19)
+        async with victim.client as client:
+            run_id = (await client.post("/v1/jobs", json={"objective": "Wait."})).json()["id"]
+        await stub.seen(seen + 1, role="plan")
+        survivor.signal(18)
+        await victim.kill()
+        died = time.monotonic()
+        await stub.seen(seen + 2, role="plan", timeout_s=60)
+        waited = time.monotonic() - died
+        async with survivor.client as client:
+            await client.post(f"/v1/runs/{run_id}/cancel")
+        return waited
+    finally:
+        await victim.end()
+
+
+async def first_calls(surroundings: Bench, jobs: int, *, busy_with: int) -> list[float]:
+    """Seconds from POST to the first model call of `jobs` jobs, one after the other, while others are in flight."""
+    async with StubProvider() as stub:
+        stub.on("plan", held(as_json({"tasks": []})))
+        replica = await start_replica(surroundings.database_url, stub.url, runs_at_once="400", **SLOW)
+        try:
+            async with aiohttp.ClientSession(replica.url) as session:
+                for _ in range(busy_with):
+                    await _post(session, "general")
+                await stub.seen(busy_with, role="plan", timeout_s=120)
+                waits = []
+                for n in range(jobs):
+                    start = time.monotonic()
+                    await _post(session, "general")
+                    call = await stub.seen(busy_with + n + 1, role="plan", timeout_s=60)
+                    waits.append(call.at - start)
+        finally:
+            await replica.end()
+    return waits
+
+
+async def throughput(surroundings: Bench, teams_dir: Path, replicas: int, jobs: int) -> float:
+    """Reference jobs a second with so many replicas, on whatever cores there are."""
+    (teams_dir / "bench.yaml").write_text(yaml.safe_dump(TEAM), encoding="utf-8")
+    started: list[Replica] = []
+    try:
+        for _ in range(replicas):
+            started.append(
+                await start_replica(
+                    surroundings.database_url,
+                    surroundings.stub_url,
+                    teams_dir=str(teams_dir),
+                    log_level="warning",
+                    runs_at_once="50",
+                    **SLOW,
+                )
+            )
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+            start = time.monotonic()
+            done = await asyncio.gather(*(_done(session, started[n % replicas].url) for n in range(jobs)))
+            wall = time.monotonic() - start
+    finally:
+        for replica in started:
+            await replica.end()
+    assert set(done) == {"succeeded"}
+    return jobs / wall
+
+
+async def _post(session: aiohttp.ClientSession, team: str, url: str = "") -> dict[str, Any]:
+    async with session.post(f"{url}/v1/jobs", json={"objective": "Do the sums.", "team": team}) as response:
+        run: dict[str, Any] = await response.json()
+        return run
+
+
+async def _done(session: aiohttp.ClientSession, url: str) -> str:
+    run = await _post(session, "bench", url)
+    while run["finished_at"] is None:
+        async with session.get(f"{url}/v1/runs/{run['id']}", headers={"prefer": "wait=60"}) as response:
+            run = await response.json()
+    return str(run["status"])
+
+
+def spread(values: list[float], unit: float = 1000) -> str:
+    """Median and 99th percentile of seconds, in milliseconds."""
+    return (
+        f"{percentile(values, 0.5) * unit:.0f} ms (median), {percentile(values, 0.99) * unit:.0f} ms (99th percentile)"
+    )
