@@ -1,4 +1,4 @@
-"""Several replicas: how fast one takes over from another, how soon a job reaches the model, and what more of them bring."""
+"""Several replicas: how fast one takes over, how soon a job reaches the model, and what more of them bring."""
 
 import asyncio
 import time
@@ -21,16 +21,13 @@ FAST = {"lease_seconds": "2", "poll_seconds": "0.5"}
 
 async def takeover_seconds(surroundings: Bench, settings: dict[str, str], times: int) -> list[float]:
     """Kill the replica that executes a run, `times` times: seconds until another one asks the model on its behalf."""
-    waits: list[float] = []
     async with StubProvider() as stub:
         stub.on("plan", held(as_json({"tasks": []})))
         survivor = await start_replica(surroundings.database_url, stub.url, **settings)
         try:
-            for n in range(times):
-                waits.append(await _one_takeover(surroundings, stub, survivor, settings, seen=2 * n))
+            return [await _one_takeover(surroundings, stub, survivor, settings, seen=2 * n) for n in range(times)]
         finally:
             await survivor.end()
-    return waits
 
 
 async def _one_takeover(
@@ -80,18 +77,11 @@ async def throughput(surroundings: Bench, teams_dir: Path, replicas: int, jobs: 
     """Reference jobs a second with so many replicas, on whatever cores there are."""
     (teams_dir / "bench.yaml").write_text(yaml.safe_dump(TEAM), encoding="utf-8")
     started: list[Replica] = []
+    settings = {"teams_dir": str(teams_dir), "log_level": "warning", "runs_at_once": "50", **SLOW}
     try:
         for _ in range(replicas):
-            started.append(
-                await start_replica(
-                    surroundings.database_url,
-                    surroundings.stub_url,
-                    teams_dir=str(teams_dir),
-                    log_level="warning",
-                    runs_at_once="50",
-                    **SLOW,
-                )
-            )
+            replica = await start_replica(surroundings.database_url, surroundings.stub_url, **settings)
+            started.append(replica)  # noqa: PERF401 those that came up must be ended if one does not
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
             start = time.monotonic()
             done = await asyncio.gather(*(_done(session, started[n % replicas].url) for n in range(jobs)))
