@@ -56,12 +56,14 @@ async def first_calls(surroundings: Bench, jobs: int, *, busy_with: int) -> list
     """Seconds from POST to the first model call of `jobs` jobs, one after the other, while others are in flight."""
     async with StubProvider() as stub:
         stub.on("plan", held(as_json({"tasks": []})))
-        replica = await start_replica(surroundings.database_url, stub.url, runs_at_once="400", **SLOW)
+        settings = {"runs_at_once": "1000", "model_calls_at_once": "1000", **SLOW}
+        replica = await start_replica(surroundings.database_url, stub.url, **settings)
         try:
             async with aiohttp.ClientSession(replica.url) as session:
                 for _ in range(busy_with):
                     await _post(session, "general")
-                await stub.seen(busy_with, role="plan", timeout_s=120)
+                if busy_with:
+                    await stub.seen(busy_with, role="plan", timeout_s=120)
                 waits = []
                 for n in range(jobs):
                     start = time.monotonic()
@@ -81,7 +83,7 @@ async def throughput(surroundings: Bench, teams_dir: Path, replicas: int, jobs: 
     try:
         for _ in range(replicas):
             replica = await start_replica(surroundings.database_url, surroundings.stub_url, **settings)
-            started.append(replica)  # noqa: PERF401 those that came up must be ended if one does not
+            started.append(replica)
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
             start = time.monotonic()
             done = await asyncio.gather(*(_done(session, started[n % replicas].url) for n in range(jobs)))

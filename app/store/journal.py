@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 
 import structlog
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -192,7 +193,9 @@ class Journal:
             await self._wake.wait()
             self._wake.clear()
             while self._wanting:
-                turn = [self._wanting.popitem()[0] for _ in range(min(len(self._wanting), RUNS_IN_ONE_COMMIT))]
+                turn = list(islice(self._wanting, RUNS_IN_ONE_COMMIT))
+                for run in turn:
+                    del self._wanting[run]
                 try:
                     await self._commit(turn)
                     failures = 0
