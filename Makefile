@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format openapi states lock bench clean
+.PHONY: help run test check format openapi states lock bench soak clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ lock: ## Write requirements.lock from pyproject.toml (needs uv)
 
 bench: $(READY) ## Run the benchmarks
 	$(BIN)/python -m benchmarks
+
+soak: MINUTES ?= 20
+soak: $(READY) ## Disturb three replicas for MINUTES=20 and see that nothing is lost or doubled
+	CHARGEHAND_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/soak
 
 clean: ## Remove what make and the tools made, but not the data in .chargehand
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

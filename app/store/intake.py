@@ -32,8 +32,8 @@ _INSERT_RUN = text(
         SELECT :id, :tenant, 'queued', :objective, :team_name, :team_version, :priority,
                greatest((SELECT min(turn) FROM runs WHERE status = 'queued'),
                         (SELECT max(turn) + 1 FROM runs WHERE status = 'queued' AND tenant = :tenant), 0),
-               CAST(:metadata AS jsonb), CAST(:limits AS jsonb), CAST(:progress AS jsonb), CAST(:usage AS jsonb),
-               CAST(:timing AS jsonb), 1, :at
+               CAST(:metadata AS json), CAST(:limits AS json), CAST(:progress AS json), CAST(:usage AS json),
+               CAST(:timing AS json), 1, :at
         RETURNING turn
     ), event AS (
         INSERT INTO events (run_id, seq, type, at, data) VALUES (:id, 1, 'run.queued', :at, CAST(:queued AS json))
@@ -69,8 +69,8 @@ _APPEND = text(
     """
     WITH changed AS (
         UPDATE runs SET status = :status, phase = :phase, stop_reason = :stop_reason, last_seq = :last_seq,
-            progress = CAST(:progress AS jsonb), cancellation = CAST(:cancellation AS jsonb),
-            timing = CAST(:timing AS jsonb), finished_at = CAST(:finished_at AS timestamptz),
+            progress = CAST(:progress AS json), cancellation = CAST(:cancellation AS json),
+            timing = CAST(:timing AS json), finished_at = CAST(:finished_at AS timestamptz),
             waiting_for = CAST(:waiting_for AS text), wake_at = CAST(:wake_at AS timestamptz),
             owner = CASE WHEN CAST(:finished_at AS timestamptz) IS NULL THEN owner END,
             lease_until = CASE WHEN CAST(:finished_at AS timestamptz) IS NULL THEN lease_until END
@@ -82,13 +82,13 @@ _APPEND = text(
             run_id text, seq bigint, type text, at timestamptz, task_id text, attempt int, data json)
     ), ended_tasks AS (
         UPDATE tasks SET status = n.status, error = n.error, usage = n.usage, finished_at = n.finished_at
-        FROM jsonb_to_recordset(CAST(:tasks AS jsonb)) AS n(
-            task_id text, status text, error jsonb, usage jsonb, finished_at timestamptz)
+        FROM json_to_recordset(CAST(:tasks AS json)) AS n(
+            task_id text, status text, error json, usage json, finished_at timestamptz)
         WHERE tasks.run_id = :id AND tasks.task_id = n.task_id
     ), ended_attempts AS (
         UPDATE attempts SET status = n.status, detail = n.detail, finished_at = n.finished_at
-        FROM jsonb_to_recordset(CAST(:attempts AS jsonb)) AS n(
-            task_id text, number int, status text, detail jsonb, finished_at timestamptz)
+        FROM json_to_recordset(CAST(:attempts AS json)) AS n(
+            task_id text, number int, status text, detail json, finished_at timestamptz)
         WHERE attempts.run_id = :id AND attempts.task_id = n.task_id AND attempts.number = n.number
     )
     SELECT pg_notify(:channel, id || ':' || :last_seq) FROM changed

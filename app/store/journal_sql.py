@@ -32,9 +32,9 @@ class Batch:
 _COMMIT = text(
     """
     WITH new AS (
-        SELECT * FROM jsonb_to_recordset(CAST(:runs AS jsonb)) AS n(
+        SELECT * FROM json_to_recordset(CAST(:runs AS json)) AS n(
             id text, epoch bigint, expected_seq bigint, status text, phase text, stop_reason text, plan_revision int,
-            progress jsonb, usage jsonb, timing jsonb, result jsonb, error jsonb, cancellation jsonb, last_seq bigint,
+            progress json, usage json, timing json, result json, error json, cancellation json, last_seq bigint,
             started_at timestamptz, finished_at timestamptz, waiting_for text, wake_at timestamptz, moved bool)
     ), locked AS MATERIALIZED (
         -- In one order everywhere, so that statements over many runs never wait for each other in a circle.
@@ -62,14 +62,14 @@ _COMMIT = text(
     ), new_plans AS (
         INSERT INTO plans (run_id, revision, plan, created_at)
         SELECT n.run_id, n.revision, n.plan, n.created_at
-        FROM jsonb_to_recordset(CAST(:plans AS jsonb)) AS n(
-            run_id text, revision int, plan jsonb, created_at timestamptz)
+        FROM json_to_recordset(CAST(:plans AS json)) AS n(
+            run_id text, revision int, plan json, created_at timestamptz)
         JOIN changed ON changed.id = n.run_id
     ), new_tasks AS (
         INSERT INTO tasks (run_id, task_id, position, status, error, output, usage, finished_at)
         SELECT n.run_id, n.task_id, n.position, n.status, n.error, n.output, n.usage, n.finished_at
-        FROM jsonb_to_recordset(CAST(:tasks AS jsonb)) AS n(
-            run_id text, task_id text, position int, status text, error jsonb, output jsonb, usage jsonb,
+        FROM json_to_recordset(CAST(:tasks AS json)) AS n(
+            run_id text, task_id text, position int, status text, error json, output json, usage json,
             finished_at timestamptz)
         JOIN changed ON changed.id = n.run_id
         ON CONFLICT (run_id, task_id) DO UPDATE SET
@@ -78,8 +78,8 @@ _COMMIT = text(
     ), new_attempts AS (
         INSERT INTO attempts (run_id, task_id, number, worker, model, status, detail, started_at, finished_at)
         SELECT n.run_id, n.task_id, n.number, n.worker, n.model, n.status, n.detail, n.started_at, n.finished_at
-        FROM jsonb_to_recordset(CAST(:attempts AS jsonb)) AS n(
-            run_id text, task_id text, number int, worker text, model text, status text, detail jsonb,
+        FROM json_to_recordset(CAST(:attempts AS json)) AS n(
+            run_id text, task_id text, number int, worker text, model text, status text, detail json,
             started_at timestamptz, finished_at timestamptz)
         JOIN changed ON changed.id = n.run_id
         ORDER BY n.run_id, n.task_id, n.number

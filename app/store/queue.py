@@ -8,13 +8,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import procrastinate
-from procrastinate.exceptions import AlreadyEnqueued
+import structlog
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.connections import ImpatientConnection
-from app.store.database import Database
+from app.store.database import OUTAGE, Database
 from app.store.embedded import with_defaults
+
+log = structlog.get_logger(__name__)
 
 QUEUE = "runs"
 TASK = "look"
@@ -44,6 +49,16 @@ class Place:
         return self.priority * TURNS - min(self.turn, TURNS - 1)
 
 
+class _Entries(JobManager):
+    """The entries. One that an outage keeps from being deleted stays until its process has gone; it was heard already."""
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        try:
+            await super().finish_job(job, status, delete_job)
+        except ConnectorException as error:
+            log.warning("queue entry left behind", error=type(error).__name__)
+
+
 class RunQueue:
     """The queue as one process uses it: it announces runs, and hears of them while `deliver` runs."""
 
@@ -57,12 +72,16 @@ class RunQueue:
             connection_class=ImpatientConnection,
         )
         self._app = procrastinate.App(connector=self._connector)
+        self._app.job_manager = _Entries(self._connector)
         self._look: Look | None = None
         self._app.task(name=TASK, queue=QUEUE)(self._hear)
 
     async def _hear(self, run_id: str) -> None:
         assert self._look is not None
-        await self._look(run_id)
+        try:
+            await self._look(run_id)
+        except OUTAGE as error:  # Whoever looks for unattended runs announces it again.
+            log.warning("look interrupted", run_id=run_id, error=type(error).__name__)
 
     async def announce(self, connection: AsyncConnection, run_id: str, place: Place) -> None:
         """Have some engine look at the run once the connection's transaction commits. Doing so twice is harmless."""

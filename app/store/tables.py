@@ -20,7 +20,7 @@ from sqlalchemy import (
     Text,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSON, JSONB
+from sqlalchemy.dialects.postgresql import JSON
 
 from app.domain.states import ATTEMPT_MOVES, RUN_MOVES, TASK_MOVES, TERMINAL_RUN, TERMINAL_TASK, State
 
@@ -53,7 +53,7 @@ teams = Table(
     Column("tenant", Text, primary_key=True),
     Column("name", Text, primary_key=True),
     Column("version", Integer, primary_key=True),
-    Column("definition", JSONB, nullable=False),
+    Column("definition", JSON, nullable=False),
     Column("digest", Text, nullable=False, comment="SHA-256 of the definition: an unchanged team makes no version"),
     Column("created_at", TIME, nullable=False, server_default=text("now()")),
 )
@@ -71,17 +71,17 @@ runs = Table(
     Column("team_version", Integer, nullable=False),
     Column("priority", Integer, nullable=False),
     Column("turn", BigInteger, nullable=False, comment="place in line among runs of one priority; lower goes first"),
-    Column("metadata", JSONB, nullable=False),
-    Column("limits", JSONB, nullable=False, comment="as applied"),
+    Column("metadata", JSON, nullable=False),
+    Column("limits", JSON, nullable=False, comment="as applied"),
     Column("waiting_for", Text, comment="what a waiting run waits for"),
     Column("wake_at", TIME, comment="when a waiting run is looked at again"),
     Column("plan_revision", Integer),
-    Column("progress", JSONB, nullable=False, comment="tasks by status"),
-    Column("usage", JSONB, nullable=False),
-    Column("timing", JSONB, nullable=False, comment="as of the last event"),
-    Column("result", JSONB),
-    Column("error", JSONB),
-    Column("cancellation", JSONB, comment="the request, then the receipt"),
+    Column("progress", JSON, nullable=False, comment="tasks by status"),
+    Column("usage", JSON, nullable=False),
+    Column("timing", JSON, nullable=False, comment="as of the last event"),
+    Column("result", JSON),
+    Column("error", JSON),
+    Column("cancellation", JSON, comment="the request, then the receipt"),
     Column("last_seq", BigInteger, nullable=False, comment="number of the newest event"),
     Column("created_at", TIME, nullable=False),
     Column("started_at", TIME),
@@ -137,7 +137,7 @@ plans = Table(
     metadata,
     Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
     Column("revision", Integer, primary_key=True),
-    Column("plan", JSONB, nullable=False),
+    Column("plan", JSON, nullable=False),
     Column("created_at", TIME, nullable=False),
 )
 
@@ -148,9 +148,9 @@ tasks = Table(
     Column("task_id", Text, primary_key=True),
     Column("position", Integer, nullable=False, comment="place in the plan"),
     Column("status", Text, nullable=False),
-    Column("error", JSONB),
-    Column("output", JSONB),
-    Column("usage", JSONB, nullable=False),
+    Column("error", JSON),
+    Column("output", JSON),
+    Column("usage", JSON, nullable=False),
     Column("finished_at", TIME),
     CheckConstraint(_one_of("status", _states(TASK_MOVES) | {"waiting"}), name="status"),
     CheckConstraint(
@@ -169,7 +169,7 @@ attempts = Table(
     Column("worker", Text, nullable=False),
     Column("model", Text, nullable=False),
     Column("status", Text, nullable=False),
-    Column("detail", JSONB, nullable=False, comment="instruction, error, escalation, usage and the like"),
+    Column("detail", JSON, nullable=False, comment="instruction, error, escalation, usage and the like"),
     Column("started_at", TIME, nullable=False),
     Column("finished_at", TIME),
     ForeignKeyConstraint(["run_id", "task_id"], ["tasks.run_id", "tasks.task_id"], ondelete="CASCADE"),

@@ -18,7 +18,7 @@ _LOCK = text("SELECT pg_advisory_xact_lock(hashtext('team:' || :tenant || ':' ||
 _PUT = text(
     """
     INSERT INTO teams (tenant, name, version, definition, digest)
-    SELECT :tenant, :name, coalesce(max(version), 0) + 1, CAST(:definition AS jsonb), :digest
+    SELECT :tenant, :name, coalesce(max(version), 0) + 1, CAST(:definition AS json), :digest
     FROM teams WHERE tenant = :tenant AND name = :name
     HAVING :digest IS DISTINCT FROM (array_agg(digest ORDER BY version DESC))[1]
     """
