@@ -110,9 +110,18 @@ class Execution:
         """Have what the newest events settle share their commit, unless something must be stopped for it first."""
         follows = decide(self.log.ahead, self.now())
         speaking = asyncio.current_task()
-        others = {command for command, task in self._under_way.items() if task is not speaking}
+        others = {
+            command
+            for command, task in self._under_way.items()
+            if task is not speaking and not (isinstance(command, WorkOn) and self._has_ended(command))
+        }
         if follows.events and others <= set(follows.commands):
             self.log.append(*follows.events)
+
+    def _has_ended(self, command: WorkOn) -> bool:
+        """Whether the attempt is over, so that whoever works on it is about to leave by itself."""
+        task = self.run.tasks[command.task_id]
+        return task.status != "running" or len(task.attempts) != command.attempt
 
     # The loop.
 

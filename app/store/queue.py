@@ -50,7 +50,7 @@ class Place:
 
 
 class _Entries(JobManager):
-    """The entries. One that an outage keeps from being deleted stays until its process has gone; it was heard already."""
+    """The entries. One that an outage keeps from being deleted stays while its process lives; it was heard already."""
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         try:

@@ -31,8 +31,7 @@ async def test_slow_calls_and_open_streams_hold_no_connection_of_a_small_pool(
     await stub.seen(JOBS)
     async with AsyncExitStack() as stack:
         streams = [await stack.enter_async_context(following(replica, run_id)) for run_id in runs[:READERS]]
-        reading = [asyncio.create_task(anext(stream)) for stream in streams]
-        await asyncio.gather(*reading)
+        await asyncio.gather(*(anext(stream) for stream in streams))
         client = await stack.enter_async_context(replica.client)
         waits = [
             await answered_in(client, path) for _ in range(ASKED // 2) for path in ("/readyz", f"/v1/runs/{runs[0]}")

@@ -2,6 +2,7 @@ import json
 import random
 
 import psycopg
+import pytest
 
 from app.domain.job import Job
 from app.domain.plan import validated
@@ -12,10 +13,9 @@ from app.store.teams import put_team, team_named
 from app.tools.tool import ToolContext
 from tests.engine.toolbox import Note, team_with, tool
 from tests.replicas.watching import until
-from tests.store.claiming import claimed
 from tests.support.fixtures import Services
 from tests.support.service import CREW, Service, new_run_id, plan_of, report, task
-from tests.support.stub_answers import Answer, as_json, call, tool_calls
+from tests.support.stub_answers import Answer, as_json, call, held, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
 
@@ -68,7 +68,9 @@ async def test_old_ended_runs_go_with_all_that_hangs_on_them_and_others_stay(
     old, young = await with_key(service, "old"), await with_key(service, "young")
     for run_id in (old, young):
         await service.ended(run_id)
-    live = (await claimed(await services.start(engine=False))).snapshot.brief.run_id
+    stub.on("work", held(as_json(report())))
+    live = await service.submit(plan=ONE)
+    await stub.seen(3)
     aged(sql, old)
     aged(sql, live)
     assert all(count > 0 for count in rows_of(sql, old).values())
@@ -135,6 +137,7 @@ def database_bytes(sql: psycopg.Connection) -> int:
     return int(found[0])
 
 
+@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 async def test_a_long_conversation_is_stored_as_what_each_turn_adds(
     services: Services, stub: StubProvider, sql: psycopg.Connection
 ) -> None:
