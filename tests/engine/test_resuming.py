@@ -121,6 +121,8 @@ async def test_a_tool_result_that_was_recorded_is_used_again_and_not_fetched_aga
     run_id = await first.submit(team=team_with(*tools), plan=KEEP)
     await asyncio.wait_for(looking.wait(), 10)
     await first.until_logged(run_id, "tool.completed", 1 if died_in_tool else 2)
+    if not died_in_tool:
+        await stub.seen(2, role="work")
 
     await services.crash(first)
     may_look.set()
