@@ -13,8 +13,8 @@ from app.agents.reading import Unreadable
 from app.agents.report import read_report
 from app.agents.schemas import report_schema
 from app.domain import events as ev
-from app.domain.conversation import Ask, Block, Prompt, Read, UseTools, next_step
-from app.domain.decisions import max_steps
+from app.domain.conversation import Ask, Block, Prompt, Read, UseTools
+from app.domain.decisions import max_steps, step_of
 from app.domain.fold import extended
 from app.domain.results import Escalation, Problem
 from app.domain.snapshot import Snapshot, TaskState
@@ -30,7 +30,7 @@ async def work_on(desk: Desk, task_id: str) -> None:
     await _settle_unknown(desk, desk.run.tasks[task_id])
     while (task := desk.run.tasks[task_id]).status == "running" and task.attempts[-1].escalation is None:
         unsettled = _consequences(desk, desk.run, task)
-        step = next_step(task.attempts[-1].conversation, max_steps(desk.run, task))
+        step = step_of(desk.run, task)
         if unsettled:
             await desk.record(*unsettled)
         elif isinstance(step, Ask) and not task.attempts[-1].conversation.waits(desk.now()):
@@ -85,7 +85,7 @@ def _own_tools(desk: Desk, worker: Worker) -> dict[str, Tool]:
 def _consequences(desk: Desk, run: Snapshot, task: TaskState) -> list[ev.Event]:
     """What follows from the newest reply without another call: intents of tools, a result, an escalation."""
     attempt = task.attempts[-1]
-    match next_step(attempt.conversation, max_steps(run, task)):
+    match step_of(run, task):
         case UseTools(calls):
             intended = attempt.conversation.turns[-1].intents
             return [_tool_started(desk, task, block) for block in calls if block["id"] not in intended]
@@ -155,7 +155,7 @@ async def _use_tool(desk: Desk, task: TaskState, block: Block) -> None:
 
 async def _settle_unknown(desk: Desk, task: TaskState) -> None:
     """Answer calls that a process before us had begun, and that must not be repeated: nobody knows what they did."""
-    step = next_step(task.attempts[-1].conversation, max_steps(desk.run, task))
+    step = step_of(desk.run, task)
     if not isinstance(step, UseTools):
         return
     intended = task.attempts[-1].conversation.turns[-1].intents

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from app.domain import events as ev
 from app.domain.commands import Decision, Draft, MakePlan, Refine, Synthesize, WorkOn
 from app.domain.conclusions import cancelled, delivered, failed, out_of, partial, stopped
-from app.domain.conversation import Conversation, GiveUp, next_step
+from app.domain.conversation import Ask, Conversation, GiveUp, Step, next_step
 from app.domain.events import Event
 from app.domain.results import Problem
 from app.domain.retries import FINAL_CODES, TRANSIENT_CODES, backoff, is_transient, spread
@@ -110,7 +110,7 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> None:
     attempt = task.attempts[-1]
     ends_at = attempt.since + timedelta(seconds=timeout_s(run, task))
     talk = attempt.conversation
-    match next_step(talk, max_steps(run, task)):
+    match step_of(run, task):
         case GiveUp(code, message):
             draft.events.append(_attempt_failed(run, task, Problem(code=code, message=message), now))
         case _ if talk.rejections > 1:
@@ -127,6 +127,16 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> None:
         case _:
             draft.commands.append(WorkOn(task.task.id, attempt.number))
             draft.wakes.append(ends_at)
+
+
+def step_of(run: Snapshot, task: TaskState) -> Step:
+    """What comes next in the latest attempt at a task, within the task's own bounds."""
+    step = next_step(task.attempts[-1].conversation, max_steps(run, task))
+    allowed = task.task.budget.tokens
+    spent = task.usage.input_tokens + task.usage.output_tokens
+    if isinstance(step, Ask) and allowed is not None and spent >= allowed:
+        return GiveUp("budget_exceeded", f"The task's {allowed} tokens are spent.")
+    return step
 
 
 def _may_begin(run: Snapshot, task: TaskState, now: datetime, draft: Draft, slots: int) -> bool:

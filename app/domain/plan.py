@@ -39,6 +39,7 @@ class TaskBudget(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     tokens: int | None = Field(default=None, ge=1)
+    """Input and output of all its attempts; no further call is made once they are spent."""
     steps: int | None = Field(default=None, ge=1, le=100)
     timeout_s: float | None = Field(default=None, gt=0, le=86_400)
 

@@ -31,6 +31,7 @@ from app.telemetry import set_up_logging
 from tests.support.effects import Ledger, Point, Switch, die, example_tools
 
 DIES_WITHIN_S = 40
+HASTE_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ def _kill_at_commit(at: int, when: Point) -> None:
     async def fatal(database: Database, owner: str, batches: Sequence[Batch]) -> set[str]:
         runs = {batch.run.brief.run_id for batch in batches if any(event.seq == at for event in batch.events)}
         if runs and when == "before":
+            await asyncio.sleep(HASTE_S)  # Time for whoever acts on what is not recorded yet to do so.
             die()
         recorded = await commit(database, owner, batches)
         if runs & recorded:

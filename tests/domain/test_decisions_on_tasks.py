@@ -275,6 +275,18 @@ def test_the_bounds_of_a_task_come_before_those_of_its_worker() -> None:
     assert story.attempt_errors("b") == ["max_steps"]
 
 
+def test_a_task_that_has_spent_its_tokens_makes_no_further_call() -> None:
+    story = started(task("a", budget={"tokens": 15}), task("b", budget={"tokens": 16}))
+    for name in "ab":
+        story.start(name)
+        story.hear("work", [call_block(f"c-{name}")], "tool_use", name=name)
+        story.use_tool(name, f"c-{name}")
+    story.settle()
+
+    assert (story.state("a").status, story.error("a")) == ("failed", "budget_exceeded")
+    assert story.decide().commands == (WorkOn("b", 1),)
+
+
 def test_a_wake_up_changes_nothing_that_is_decided() -> None:
     story = started(task("a"), task("b", "a"))
     story.settle()

@@ -12,11 +12,12 @@ from app.tools.tool import ToolContext
 from tests.engine.toolbox import team_with, tool
 from tests.replicas.watching import authority, runs_on
 from tests.support.fixtures import Services
-from tests.support.processes import Replicas, post_job, run_at_end
+from tests.support.processes import Replicas, post_job
 from tests.support.proxy import Proxy, listening
 from tests.support.service import plan_of, report, task
 from tests.support.stub_answers import as_json, call, delayed, held, tool_calls
 from tests.support.stub_provider import StubProvider
+from tests.support.stub_script import SeenRequest
 
 ONE = plan_of(task("t1"))
 RACES = 50
@@ -73,22 +74,31 @@ async def test_of_a_cancel_and_an_end_that_meet_the_first_one_stands(replicas: R
     dice = random.Random(7)
     stub.on("work", lambda _: delayed(as_json(report()), dice.random() * JITTER_S))
 
-    async def raced(number: int, client: httpx2.AsyncClient, *, answered_first: bool) -> tuple[int, str]:
-        name = f"n{number}"
-        run_id = await post_job(executing, plan=plan_of(task(name)))
-        async with asyncio.timeout(30):
-            await stub.until(lambda: any(f"Do {name}." in str(seen.body) for seen in stub.log), timeout_s=30)
-            [seen] = [seen for seen in stub.log if f"Do {name}." in str(seen.body)]
-            if answered_first:
-                await stub.ended(seen, timeout_s=30)
-            await asyncio.sleep(dice.random() * JITTER_S)  # the moment of the cancel is what this test varies
+    async def raced(number: int, *, answered_first: bool) -> tuple[int, str]:
+        posted = await owner.post("/v1/jobs", json={"objective": "Find out.", "plan": plan_of(task(f"n{number}"))})
+        run_id = posted.json()["id"]
+        await stub.until(lambda: called(stub, number) is not None, timeout_s=30)
+        seen = called(stub, number)
+        if seen is not None and answered_first:
+            await stub.ended(seen, timeout_s=30)
+        await asyncio.sleep(dice.random() * JITTER_S)  # the moment of the cancel is what this test varies
         answer = await client.post(f"/v1/runs/{run_id}/cancel")
-        return answer.status_code, (await run_at_end(other, run_id))["status"]
+        ended = await client.get(f"/v1/runs/{run_id}", headers={"prefer": "wait=20"})
+        return answer.status_code, ended.json()["status"]
 
-    async with other.client as client:
-        found = {await raced(number, client, answered_first=number < RACES) for number in range(2 * RACES)}
+    async with executing.client as owner, other.client as client:
+        found: set[tuple[int, str]] = set()
+        for number in range(0, 2 * RACES, 2):
+            found |= {
+                *await asyncio.gather(raced(number, answered_first=False), raced(number + 1, answered_first=True))
+            }
 
     assert found == {(202, "cancelled"), (409, "succeeded")}
+
+
+def called(stub: StubProvider, number: int) -> SeenRequest | None:
+    """The model call of a run of the race, once it has come."""
+    return next((seen for seen in reversed(stub.log) if f"Do n{number}." in str(seen.body)), None)
 
 
 async def test_a_cancel_reaches_an_owner_that_hears_nothing_and_stops_its_tool(

@@ -14,6 +14,8 @@ from tests.soak.jobs import JobToDo
 from tests.support.stub_provider import StubProvider
 
 TRIES = 200
+LOOKS = 24
+"""How often a client looks whether its run has ended, for five seconds each."""
 PATIENCE_S = 10
 """How long a replica may take to answer: a paused one answers late."""
 UNAVAILABLE = 503
@@ -64,7 +66,7 @@ class Clients:
             await self._end_of(run_id)
 
     async def _end_of(self, run_id: str) -> None:
-        for _ in range(TRIES):
+        for _ in range(LOOKS):
             run = (await self._request("GET", f"/v1/runs/{run_id}", headers={"prefer": "wait=5"})).json()
             if run["finished_at"] is not None:
                 return

@@ -8,13 +8,16 @@ from app.cli import main
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
 from app.tools.tool import Tool
-from tests.support.effects import Ledger, example_tools
+from tests.support.effects import Ledger, Switch, example_tools
+
+SLOW = Switch(pause_s=0.2)
+"""Tools slow enough that a process often dies in the middle of one."""
 
 
 def with_examples(pages: PageFetcher) -> dict[str, Tool]:
     """The catalogue, and the tools whose effects are in the ledger beside the team's file."""
     ledger = Ledger(Path(os.environ["CHARGEHAND_TEAMS_DIR"], "ledger"))
-    return catalogue(pages) | {tool.name: tool for tool in example_tools(ledger)}
+    return catalogue(pages) | {tool.name: tool for tool in example_tools(ledger, SLOW)}
 
 
 if __name__ == "__main__":

@@ -70,9 +70,12 @@ class Switch:
     tool: str = ""
     point: Point = "before"
     hangs: bool = False
+    pause_s: float = 0
+    """How long every tool takes to come to each of its points."""
 
     async def pass_by(self, tool: str, point: Point) -> None:
-        """Nothing, unless this is the point."""
+        """Nothing but the pause, unless this is the point."""
+        await asyncio.sleep(self.pause_s)  # What a tool does takes time, in which its process may die.
         if (tool, point) != (self.tool, self.point):
             return
         if self.hangs:

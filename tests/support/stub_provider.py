@@ -110,7 +110,7 @@ class StubProvider:
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path != "/v1/messages":
             return await self._control(request)
-        seen = await self._note(await request.read(), request)
+        seen = await self._note(await request.content.read(), request)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:

@@ -1,0 +1,61 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import psycopg
+from structlog.testing import capture_logs
+
+from app.store.queue import Look, Place
+from tests.support.service import Service
+
+REFUSED = """
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$;
+CREATE TRIGGER refuse BEFORE DELETE ON procrastinate_jobs FOR EACH ROW EXECUTE FUNCTION refuse();
+"""
+
+
+@asynccontextmanager
+async def delivering(service: Service, look: Look) -> AsyncIterator[None]:
+    """The queue of a service, which calls `look` while the block runs."""
+    task = asyncio.create_task(service.runtime.queue.deliver(look, at_once=5, poll_s=0.2))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def announce(service: Service, run_id: str) -> None:
+    async with service.database.transaction() as connection:
+        await service.runtime.queue.announce(connection, run_id, Place(0, 1))
+
+
+async def test_an_entry_that_cannot_be_deleted_breaks_nothing_and_is_told_of(
+    service: Service, sql: psycopg.Connection
+) -> None:
+    looked: asyncio.Queue[str] = asyncio.Queue()
+    sql.execute(REFUSED)
+
+    with capture_logs() as lines:
+        async with delivering(service, looked.put):
+            for run_id in ("run_1", "run_2"):
+                await announce(service, run_id)
+                assert await asyncio.wait_for(looked.get(), 10) == run_id
+
+    assert [line["event"] for line in lines if line["log_level"] == "warning"] == ["queue entry left behind"] * 2
+
+
+async def test_a_look_that_the_database_breaks_off_is_told_of_in_one_line(service: Service) -> None:
+    looked: asyncio.Queue[str] = asyncio.Queue()
+
+    async def look(run_id: str) -> None:
+        await looked.put(run_id)
+        raise psycopg.OperationalError("terminating connection due to administrator command")
+
+    with capture_logs() as lines:
+        async with delivering(service, look):
+            await announce(service, "run_1")
+            await asyncio.wait_for(looked.get(), 10)
+
+    assert [(line["event"], line["run_id"]) for line in lines] == [("look interrupted", "run_1")]
