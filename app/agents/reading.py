@@ -6,13 +6,13 @@ is exactly one JSON value to find. Nothing is repaired by guessing: what does no
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from app.domain.plan import Finding, FindingCode
-from app.domain.text import clean
+from app.domain.text import clean, clean_text
 
 LONGEST_TEXT = 2_000_000
 MOST_STARTS = 200
@@ -44,6 +44,20 @@ def read_json(text: str, code: FindingCode) -> Any:
     if isinstance(whole, dict | list):
         return _cleaned(whole, code)
     raise Unreadable([Finding(code=code, detail="the reply is not a JSON object")])
+
+
+def read_json_or_prose(text: str, code: FindingCode, fields: Collection[str]) -> Any:
+    """The same where prose will do: the text itself, unless it is meant as JSON or holds an object with such fields."""
+    meant_as_json = not text.strip() or text.lstrip("\ufeff \n\r\t").startswith(("{", "[", "```"))
+    try:
+        value = read_json(text, code)
+    except Unreadable:
+        if meant_as_json:
+            raise
+        return clean_text(text.strip())
+    if meant_as_json or (isinstance(value, dict) and not value.keys().isdisjoint(fields)):
+        return value
+    return clean_text(text.strip())
 
 
 def _cleaned(value: Any, code: FindingCode) -> Any:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import jsonschema_rs
 from pydantic import BaseModel, BeforeValidator
 
-from app.agents.reading import Unreadable, read_as, read_json
+from app.agents.reading import Unreadable, read_as, read_json, read_json_or_prose
 from app.domain.plan import Finding
 from app.domain.results import Escalation, Output
 from app.domain.text import shorten
@@ -67,16 +67,8 @@ def read_report(text: str, data_schema: dict[str, Any] | None) -> Output | Escal
 
 def _value(text: str, *, strict: bool) -> Any:
     """The JSON object in the text, or the text itself where prose will do."""
-    meant_as_json = strict or not text.strip() or text.lstrip().removeprefix("\ufeff").startswith(("{", "[", "```"))
-    try:
-        value = read_json(text, "output_invalid")
-    except Unreadable:
-        if meant_as_json:
-            raise
-        return text.strip()
-    if isinstance(value, dict) and (meant_as_json or REPORT_FIELDS & value.keys()):
-        return value
-    return {"data": value} | {"text": text.strip()} if meant_as_json else text.strip()
+    value = read_json(text, "output_invalid") if strict else read_json_or_prose(text, "output_invalid", REPORT_FIELDS)
+    return {"data": value, "text": text.strip()} if isinstance(value, list) else value
 
 
 def _escalation(escalated: _Escalated, report: _Report) -> Escalation:

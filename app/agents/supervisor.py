@@ -9,7 +9,7 @@ from app.agents.calls import Call, ask
 from app.agents.desk import Desk
 from app.agents.material import missing_of, results_of
 from app.agents.prompting import opening, render
-from app.agents.reading import Unreadable, read_as, read_json
+from app.agents.reading import Unreadable, read_as, read_json, read_json_or_prose
 from app.agents.schemas import plan_schema, refinement_schema, synthesis_schema
 from app.domain import events as ev
 from app.domain.conversation import Ask, Conversation, Read, next_step, text_of
@@ -126,7 +126,8 @@ def _refined_events(desk: Desk, run: Snapshot, task: TaskState) -> list[ev.Event
     if not isinstance(step, Read):
         return []
     try:
-        reply = read_as(_RefinementReply, read_json(step.text, "output_invalid"), "output_invalid")
+        value = read_json_or_prose(step.text, "output_invalid", {"instruction"})
+        reply = read_as(_RefinementReply, {"instruction": value} if isinstance(value, str) else value, "output_invalid")
     except Unreadable as error:
         return [unrefined(run, task, str(error), desk.now())]
     tried = {" ".join(attempt.instruction.split()) for attempt in task.attempts}
@@ -211,8 +212,12 @@ def _synthesis_events(desk: Desk, run: Snapshot) -> list[ev.Event]:
 
 
 def read_synthesis(text: str, delivered: Sequence[str], missing: Sequence[str]) -> Synthesis:
-    """The answer in a reply. Raises `Unreadable`, also when it rests on tasks that delivered nothing."""
-    reply = read_as(_SynthesisReply, read_json(text, "output_invalid"), "output_invalid")
+    """The answer in a reply; prose is an answer without statements.
+
+    Raises `Unreadable`, also when the answer rests on tasks that delivered nothing.
+    """
+    value = read_json_or_prose(text, "output_invalid", {"answer"})
+    reply = read_as(_SynthesisReply, {"answer": value} if isinstance(value, str) else value, "output_invalid")
     named = [task for statement in reply.statements for task in statement.tasks]
     named += [claim.task for conflict in reply.conflicts for claim in conflict.claims]
     if unknown := sorted(set(named) - set(delivered)):

@@ -20,6 +20,7 @@ from tests.support.rows import check_rows
 from tests.support.service import Service, running_service
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
+from tests.support.summary import COUNTED
 
 SHARES = 8
 """Parts of the matrix, so that several processes can work on it."""
@@ -175,5 +176,5 @@ async def test_a_death_at_any_commit_changes_nothing_about_how_the_run_ends(
             assert course.end == calm.end, f"{when} event {seq}"
             check_calls(course)
             check_effects(course)
-            record_property("repeated calls", len(lost_requests(course)))
-        record_property("deaths", len(points))
+            record_property(f"{COUNTED}calls repeated after deaths of the crash matrix", len(lost_requests(course)))
+        record_property(f"{COUNTED}deaths in the crash matrix", len(points))

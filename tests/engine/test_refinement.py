@@ -80,7 +80,22 @@ async def test_an_instruction_that_was_tried_before_counts_as_unchanged(service:
     assert len(stub.of("work")) == 4
 
 
-UNREFINED: dict[str, Answer] = {"refuses": refusal(), "rambles": text("Try harder."), "is away": overloaded()}
+async def test_an_instruction_in_prose_is_taken(service: Service, stub: StubProvider) -> None:
+    stub.on("work", replies=[UNUSABLE, UNUSABLE])
+    stub.on("work", as_json(report()))
+    stub.on("refine", text("Do only the first half of t1."))
+
+    run_id = await service.submit(plan=ONE)
+    await service.ended(run_id)
+
+    assert (await service.folded(run_id)).tasks["t1"].attempts[-1].instruction == "Do only the first half of t1."
+
+
+UNREFINED: dict[str, Answer] = {
+    "refuses": refusal(),
+    "breaks off": text('{"instruction": "Try'),
+    "is away": overloaded(),
+}
 
 
 @pytest.mark.parametrize("supervisor", UNREFINED)

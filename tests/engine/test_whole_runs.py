@@ -303,3 +303,13 @@ def _idle_in_transaction(connection: psycopg.Connection) -> int:
     ).fetchone()
     assert row is not None
     return int(row[0])
+
+
+async def test_a_synthesis_in_prose_is_an_answer_without_statements(service: Service, stub: StubProvider) -> None:
+    stub.on("work", as_json(report()))
+    stub.on("synthesize", text("Both are done."))
+
+    run = await service.ended(await service.submit(plan=plan_of(task("t1"), task("t2"))))
+
+    assert (run["status"], run["result"]["answer"], run["result"]["statements"]) == ("succeeded", "Both are done.", [])
+    assert len(stub.of("synthesize")) == 1

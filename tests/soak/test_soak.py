@@ -8,11 +8,11 @@ import asyncio
 import os
 import statistics
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random, randrange
 
-import pytest
 import yaml
 
 from app.store.database import Database
@@ -24,6 +24,7 @@ from tests.soak.verdict import Remains, faults_of, remains, takeovers_s
 from tests.support.effects import Ledger
 from tests.support.postgres import Databases
 from tests.support.stub_provider import StubProvider
+from tests.support.summary import TOLD
 
 MINUTES = float(os.environ.get("CHARGEHAND_SOAK_MINUTES", "1"))
 SEED = int(os.environ.get("CHARGEHAND_SOAK_SEED", randrange(10**6)))
@@ -42,7 +43,7 @@ async def disturb_for_ever(fleet: Fleet, stub: StubProvider) -> None:
 
 
 async def test_whatever_happens_every_run_ends_once_and_nothing_is_done_twice(
-    databases: Databases, database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    databases: Databases, database_url: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     (tmp_path / "soak.yaml").write_text(yaml.safe_dump(TEAM.model_dump(mode="json")))
     provider, chance = MoodyProvider(SEED), Random(SEED)
@@ -59,9 +60,10 @@ async def test_whatever_happens_every_run_ends_once_and_nothing_is_done_twice(
         database = Database(database_url, pool=2)
         left = await remains(database, stub, clients, Ledger(tmp_path / "ledger"), fleet.started)
         await database.close()
-    with capsys.disabled():
-        print(f"\n{summary(left, fleet, provider)}")
-    assert "\n".join(faults_of(left)) == ""
+    told = summary(left, fleet, provider)
+    record_property(TOLD, told)
+    faults = [*faults_of(left), *(f"a stopped replica ended with {code}" for code in fleet.exit_codes if code)]
+    assert faults == [], "\n".join([told, *faults])
 
 
 def summary(left: Remains, fleet: Fleet, provider: MoodyProvider) -> str:
