@@ -5,6 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.postgres import Databases, open_databases
+from tests.support.summary import pytest_terminal_summary
+
+__all__ = ["pytest_terminal_summary"]
 
 
 @pytest.fixture(scope="session")

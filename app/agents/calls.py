@@ -136,9 +136,15 @@ def _facts(call: Call, model: str, usage: Usage, start: float, request_id: str |
     }
 
 
+def _paused(talk: Conversation) -> Sequence[dict[str, Any]]:
+    """What the provider had said when it broke off the turn that it now goes on with."""
+    return talk.turns[-1].content if talk.turns and talk.turns[-1].stop_reason == "pause_turn" else ()
+
+
 def _provider_tools(desk: Desk, call: Call, content: Sequence[dict[str, Any]]) -> list[ev.Event]:
     """The calls that the provider ran itself, as tool events: the reply holds both the call and what came back."""
-    asked = {block["id"]: block for block in content if block.get("type") == "server_tool_use"}
+    said = [*_paused(call.talk), *content]
+    asked = {block["id"]: block for block in said if block.get("type") == "server_tool_use"}
     events: list[ev.Event] = []
     for block in content:
         if block.get("tool_use_id") not in asked or block.get("type") == "tool_result":

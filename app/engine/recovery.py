@@ -1,11 +1,11 @@
 """What the process before us may have left unfinished, reckoned when its run is resumed."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from app.domain.commands import MakePlan, Refine, Synthesize, WorkOn
-from app.domain.conversation import Ask, Conversation, Message, next_step
-from app.domain.decisions import SUPERVISOR_REPLIES, decide, max_steps
+from app.domain.conversation import Ask, Conversation, Message, Step, next_step
+from app.domain.decisions import SUPERVISOR_REPLIES, step_of
 from app.domain.snapshot import Snapshot
 from app.domain.usage import Usage
 from app.llm.model import Model, Request
@@ -15,36 +15,31 @@ from app.llm.pricing import estimated_usage
 def resumption(run: Snapshot, now: datetime, model: Model) -> dict[str, Any]:
     """Model calls that were probably under way when the last process vanished, and what they have cost.
 
-    A conversation whose next step is a call had that call under way, unless it was still too early to repeat it.
+    A conversation whose next step is a call had that call under way, unless it was waiting to repeat a failed one.
     """
     usage = Usage()
     lost = 0
-    for talk, answering in _conversations(run, now):
-        lost += 1
-        usage += _estimate(talk, model.model_id(answering))
+    for talk, answering, step in _open_conversations(run):
+        if isinstance(step, Ask) and not talk.waits(now):
+            lost += 1
+            usage += _estimate(talk, model.model_id(answering))
     return {"lost_calls": lost, "usage": usage}
 
 
-def _conversations(run: Snapshot, now: datetime) -> list[tuple[Conversation, str]]:
+def _open_conversations(run: Snapshot) -> Iterator[tuple[Conversation, str, Step]]:
+    """Every conversation that somebody was holding, with who answers in it and what comes next."""
     supervisor = run.brief.team.supervisor.model
-    found: list[tuple[Conversation, str, int]] = []
-    for command in decide(run, now).commands:
-        match command:
-            case MakePlan():
-                found.append((run.planning, supervisor, SUPERVISOR_REPLIES))
-            case Synthesize():
-                found.append((run.reconciling, supervisor, SUPERVISOR_REPLIES))
-            case Refine(task_id):
-                found.append((run.tasks[task_id].refining, supervisor, SUPERVISOR_REPLIES))
-            case WorkOn(task_id, _):
-                task = run.tasks[task_id]
-                attempt = task.attempts[-1]
-                found.append((attempt.conversation, attempt.model, max_steps(run, task)))
-    return [
-        (talk, answering)
-        for talk, answering, replies in found
-        if not talk.waits(now) and isinstance(next_step(talk, replies), Ask)
-    ]
+    held = [run.planning] if run.plan is None and run.own_plan is None else []
+    for task in run.tasks.values():
+        if task.status == "running":
+            attempt = task.attempts[-1]
+            yield attempt.conversation, attempt.model, step_of(run, task)
+        elif task.status == "pending" and task.refine_first:
+            held.append(task.refining)
+    if run.phase == "synthesizing" and run.delivered and run.synthesis is None:
+        held.append(run.reconciling)
+    for talk in held:
+        yield talk, supervisor, next_step(talk, SUPERVISOR_REPLIES)
 
 
 def _estimate(talk: Conversation, answering: str) -> Usage:

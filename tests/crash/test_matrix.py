@@ -127,13 +127,12 @@ async def test_the_run_of_the_matrix_uses_everything(database_url: str, stub: St
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """What every death of a test is measured against, and done with."""
+    """What the deaths of a test are done with."""
 
     service: Service
     stub: StubProvider
     zygote: Zygote
     place: Path
-    calm: Course
 
     async def broken_off(self, seq: int, when: Point) -> Course:
         """The run, with a death before or after the commit of event `seq`."""
@@ -169,7 +168,7 @@ async def test_a_death_at_any_commit_changes_nothing_about_how_the_run_ends(
 ) -> None:
     async with running_service(database_url, stub, engine=False) as service:
         calm = await undisturbed(service, stub, Ledger(tmp_path / "ledger"))
-        matrix = Matrix(service, stub, zygote, tmp_path, calm)
+        matrix = Matrix(service, stub, zygote, tmp_path)
         points = range(2 + share, len(calm.log) + 1, SHARES)
         for seq in points:
             course = await matrix.broken_off(seq, when)

@@ -45,6 +45,7 @@ async def disturb_for_ever(fleet: Fleet, stub: StubProvider) -> None:
 async def test_whatever_happens_every_run_ends_once_and_nothing_is_done_twice(
     databases: Databases, database_url: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
+    print(f"seed {SEED}")  # Shown should the soak not even come to its end.
     (tmp_path / "soak.yaml").write_text(yaml.safe_dump(TEAM.model_dump(mode="json")))
     provider, chance = MoodyProvider(SEED), Random(SEED)
     async with StubProvider() as stub:

@@ -140,13 +140,14 @@ def _repeated_calls(left: Remains) -> Iterator[str]:
 def _repeated_effects(left: Remains) -> Iterator[str]:
     events = [event for log in left.logs.values() for event in log]
     intents = {event.data.key: event.data.name for event in events if isinstance(event, ev.ToolStarted)}
-    mails, records = left.ledger.times("send_mail"), left.ledger.times("put_record")
-    yield from (f"{count} mails under {key}" for key, count in mails.items() if count > 1)
-    yield from (f"{key} took effect without an intent" for key in (mails.keys() | records.keys()) - intents.keys())
+    times = {name: left.ledger.times(name) for name in ("send_mail", "put_record")}
+    yield from (f"{count} mails under {key}" for key, count in times["send_mail"].items() if count > 1)
+    effects = times["send_mail"].keys() | times["put_record"].keys()
+    yield from (f"{key} took effect without an intent" for key in effects - intents.keys())
     for event in events:
-        if isinstance(event, ev.ToolCompleted) and event.data.name in ("send_mail", "put_record"):
+        if isinstance(event, ev.ToolCompleted) and event.data.name in times:
             key = f"{event.run_id}:{event.task_id}:{event.attempt}:{event.data.call_id}"
-            if not left.ledger.times(event.data.name)[key]:
+            if not times[event.data.name][key]:
                 yield f"{key} is said to have taken effect, and has not"
 
 
