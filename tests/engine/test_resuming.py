@@ -271,8 +271,10 @@ async def test_a_wait_between_retries_survives_the_process(services: Services, s
 
     assert run["status"] == "succeeded"
     assert stub.log[1].at - stub.log[0].at >= 0.75
-    [resumed] = resumed_in(await second.events(run_id))
-    assert resumed.data.lost_calls == 0
+    log = await second.events(run_id)
+    [resumed], [failure] = resumed_in(log), [event for event in log if isinstance(event, ev.LlmFailed)]
+    assert failure.data.retry_at is not None
+    assert resumed.data.lost_calls == (1 if resumed.at >= failure.data.retry_at else 0)
 
 
 async def test_many_engines_execute_each_run_once(services: Services, stub: StubProvider) -> None:
