@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime
 
 import structlog
@@ -35,6 +36,9 @@ log = structlog.get_logger(__name__)
 SETTLING = ("plan.", "task.", "synthesis.")
 """Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
 
+_speaking: ContextVar[Command | None] = ContextVar("speaking", default=None)
+"""The command on whose behalf something is said; None for the loop itself."""
+
 LAST_WORDS_SECONDS = 5.0
 """How long a stopped command may take to say what it has cost."""
 
@@ -51,6 +55,8 @@ class Execution:
         self.log = journal.open(claim.snapshot, claim.epoch, self._changed.set)
         self._under_way: dict[Command, asyncio.Task[None]] = {}
         self._handing_back = asyncio.Event()
+        self._said: dict[Command | None, asyncio.Future[bool]] = {}
+        """The newest that each command has had recorded, or will have."""
 
     # The desk.
 
@@ -75,17 +81,19 @@ class Execution:
 
     async def record(self, *events: Event) -> None:
         self._supersede_text(events)
-        done = self.log.append(*events)
+        done = self._say(*events)
         if any(event.type.startswith(SETTLING) for event in events):
             self._take_along_what_follows()
         await done
 
     def note(self, *events: Event) -> None:
         self._supersede_text(events)
-        self.log.append(*events)
+        self._say(*events)
 
     async def ensure_owned(self) -> None:
-        await self.log.settled()
+        said = self._said.get(_speaking.get())
+        if said is not None:
+            await asyncio.shield(said)
         if self.log.lost or self._handing_back.is_set() or time.monotonic() >= self.held_until:
             raise OwnershipLost(self.log.run_id)
 
@@ -106,14 +114,17 @@ class Execution:
                 passage = Passage(self.log.run_id, event.data.purpose, event.task_id, event.attempt)
                 self._runtime.deltas.supersede(passage)
 
+    def _say(self, *events: Event) -> asyncio.Future[bool]:
+        done = self._said[_speaking.get()] = self.log.append(*events)
+        return done
+
     def _take_along_what_follows(self) -> None:
         """Have what the newest events settle share their commit, unless something must be stopped for it first."""
         follows = decide(self.log.ahead, self.now())
-        speaking = asyncio.current_task()
         others = {
             command
-            for command, task in self._under_way.items()
-            if task is not speaking and not (isinstance(command, WorkOn) and self._has_ended(command))
+            for command in self._under_way
+            if command != _speaking.get() and not (isinstance(command, WorkOn) and self._has_ended(command))
         }
         if follows.events and others <= set(follows.commands):
             self.log.append(*follows.events)
@@ -133,6 +144,9 @@ class Execution:
                 await self._advance()
         finally:
             await self._stop(tuple(self._under_way))
+            with suppress(OwnershipLost, TimeoutError):
+                async with asyncio.timeout(LAST_WORDS_SECONDS):
+                    await self.log.settled()
 
     async def _begin(self) -> None:
         engine, epoch = self._runtime.name, self.log.epoch
@@ -180,6 +194,7 @@ class Execution:
     async def _carry_out(self, command: Command) -> None:
         """Run a command until it has nothing left to do and all it said is recorded."""
         before = self.run.last_seq
+        _speaking.set(command)
         match command:
             case MakePlan():
                 await make_plan(self)
@@ -201,6 +216,7 @@ class Execution:
             if not task.done():
                 continue
             del self._under_way[command]
+            self._said.pop(command, None)
             error = None if task.cancelled() else task.exception()
             if isinstance(error, OwnershipLost):
                 if not self._handing_back.is_set():
