@@ -1,6 +1,6 @@
 """The reference job by the service's engine, in a process of its own.
 
-Run as a process: `python -m benchmarks.service DATABASE_URL STUB_URL RUNS AT_ONCE`; prints its figures as JSON. Jobs
+Run as a process: `python -m benchmarks.service DATABASE_URL STUB_URL RUNS AT_ONCE STAGGER_SECONDS`; prints its figures as JSON. Jobs
 enter as the API enters them, without HTTP around it.
 """
 
@@ -34,8 +34,8 @@ async def counted_commit(*arguments: object) -> object:
     return await committed(*arguments)  # type: ignore[arg-type]
 
 
-async def main(url: str, stub_url: str, runs: int, at_once: int) -> None:
-    """Do `runs` jobs, `at_once` at a time."""
+async def main(url: str, stub_url: str, runs: int, at_once: int, stagger_s: float) -> None:
+    """Do `runs` jobs, `at_once` at a time; the first ones start `stagger_s` seconds one after the other."""
     journal.commit = counted_commit  # type: ignore[assignment]
     stub = StubProvider()
     stub.url = stub_url
@@ -46,12 +46,13 @@ async def main(url: str, stub_url: str, runs: int, at_once: int) -> None:
         alone = [await one(service, team) for _ in range(ALONE)][1:]
         slots, times = asyncio.Semaphore(at_once), []
 
-        async def next_one() -> None:
+        async def next_one(n: int) -> None:
+            await asyncio.sleep(min(n, at_once) * stagger_s)
             async with slots:
                 times.append(await one(service, team))
 
         before, start = cpu_seconds(), time.perf_counter()
-        await asyncio.gather(*(next_one() for _ in range(runs)))
+        await asyncio.gather(*(next_one(n) for n in range(runs)))
         wall, cpu = time.perf_counter() - start, cpu_seconds() - before
     figures = {
         "alone": sorted(alone)[len(alone) // 2],
@@ -77,5 +78,5 @@ async def one(service: Service, team: Team) -> float:
 
 
 if __name__ == "__main__":
-    _, url, stub_url, runs, at_once = sys.argv
-    uvloop.run(main(url, stub_url, int(runs), int(at_once)))
+    _, url, stub_url, runs, at_once, stagger_s = sys.argv
+    uvloop.run(main(url, stub_url, int(runs), int(at_once), float(stagger_s)))
