@@ -1,7 +1,7 @@
 """The reference job by the service's engine, in a process of its own.
 
-Run as a process: `python -m benchmarks.service DATABASE_URL STUB_URL RUNS AT_ONCE STAGGER_SECONDS`; prints its figures as
-JSON. Jobs enter as the API enters them, without HTTP around it.
+Run as a process: `python -m benchmarks.service DATABASE_URL STUB_URL RUNS AT_ONCE STAGGER_SECONDS`; prints its figures
+as JSON. Jobs enter as the API enters them, without HTTP around it.
 """
 
 import asyncio

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import psutil
 import psycopg
 import yaml
 
@@ -22,7 +23,7 @@ RUNS = 10
 
 
 async def measure(surroundings: Bench, teams_dir: Path, streams: int) -> dict[str, Any]:
-    """Follow ten runs with `streams` readers; the delays of all arrivals in milliseconds."""
+    """Follow ten runs with `streams` readers; the delays of all arrivals in milliseconds, and what a reader weighs."""
     (teams_dir / "bench.yaml").write_text(yaml.safe_dump(TEAM), encoding="utf-8")
     replica = await start_replica(
         surroundings.database_url,
@@ -37,13 +38,21 @@ async def measure(surroundings: Bench, teams_dir: Path, streams: int) -> dict[st
         connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(replica.url, connector=connector) as session:
             ids = [await _post(session) for _ in range(RUNS)]
+            process = psutil.Process(replica.process.pid)
+            before = process.memory_info().rss
             opened = await asyncio.gather(*(_follow(session, ids[n % RUNS], arrivals) for n in range(streams)))
+            reader_kib = (process.memory_info().rss - before) / 1024 / streams
     finally:
         await replica.end()
     committed = _commit_times(surroundings.database_url)
     live = [each for each in arrivals if committed[each[:2]] > max(opened)]
     delays = [(at - committed[run_id, seq]) * 1000 for run_id, seq, at in live]
-    return {"arrivals": len(delays), "median_ms": percentile(delays, 0.5), "p99_ms": percentile(delays, 0.99)}
+    return {
+        "reader_kib": reader_kib,
+        "arrivals": len(delays),
+        "median_ms": percentile(delays, 0.5),
+        "p99_ms": percentile(delays, 0.99),
+    }
 
 
 async def _post(session: aiohttp.ClientSession) -> str:
