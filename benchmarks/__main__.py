@@ -65,7 +65,8 @@ def streams() -> None:
         figures = asyncio.run(measure(surroundings, Path(teams_dir), 200))
     print(
         f"\nStreams: 200 open; from the commit of an event to its arrival {figures['median_ms']:.1f} ms (median), "
-        f"{figures['p99_ms']:.1f} ms (99th percentile), {figures['arrivals']} arrivals; at most {figures['reader_kib']:.0f} KiB a reader."
+        f"{figures['p99_ms']:.1f} ms (99th percentile), {figures['arrivals']} arrivals; "
+        f"at most {figures['reader_kib']:.0f} KiB a reader."
     )
 
 
