@@ -80,7 +80,8 @@ async def _page(runtime: Runtime, run_id: str, wanted: Wanted) -> Response:
     listed = ",".join(event.json for event in shown)
     next_after = shown[-1].seq if shown else after
     # Events are stored as the JSON that clients get; they are joined as they are.
-    content = f'{{"data":[{listed}],"has_more":{more},"next_after":{next_after}}}'
+    cursor = f'"{next_after}"' if more == "true" else "null"
+    content = f'{{"data":[{listed}],"has_more":{more},"next_cursor":{cursor},"next_after":{next_after}}}'
     return Response(content, media_type="application/json", headers={"Vary": "Accept"})
 
 

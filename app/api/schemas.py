@@ -194,6 +194,7 @@ class EventPage(BaseModel):
 
     data: list[EventEnvelope]
     has_more: bool
+    next_cursor: str | None = Field(description="Send it as `after` to get the next page; null behind the last one.")
     next_after: int = Field(description="Send it as `after` to go on behind this page, now or later.")
 
 

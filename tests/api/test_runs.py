@@ -281,11 +281,11 @@ async def test_events_are_paged_in_order(api: Api) -> None:
     path = f"/v1/runs/{run_id}/events"
     whole = await api.get(path)
     first = await api.get(f"{path}?limit=4")
-    second = await api.get(f"{path}?limit=6&after={first['next_after']}")
+    second = await api.get(f"{path}?limit=6&after={first['next_cursor']}")
     done = await api.get(f"{path}?after=10")
 
     assert [event["seq"] for event in whole["data"]] == list(range(1, 11))
-    assert (whole["has_more"], whole["next_after"]) == (False, 10)
+    assert (whole["has_more"], whole["next_cursor"], whole["next_after"]) == (False, None, 10)
     assert first["data"] + second["data"] == whole["data"]
     assert (first["has_more"], second["has_more"]) == (True, False)
     assert (done["data"], done["has_more"], done["next_after"]) == ([], False, 10)
