@@ -40,7 +40,7 @@ bench: $(READY) ## Run the benchmarks
 
 soak: MINUTES ?= 20
 soak: $(READY) ## Disturb three replicas for MINUTES=20 and see that nothing is lost or doubled
-	CHARGEHAND_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/soak
+	CHARGEHAND_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest -o faulthandler_timeout=0 tests/soak
 
 clean: ## Remove what make and the tools made, but not the data in .chargehand
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
