@@ -172,6 +172,19 @@ async def following(replica: Replica, run_id: str, after: int = 0) -> AsyncItera
         yield _numbers(response)
 
 
+async def until_told(replica: Replica, run_id: str, type_: str, *, within_s: float = 20) -> None:
+    """Wait until the run's stream has told an event of that type."""
+    async with (
+        asyncio.timeout(within_s),
+        replica.client as client,
+        client.stream("GET", f"/v1/runs/{run_id}/events", headers=_stream_headers(0), timeout=60) as response,
+    ):
+        async for line in response.aiter_lines():
+            if line.removeprefix("event:").strip() == type_:
+                return
+    raise AssertionError(f"the run ended without {type_}")
+
+
 def _stream_headers(after: int) -> dict[str, str]:
     return {"accept": "text/event-stream"} | ({"last-event-id": str(after)} if after else {})
 
