@@ -106,7 +106,7 @@ async def get_task(run_id: RunId, task_id: str, runtime: RuntimeOf) -> Response:
 @router.post("/{run_id}/cancel", status_code=202, response_model=Run)
 async def cancel_run(run_id: RunId, runtime: RuntimeOf, body: Cancel | None = None) -> Response:
     """Cancel a run. Repeating it changes nothing; a run that has ended is left as it is (409)."""
-    asked = await request_cancel(runtime.database, TENANT, run_id, reason=body.reason if body else None)
+    asked = await request_cancel(runtime.database, runtime.queue, TENANT, run_id, reason=body.reason if body else None)
     if asked is None:
         raise RunNotFound
     if not asked:

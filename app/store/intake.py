@@ -58,7 +58,7 @@ _INSERT_KEY = text(
 _LOCK_RUN = text(
     """
     SELECT runs.status, runs.objective, runs.limits, runs.cancellation, teams.definition,
-           coalesce(runs.lease_until > now(), false) AS owned
+           runs.priority, runs.turn, runs.owner IS NOT NULL AS owned, runs.lease_until < now() AS lapsed
     FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
                         AND teams.version = runs.team_version
     WHERE runs.id = :id AND runs.tenant = :tenant FOR UPDATE OF runs
@@ -222,11 +222,14 @@ async def _replayed(database: Database, tenant: str, key: IdempotencyKey) -> Acc
     return Accepted(row.run_id, replayed=True)
 
 
-async def request_cancel(database: Database, tenant: str, run_id: str, *, reason: str | None) -> bool | None:
+async def request_cancel(
+    database: Database, queue: RunQueue, tenant: str, run_id: str, *, reason: str | None
+) -> bool | None:
     """Ask for the end of a run, in its log. False when it has ended already, None when there is no such run.
 
-    The owner sees the request there and stops; a run that nobody executes ends in this very transaction. Asking twice
-    changes nothing.
+    The owner sees the request there and stops; a run that nobody executes ends in this very transaction. A run whose
+    owner has vanished is announced: whoever takes it reckons what was under way before it ends. Asking twice changes
+    nothing.
     """
     async with database.transaction() as connection:
         row = (await connection.execute(_LOCK_RUN, {"id": run_id, "tenant": tenant})).one_or_none()
@@ -237,6 +240,8 @@ async def request_cancel(database: Database, tenant: str, run_id: str, *, reason
         if row.cancellation is not None:
             return True
         await _append_cancel(connection, run_id, row, reason)
+        if row.lapsed:
+            await queue.announce(connection, run_id, Place(row.priority, row.turn))
     return True
 
 

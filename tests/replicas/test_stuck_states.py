@@ -184,7 +184,7 @@ async def test_an_entry_for_a_run_that_is_no_more_is_taken_away(
 
 
 @pytest.mark.parametrize("lease", LEASES)
-async def test_a_cancel_ends_a_run_that_somebody_left_at_once(
+async def test_a_cancel_ends_a_run_that_nobody_holds_and_has_one_with_a_lapsed_lease_looked_at_at_once(
     client: Service, sql: psycopg.Connection, lease: str
 ) -> None:
     wreck = Wreck(at_work, lease, "missing", row_behind=False, cancel_requested=False)
@@ -193,4 +193,6 @@ async def test_a_cancel_ends_a_run_that_somebody_left_at_once(
 
     assert await client.cancel(run_id) is True
     [status] = [row[0] for row in sql.execute("SELECT status FROM runs")]
-    assert status == ("running" if lease == "lapsing" else "cancelled")
+    assert status == ("cancelled" if lease == "nobody" else "running")
+    [entries] = [row[0] for row in sql.execute("SELECT count(*) FROM procrastinate_jobs WHERE status = 'todo'")]
+    assert entries == (1 if lease == "lapsed" else 0)  # Its owner vanished with calls that somebody must reckon.

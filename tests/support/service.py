@@ -123,7 +123,8 @@ class Service:
 
     async def cancel(self, run_id: str) -> bool | None:
         """Ask for the run's end."""
-        return await request_cancel(self.runtime.database, TENANT, run_id, reason="changed my mind")
+        runtime = self.runtime
+        return await request_cancel(runtime.database, runtime.queue, TENANT, run_id, reason="changed my mind")
 
     async def until(
         self, run_id: str, holds: Callable[[dict[str, Any]], bool], timeout_s: float = 20
