@@ -118,8 +118,9 @@ async def _read(stream: asyncio.StreamReader, lines: list[str], news: asyncio.Ev
 
 async def _answers(replica: Replica) -> None:
     """The address is printed once the socket listens: the first request waits until the application has started."""
-    async with replica.client as client:
-        (await client.get("/readyz")).raise_for_status()
+    async with asyncio.timeout(30), replica.client as client:
+        while (await client.get("/readyz")).status_code != 200:
+            continue  # Its database may be away for a moment.
 
 
 @dataclass(slots=True)
