@@ -1,7 +1,7 @@
 """The clients: each posts a job, may follow or cancel it, waits for its end, and comes back when it is cut off."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,18 +38,17 @@ class Clients:
         )
     )
 
-    async def do_all(self, jobs: list[JobToDo]) -> None:
-        """Have every job done; returns when all have ended."""
-        places = asyncio.Semaphore(self.at_once)
+    async def do_all(self, jobs: Iterator[JobToDo]) -> None:
+        """Have every job done, `at_once` of them at a time; returns when all have ended."""
 
-        async def in_turn(job: JobToDo) -> None:
-            async with places:
+        async def one_after_another() -> None:
+            for job in jobs:
                 await self._do(job)
 
         try:
             async with asyncio.TaskGroup() as group:
-                for job in jobs:
-                    group.create_task(in_turn(job))
+                for _ in range(self.at_once):
+                    group.create_task(one_after_another())
         finally:
             await self._http.aclose()
 

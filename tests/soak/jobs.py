@@ -1,7 +1,8 @@
 """What the soak has done: jobs of different shapes and limits, each with a number that all its requests show."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -83,16 +84,14 @@ class JobToDo:
         } | plan
 
 
-def jobs(seed: int, count: int) -> list[JobToDo]:
-    """The jobs of a soak."""
+def jobs(seed: int) -> Iterator[JobToDo]:
+    """The jobs of a soak, without end."""
     chance = Random(seed)
-    return [
-        JobToDo(
+    for number in count(1):
+        yield JobToDo(
             number=number,
             shape=chance.choice(list(SHAPES)),
             own_plan=chance.random() < 0.4,
             cancel_after=chance.randrange(30) if chance.random() < 0.06 else None,
             follow=chance.random() < 0.15,
         )
-        for number in range(1, count + 1)
-    ]
