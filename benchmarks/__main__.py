@@ -1,6 +1,6 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
-`python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, takeover, pickup, replicas.
+`python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, takeover, cancel, pickup, replicas.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.bench import MEASURED, SERVING, Bench, bench, percentile
 from benchmarks.reference_job import CALLS_IN_A_ROW, MODEL_CALLS
-from benchmarks.replicas import FAST, SLOW, first_calls, spread, takeover_seconds
+from benchmarks.replicas import FAST, SLOW, cancel_seconds, first_calls, spread, takeover_seconds
 from benchmarks.replicas import throughput as throughput_of
 from benchmarks.streams import measure
 
@@ -78,6 +78,14 @@ def takeover() -> None:
             print(f"\nTakeover with {name}: {percentile(waits, 0.5):.1f} s (median), {max(waits):.1f} s (worst of 20).")
 
 
+def cancel() -> None:
+    """How long a run goes on that is cancelled through another replica."""
+    with bench(call_seconds=0.05) as surroundings:
+        for name, deaf in (("hears of it", False), ("hears nothing", True)):
+            waits = asyncio.run(cancel_seconds(surroundings, 50, deaf=deaf))
+            print(f"\nFrom a cancel elsewhere to the end of the model call, if the owner {name}: {spread(waits)}.")
+
+
 def pickup() -> None:
     """From POST to the first model call."""
     with bench(call_seconds=0.05) as surroundings:
@@ -107,7 +115,7 @@ def _row(name: str, figures: dict[str, object], call_seconds: float) -> None:
     print(f"| {name} | {RUNS / float(figures['wall']):.1f} | {alone:.2f} | {cpu_ms:.2f} ms |")  # type: ignore[arg-type]
 
 
-PARTS = {part.__name__: part for part in (throughput, slow_calls, memory, streams, takeover, pickup, replicas)}
+PARTS = {part.__name__: part for part in (throughput, slow_calls, memory, streams, takeover, cancel, pickup, replicas)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or PARTS:

@@ -1,4 +1,4 @@
-"""Several replicas: how fast one takes over, how soon a job reaches the model, and what more of them bring."""
+"""Several replicas: how fast one takes over or hears of a cancel, how soon a job runs, and what more of them bring."""
 
 import asyncio
 import time
@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import httpx2
 import yaml
 
 from benchmarks.bench import Bench, percentile
 from benchmarks.reference_job import TEAM
-from tests.support.processes import Replica, start_replica
+from tests.support.processes import Replica, post_job, start_replica
+from tests.support.proxy import listening, proxied
 from tests.support.stub_answers import as_json, held
 from tests.support.stub_provider import StubProvider
 
@@ -50,6 +52,36 @@ async def _one_takeover(
         return waited
     finally:
         await victim.end()
+
+
+async def cancel_seconds(surroundings: Bench, times: int, *, deaf: bool) -> list[float]:
+    """Cancel a run through a replica that does not execute it: seconds until its model call is broken off.
+
+    The one that executes it hears no notices if it is `deaf`.
+    """
+    async with StubProvider() as stub, proxied(surroundings.database_url) as proxy:
+        stub.on("plan", held(as_json({"tasks": []})))
+        asked = await start_replica(surroundings.database_url, stub.url, **SLOW, engine="false")
+        executing = await start_replica(proxy.url, stub.url, **SLOW)
+        try:
+            if deaf:
+                proxy.newcomers = "refuse"
+                assert proxy.drop(listening)
+            async with asked.client as client:
+                return [await _one_cancel(client, stub, asked, seen=n) for n in range(times)]
+        finally:
+            await executing.end()
+            await asked.end()
+
+
+async def _one_cancel(client: httpx2.AsyncClient, stub: StubProvider, asked: Replica, *, seen: int) -> float:
+    run_id = await post_job(asked)
+    call = await stub.seen(seen + 1, role="plan")
+    start = time.monotonic()
+    await client.post(f"/v1/runs/{run_id}/cancel")
+    await stub.ended(call)
+    assert call.ended_at is not None
+    return call.ended_at - start
 
 
 async def first_calls(surroundings: Bench, jobs: int, *, busy_with: int) -> list[float]:
