@@ -39,10 +39,11 @@ class Desk(Protocol):
     def note(self, *events: Event) -> None:
         """Have events recorded in order, without waiting for it: for facts that could be found out again."""
 
-    async def ensure_owned(self) -> None:
+    async def ensure_owned(self, *, begun: bool = False) -> None:
         """To be awaited before anything that costs or changes something: what led to it is durable then.
 
-        Raises `OwnershipLost` when the run is no longer ours, or is to be handed back.
+        Raises `OwnershipLost` when the run is no longer ours, or is to be handed back, unless this has `begun`: nobody
+        else could tell whether it took effect.
         """
 
     def listener(self, purpose: Purpose, task_id: str | None, attempt: int | None) -> Callable[[str], None] | None:

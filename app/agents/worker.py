@@ -131,8 +131,9 @@ async def _use_tools(desk: Desk, task: TaskState, calls: Sequence[Block]) -> Non
 
 
 async def _use_tool(desk: Desk, task: TaskState, block: Block) -> None:
-    await desk.ensure_owned()
     tools = _own_tools(desk, _worker(desk.run, task))
+    effect = tools[block["name"]].effect if block["name"] in tools else "read"
+    await desk.ensure_owned(begun=effect == "once")
     start = time.monotonic()
     answer = await call(tools, block["name"], block.get("input"), ToolContext(desk.inputs, _key(desk, task, block)))
     facts: dict[str, Any] = {
@@ -147,7 +148,7 @@ async def _use_tool(desk: Desk, task: TaskState, block: Block) -> None:
     else:
         broke = ev.ToolBroke(**facts, error=Problem(code=answer.error_code, message=answer.text))
         event = ev.ToolFailed(**_whose(desk, task), data=broke)
-    if block["name"] in tools and tools[block["name"]].effect != "read":
+    if effect != "read":
         await desk.record(event)
     else:
         desk.note(event)

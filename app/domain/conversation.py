@@ -99,6 +99,8 @@ class Conversation:
     retry_at: datetime | None = None
     error: tuple[ErrorCode, str] | None = None
     """The call that failed for good."""
+    stopped_seq: int = 0
+    """Number of the event that tells of its last call which we broke off ourselves."""
 
     def waits(self, now: datetime) -> bool:
         """Whether its next call is still too early: the one before it failed."""

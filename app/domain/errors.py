@@ -4,6 +4,7 @@ ToolError      the model reads it as a tool result and goes on
 ModelError     the retry policy: `Transient` may be sent again, the rest never in the same form
 JobRefused     the client gets it as a problem document
 OwnershipLost  the engine drops the run and writes nothing more
+RunUnreadable  the engine leaves the run to others, and ends it once too many have failed
 IllegalMove    us: an event that cannot follow the state it meets is a bug
 
 Anything else is ours too: it ends the attempt or the run as `internal_error` and is logged with a traceback.
@@ -114,6 +115,10 @@ class JobRefused(ChargehandError):
 
 class OwnershipLost(ChargehandError):
     """Another process owns this run now."""
+
+
+class RunUnreadable(ChargehandError):
+    """The run's row or log is not what this release writes. The cause says what is wrong with it."""
 
 
 class IllegalMove(ChargehandError):

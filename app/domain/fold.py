@@ -52,7 +52,8 @@ def _queued(snapshot: Snapshot, event: ev.RunQueued) -> Snapshot:
 
 
 def _started(snapshot: Snapshot, event: ev.RunStarted) -> Snapshot:
-    return changed(snapshot, status=moved(RUN_MOVES, snapshot.status, event.type), started_at=event.at)
+    status = moved(RUN_MOVES, snapshot.status, event.type)
+    return changed(snapshot, status=status, started_at=event.at, claimed_seq=event.seq)
 
 
 def _resumed(snapshot: Snapshot, event: ev.RunResumed) -> Snapshot:
@@ -61,7 +62,8 @@ def _resumed(snapshot: Snapshot, event: ev.RunResumed) -> Snapshot:
         for name, task in snapshot.tasks.items()
     }
     status = moved(RUN_MOVES, snapshot.status, event.type)
-    return changed(snapshot, status=status, tasks=tasks, usage=snapshot.usage + event.data.usage, waiting=None)
+    usage = snapshot.usage + event.data.usage
+    return changed(snapshot, status=status, tasks=tasks, usage=usage, waiting=None, claimed_seq=event.seq)
 
 
 def _with_new_clock(task: TaskState, now: datetime) -> TaskState:

@@ -57,7 +57,7 @@ def _llm_failed(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
     def heard(talk: Conversation) -> Conversation:
         talk = _opened(talk, failure)
         if code == "cancelled":
-            return talk
+            return changed(talk, stopped_seq=event.seq)
         talk = changed(talk, failures=talk.failures + 1, retry_at=failure.retry_at)
         return talk if failure.retry_at else changed(talk, error=(code, failure.error.message))
 

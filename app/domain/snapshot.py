@@ -105,6 +105,8 @@ class Snapshot:
     last_seq: int = 0
     created_at: datetime | None = None
     started_at: datetime | None = None
+    claimed_seq: int = 0
+    """Number of the event with which the last process that took the run began."""
     planned_at: datetime | None = None
     executed_at: datetime | None = None
     """When the last task ended."""

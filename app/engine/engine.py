@@ -2,19 +2,20 @@
 
 import asyncio
 import time
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import structlog
 
-from app.domain.errors import OwnershipLost
+from app.domain.errors import OwnershipLost, RunUnreadable
 from app.domain.team import TIERS
 from app.engine.execution import Execution
 from app.runtime import Runtime
 from app.store.database import TROUBLE
 from app.store.journal import Journal
 from app.store.journal_sql import write_row
-from app.store.ownership import announce_again, claim_if_free, release_if_owned, renew
+from app.store.ownership import Claim, announce_again, claim_if_free, release_if_owned, renew
 from app.store.reconcile import attend_to_unattended
 from app.store.retention import RUNS_AT_A_TIME, prune_ended
 
@@ -116,14 +117,7 @@ class Engine:
     async def _look(self, run_id: str) -> None:
         structlog.contextvars.bind_contextvars(run_id=run_id)
         runtime, asked_at = self._runtime, time.monotonic()
-        claim = await claim_if_free(
-            runtime.database,
-            run_id,
-            owner=runtime.name,
-            lease_s=runtime.lease_s,
-            policy=runtime.policy,
-            models={tier: runtime.model.model_id(tier) for tier in TIERS},
-        )
+        claim = await self._claim(run_id)
         if claim is None:
             return
         if claim.snapshot.ended:
@@ -142,6 +136,24 @@ class Engine:
             log.exception("run broke", epoch=claim.epoch)
         finally:
             await self._let_go(execution)
+
+    async def _claim(self, run_id: str) -> Claim | None:
+        runtime = self._runtime
+        try:
+            return await claim_if_free(
+                runtime.database,
+                run_id,
+                owner=runtime.name,
+                lease_s=runtime.lease_s,
+                policy=runtime.policy,
+                models={tier: runtime.model.model_id(tier) for tier in TIERS},
+            )
+        except RunUnreadable as error:
+            cause = error.__cause__
+            # Where, but not the message: it may hold what the job is about.
+            where = "".join(traceback.format_tb(cause.__traceback__)) if cause else ""
+            log.error("run unreadable", error=type(cause).__name__, where=where)
+            return None
 
     async def _let_go(self, execution: Execution) -> None:
         """Hand the run back unless it has ended or belongs to somebody else by now."""

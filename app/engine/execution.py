@@ -90,11 +90,12 @@ class Execution:
         self._supersede_text(events)
         self._say(*events)
 
-    async def ensure_owned(self) -> None:
+    async def ensure_owned(self, *, begun: bool = False) -> None:
         said = self._said.get(_speaking.get())
         if said is not None:
             await asyncio.shield(said)
-        if self.log.lost or self._handing_back.is_set() or time.monotonic() >= self.held_until:
+        leaving = self._handing_back.is_set() and not begun
+        if self.log.lost or leaving or time.monotonic() >= self.held_until:
             raise OwnershipLost(self.log.run_id)
 
     def listener(self, purpose: Purpose, task_id: str | None, attempt: int | None) -> Callable[[str], None] | None:

@@ -15,12 +15,13 @@ from app.llm.pricing import estimated_usage
 def resumption(run: Snapshot, now: datetime, model: Model) -> dict[str, Any]:
     """Model calls that were probably under way when the last process vanished, and what they have cost.
 
-    A conversation whose next step is a call had that call under way, unless it was waiting to repeat a failed one.
+    A conversation whose next step is a call had that call under way, unless it was waiting to repeat a failed one, or
+    the process has still told that it broke the call off, and what that has cost.
     """
     usage = Usage()
     lost = 0
     for talk, answering, step in _open_conversations(run):
-        if isinstance(step, Ask) and not talk.waits(now):
+        if isinstance(step, Ask) and not talk.waits(now) and talk.stopped_seq <= run.claimed_seq:
             lost += 1
             usage += _estimate(talk, model.model_id(answering))
     return {"lost_calls": lost, "usage": usage}

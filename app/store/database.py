@@ -95,12 +95,12 @@ def _probe_idle_connections(engine: AsyncEngine) -> None:
                 raise DisconnectionError from error
 
 
-def migrate(url: str) -> None:
-    """Bring the schema to the newest revision. Blocks; several processes may call it at the same time."""
+def migrate(url: str, revision: str = "head") -> None:
+    """Bring the schema to a revision, the newest by default. Blocks; several processes may call it at the same time."""
     engine = create_engine(make_url(with_defaults(url)).set(drivername="postgresql+psycopg"), poolclass=NullPool)
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
-        command.upgrade(migration_config(connection), "head")
+        command.upgrade(migration_config(connection), revision)
 
 
 def migration_config(connection: Connection) -> Config:

@@ -10,16 +10,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
 from app.domain.decisions import decide
-from app.domain.errors import JobRefused
+from app.domain.errors import JobRefused, RunUnreadable
 from app.domain.events import Event
 from app.domain.fold import extended, fold
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan
+from app.domain.retries import Policy
 from app.domain.snapshot import Brief, Snapshot
 from app.domain.states import TERMINAL_RUN
-from app.domain.team import Team, TeamRef
+from app.domain.team import TeamRef
 from app.store.database import Database
-from app.store.journal_sql import EVENTS_CHANNEL, event_of
+from app.store.journal_sql import EVENTS_CHANNEL
+from app.store.logs import end_unreadable, read_run
 from app.store.projection import as_json, changed_rows, run_row
 from app.store.queue import Place, RunQueue
 from app.store.teams import StoredTeam
@@ -30,8 +32,9 @@ _INSERT_RUN = text(
         INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
                           progress, usage, timing, last_seq, created_at)
         SELECT :id, :tenant, 'queued', :objective, :team_name, :team_version, :priority,
-               greatest((SELECT min(turn) FROM runs WHERE status = 'queued'),
-                        (SELECT max(turn) + 1 FROM runs WHERE status = 'queued' AND tenant = :tenant), 0),
+               greatest((SELECT min(turn) FROM runs WHERE status = 'queued' AND priority = :priority),
+                        (SELECT max(turn) + 1 FROM runs
+                         WHERE status = 'queued' AND priority = :priority AND tenant = :tenant), 0),
                CAST(:metadata AS json), CAST(:limits AS json), CAST(:progress AS json), CAST(:usage AS json),
                CAST(:timing AS json), 1, :at
         RETURNING turn
@@ -64,7 +67,7 @@ _LOCK_RUN = text(
     WHERE runs.id = :id AND runs.tenant = :tenant FOR UPDATE OF runs
     """
 )
-_EVENTS = text("SELECT seq, type, at, task_id, attempt, data FROM events WHERE run_id = :id ORDER BY seq")
+_EVENTS = text("SELECT seq, type, at, run_id, task_id, attempt, data FROM events WHERE run_id = :id ORDER BY seq")
 _APPEND = text(
     """
     WITH changed AS (
@@ -177,8 +180,8 @@ def _queued(new: NewRun) -> tuple[Snapshot, ev.RunQueued]:
 async def _insert(connection: AsyncConnection, tenant: str, new: NewRun) -> int:
     """Store the run; its turn. A tenant's runs stand one behind the other, side by side with those of other tenants.
 
-    A turn is never before that of the run which waits longest, so a new tenant overtakes nobody who was there first
-    by more than one run (start-time fair queueing, Goyal, Vin and Cheng 1996).
+    Each priority has a line of its own. A turn is never before that of the run which waits longest, so a new tenant
+    overtakes nobody who was there first by more than one run (start-time fair queueing, Goyal, Vin and Cheng 1996).
     """
     run, event = _queued(new)
     row = run_row(run, event.at)
@@ -228,8 +231,8 @@ async def request_cancel(
     """Ask for the end of a run, in its log. False when it has ended already, None when there is no such run.
 
     The owner sees the request there and stops; a run that nobody executes ends in this very transaction. A run whose
-    owner has vanished is announced: whoever takes it reckons what was under way before it ends. Asking twice changes
-    nothing.
+    owner has vanished is announced: whoever takes it reckons what was under way before it ends. A run that cannot be
+    read is failed. Asking twice changes nothing.
     """
     async with database.transaction() as connection:
         row = (await connection.execute(_LOCK_RUN, {"id": run_id, "tenant": tenant})).one_or_none()
@@ -239,22 +242,28 @@ async def request_cancel(
             return False
         if row.cancellation is not None:
             return True
-        await _append_cancel(connection, run_id, row, reason)
+        try:
+            await _append_cancel(connection, run_id, row, reason)
+        except RunUnreadable:
+            await end_unreadable(connection, run_id)
+            return True
         if row.lapsed:
             await queue.announce(connection, run_id, Place(row.priority, row.turn))
     return True
 
 
 async def _append_cancel(connection: AsyncConnection, run_id: str, row: Any, reason: str | None) -> None:
-    events = [event_of(run_id, found) for found in await connection.execute(_EVENTS, {"id": run_id})]
-    brief = Brief(run_id, row.objective, Team.model_validate(row.definition), Limits.model_validate(row.limits))
+    log = (await connection.execute(_EVENTS, {"id": run_id})).mappings()
     now = datetime.now(UTC)
     asked = ev.RunCancelRequested(at=now, run_id=run_id, data=ev.CancelRequested(reason=reason))
-    run, new = extended(fold(brief, events), [asked])
+    run, new = extended(read_run(run_id, row, log, Policy(), {}), [asked])
     if not row.owned:
         run, ends = extended(run, decide(run, now).events)
         new += ends
-    await connection.execute(_APPEND, _values(run, new, now))
+    values = _values(run, new, now)
+    if row.owned and run.status == "waiting":  # Its owner has just taken it, and has not said so yet.
+        values |= {"status": "running", "waiting_for": None, "wake_at": None}
+    await connection.execute(_APPEND, values)
 
 
 def _values(run: Snapshot, new: Sequence[Event], now: datetime) -> dict[str, Any]:

@@ -6,15 +6,13 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.domain import events as ev
-from app.domain.events import ANY_EVENT
-from app.domain.fold import fold
-from app.domain.job import JobInput, Limits
+from app.domain.errors import RunUnreadable
+from app.domain.job import JobInput
 from app.domain.retries import Policy
-from app.domain.snapshot import Brief, Snapshot
+from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN
-from app.domain.team import Team
 from app.store.database import Database
+from app.store.logs import end_unreadable, read_run
 from app.store.queue import Place, RunQueue
 
 IDLE_CLAIMS_ALLOWED = 5
@@ -84,28 +82,23 @@ async def claim_if_free(
 ) -> Claim | None:
     """Take the run, unless it has ended or its owner's lease still holds. None when it may not be taken.
 
-    `policy` and `models` (ids by tier) are how this process will execute it.
+    `policy` and `models` (ids by tier) are how this process will execute it. Raises `RunUnreadable`: such a run is left
+    to processes of another release, and failed when it has been taken in vain too often.
     """
     values = {"id": run_id, "owner": owner, "lease": lease_s, "ended": list(TERMINAL_RUN)}
     async with database.statement() as connection:
         row = (await connection.execute(_CLAIM, values)).one_or_none()
         if row is None:
             return None
-        log = [ANY_EVENT.validate_python(event) for event in row.log]
-        first = log[0]
-        listed = first.data.inputs if isinstance(first, ev.RunQueued) else ()
-        inputs = await _inputs(connection, run_id) if listed else []
-    brief = Brief(
-        run_id=run_id,
-        objective=row.objective,
-        team=Team.model_validate(row.definition),
-        limits=Limits.model_validate(row.limits),
-        inputs=listed,
-        policy=policy,
-        models=models,
-    )
-    poisoned = row.idle_claims > IDLE_CLAIMS_ALLOWED
-    return Claim(fold(brief, log), row.owner_epoch, inputs, row.died, poisoned)
+        poisoned = row.idle_claims > IDLE_CLAIMS_ALLOWED
+        try:
+            snapshot = read_run(run_id, row, row.log, policy, models)
+        except RunUnreadable:
+            if poisoned:
+                await end_unreadable(connection, run_id, owner=owner, epoch=row.owner_epoch)
+            raise
+        inputs = await _inputs(connection, run_id) if snapshot.brief.inputs else []
+    return Claim(snapshot, row.owner_epoch, inputs, row.died, poisoned)
 
 
 async def _inputs(connection: Any, run_id: str) -> list[JobInput]:

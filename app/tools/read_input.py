@@ -1,6 +1,5 @@
 """The tool `read_input`: lists, reads and searches the job's own text inputs. Names are looked up in the job alone."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -115,14 +114,14 @@ def _lines(text: str) -> Iterator[str]:
             yield whole[start : start + LINE_CHARACTERS]
 
 
-async def _run(arguments: ReadInput, context: ToolContext) -> str:
+def _run(arguments: ReadInput, context: ToolContext) -> str:
     match arguments.action:
         case "list":
-            return await asyncio.to_thread(_listed, context.inputs)
+            return _listed(context.inputs)
         case "read":
-            return await asyncio.to_thread(_read, arguments, context.inputs)
+            return _read(arguments, context.inputs)
         case "search":
-            return await asyncio.to_thread(_searched, arguments, context.inputs)
+            return _searched(arguments, context.inputs)
 
 
 READ_INPUT = Tool(

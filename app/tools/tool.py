@@ -4,9 +4,10 @@ A call never raises into the worker's loop: whatever goes wrong becomes a result
 """
 
 import asyncio
+import inspect
 import json
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -51,8 +52,12 @@ class Tool:
     description: str
     arguments: type[Arguments]
     effect: Effect
-    run: Callable[[Any, ToolContext], Awaitable[Any]] | None = None
-    """Takes the checked arguments; returns text or a JSON value, or raises `ToolError`. None: the provider runs it."""
+    run: Callable[[Any, ToolContext], Any] | None = None
+    """Takes the checked arguments; returns text or a JSON value, or raises `ToolError`. None: the provider runs it.
+
+    A coroutine function must not block. A plain function may: it runs in a thread, which goes on when the call is given
+    up.
+    """
     server: Mapping[str, Any] | None = None
     """How a provider-run tool is declared in the request."""
     timeout_s: float = 30
@@ -117,7 +122,12 @@ async def _answer_within_limits(tool: Tool, checked: Arguments, context: ToolCon
     deadline = asyncio.timeout(tool.timeout_s)
     try:
         async with deadline:
-            output = await tool.run(checked, context)
+            if inspect.iscoroutinefunction(tool.run):
+                output = tool.run(checked, context)
+            else:
+                output = await asyncio.to_thread(tool.run, checked, context)
+            if inspect.isawaitable(output):
+                output = await output
         return _shown(output, tool.output_limit)
     except ToolError:
         raise

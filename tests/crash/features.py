@@ -4,11 +4,23 @@ Whoever asks the same thing again gets the same answer, so the run comes to the 
 """
 
 import re
+from datetime import timedelta
 from typing import Any
 
 from app.domain.team import Team, Worker
 from tests.support.service import plan_of, report, synthesis, task
-from tests.support.stub_answers import Answer, as_json, call, overloaded, paused, refusal, text, tool_calls, truncated
+from tests.support.stub_answers import (
+    Answer,
+    as_json,
+    call,
+    overloaded,
+    paused,
+    rate_limited,
+    refusal,
+    text,
+    tool_calls,
+    truncated,
+)
 from tests.support.stub_script import SeenRequest
 
 EVERYBODY = Team(
@@ -40,6 +52,10 @@ PLAN = plan_of(
 """Parallel and dependent tasks, each with a fate that its name tells."""
 
 LIMITS = {"concurrency": 4}
+PARKED_S = 0.3
+"""How long the provider wants to be left alone before the plan."""
+PARK_AFTER = timedelta(seconds=0.1)
+"""Waits beyond which an engine parks a run here; a process of its own has to be told."""
 ANSWER = "all that could be had"
 DELIVERED = ("errands", "search", "overloaded", "long", "sloppy", "vague", "makes-do", "last")
 
@@ -50,12 +66,15 @@ class Features:
     """Answers every request of one such run."""
 
     def __init__(self) -> None:
-        self._overloaded: set[str] = set()
+        self._refused: set[str] = set()
+        """Requests that have been asked to come again: each is only once."""
 
     def __call__(self, seen: SeenRequest) -> Answer:
         """The answer to a request."""
         turns = len(seen.body["messages"])
         match seen.role:
+            case "plan" if turns == 1 and self._refuses(seen):
+                return rate_limited(str(PARKED_S))
             case "plan":
                 return as_json(plan_of(task("a", needs=["b"]), task("b", needs=["a"])) if turns == 1 else PLAN)
             case "refine":
@@ -64,6 +83,11 @@ class Features:
                 return as_json(synthesis(ANSWER, *(("hopeless",) if turns == 1 else DELIVERED)))
             case _:
                 return self._work(seen, turns)
+
+    def _refuses(self, seen: SeenRequest) -> bool:
+        first = seen.body_sha256 not in self._refused
+        self._refused.add(seen.body_sha256)
+        return first
 
     def _work(self, seen: SeenRequest, turns: int) -> Answer:
         found = _TASK.search(seen.body["messages"][0]["content"][0]["text"])
@@ -75,8 +99,7 @@ class Features:
                 return tool_calls(*(call(tool, {"text": tool}) for tool in ("send_mail", "put_record", "look_up")))
             case "search":
                 return _search() if turns == 1 else Answer(content=(_found("srvtoolu_2"), *done.content))
-            case "overloaded" if seen.body_sha256 not in self._overloaded:
-                self._overloaded.add(seen.body_sha256)
+            case "overloaded" if self._refuses(seen):
                 return overloaded()
             case "long" if seen.body["max_tokens"] <= 16_000:
                 return truncated('{"summary": "lo')

@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
+from app.domain import commands
 from app.domain import events as ev
 from app.domain.events import Event
 from app.runtime import TENANT
 from app.store.runs import StoredEvent, events_of
 from tests.crash.doomed import Doom, Zygote
-from tests.crash.features import ANSWER, EVERYBODY, LIMITS, Features
+from tests.crash.features import ANSWER, EVERYBODY, LIMITS, PARK_AFTER, Features
 from tests.crash.recovery import leave_to_others, survivor_of
 from tests.support.effects import Ledger, Point
 from tests.support.rows import check_rows
-from tests.support.service import Service, running_service
+from tests.support.service import Service, plan_of, report, running_service, task
+from tests.support.stub_answers import as_json, held
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
 from tests.support.summary import COUNTED
@@ -27,9 +29,15 @@ SHARES = 8
 FEATURES = {
     "plan.invalid", "task.rejected", "task.escalated", "task.retrying", "task.refined", "task.failed", "task.skipped",
     "task.succeeded", "tool.started", "tool.completed", "llm.failed", "synthesis.rejected", "synthesis.completed",
+    "run.waiting",
 }  # fmt: skip
 """Types of event that the run must have for the matrix to be worth its name."""
 DOOMED_KEY = "sk-doomed"
+
+
+@pytest.fixture(autouse=True)
+def _parks_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "PARK_AFTER", PARK_AFTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +185,38 @@ async def test_a_death_at_any_commit_changes_nothing_about_how_the_run_ends(
             check_effects(course)
             record_property(f"{COUNTED}calls repeated after deaths of the crash matrix", len(lost_requests(course)))
         record_property(f"{COUNTED}deaths in the crash matrix", len(points))
+
+
+@pytest.mark.usefixtures("_plain_logs", "_settled_heap")
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_run_whose_process_dies_while_it_is_cancelled_ends_cancelled_and_asks_nothing_more(
+    when: Point, database_url: str, stub: StubProvider, zygote: Zygote, tmp_path: Path
+) -> None:
+    stub.on("work", held(as_json(report())))
+    async with running_service(database_url, stub, engine=False) as service:
+
+        async def cancelled() -> str:
+            asked = len(stub.log)
+            run_id = await service.submit(plan=plan_of(task("a"), task("b"), task("c", needs=["a"])))
+            await stub.seen(asked + 2)
+            assert await service.cancel(run_id) is True
+            return run_id
+
+        ledger = Ledger(tmp_path / "ledger")
+        async with survivor_of(service, stub, ledger):
+            run_id = await cancelled()
+            await service.ended(run_id)
+        types = [event.type for event in await service.events(run_id)]
+        for seq in range(types.index("run.cancel_requested") + 2, len(types) + 1):
+            asked = len(stub.log)
+            doom = Doom(service.url, stub.url, str(ledger.file), str(tmp_path / "logs"), seq, when, key=DOOMED_KEY)
+            async with zygote.doomed(doom):
+                run_id = await cancelled()
+            await leave_to_others(service)
+            async with survivor_of(service, stub, ledger):
+                run = await service.ended(run_id)
+
+            assert run["status"] == "cancelled", f"{when} event {seq}"
+            assert [stopped["status"] for stopped in run["cancellation"]["tasks"]] == ["cancelled"] * 3
+            assert run["usage"]["llm_calls"] == len(stub.log) - asked == 2
+            await check_rows(service.database, run_id)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -191,7 +192,8 @@ def test_a_cancelled_call_costs_and_leaves_the_conversation_as_it_was() -> None:
     before = story.state("a").attempts[-1].conversation
     story.fail_call("work", "cancelled", "a")
 
-    assert story.state("a").attempts[-1].conversation == before
+    after = story.state("a").attempts[-1].conversation
+    assert after == replace(before, stopped_seq=story.run.last_seq)
     assert story.run.usage == SPENT
 
 

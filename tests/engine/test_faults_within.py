@@ -113,8 +113,8 @@ async def test_a_blocking_tool_stops_neither_the_lease_nor_other_runs_and_its_ti
     service = await services.start(lease_seconds=0.6)
     seconds = 1.5
 
-    async def block(_: Any, __: ToolContext) -> str:
-        await asyncio.to_thread(time.sleep, seconds)  # Blocking is what this tool is for.
+    def block(_: Any, __: ToolContext) -> str:
+        time.sleep(seconds)  # Blocking is what this tool is for.
         return "awake"
 
     patient, hasty = tool("patient", block), tool("hasty", block, timeout_s=0.3)

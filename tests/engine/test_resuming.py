@@ -302,3 +302,32 @@ async def test_a_run_under_which_processes_keep_dying_is_failed_and_not_tried_fo
 
     assert (run["status"], run["stop_reason"]) == ("failed", "internal_error")
     assert stub.log == []
+
+
+async def test_a_process_that_is_told_to_stop_still_does_once_what_it_has_recorded_to_have_begun(
+    services: Services, stub: StubProvider
+) -> None:
+    sent: list[str] = []
+
+    async def send(_: Any, context: ToolContext) -> str:
+        sent.append(context.key)
+        return "sent"
+
+    mail = tool("send_mail", send, effect="once")
+    stub.on("work", call=1, reply=held(tool_calls(call("send_mail", call_id="mail"))))
+    stub.on("work", as_json(report()))
+    first = await services.start(lease_seconds=60, tools=[mail])
+    run_id = await first.submit(team=team_with(mail), plan=KEEP)
+    await stub.seen(1)
+    second = await services.start(lease_seconds=60, tools=[mail])
+
+    stopping = asyncio.create_task(services.stop(first))
+    await first.runtime.draining.wait()
+    stub.release()
+    await stopping
+    run = await second.ended(run_id, timeout_s=5)
+
+    assert run["status"] == "succeeded"
+    assert len(sent) == 1
+    [result] = stub.log[-1].body["messages"][-1]["content"]
+    assert (result["content"], result["is_error"]) == ("sent", False)

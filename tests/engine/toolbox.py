@@ -1,6 +1,6 @@
 """Workers with tools that tests make up."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from app.domain.team import Team, Worker
@@ -26,7 +26,7 @@ class Numbers(Arguments):
 
 def tool(
     name: str,
-    run: Callable[[Any, ToolContext], Awaitable[Any]],
+    run: Callable[[Any, ToolContext], Any],
     *,
     arguments: type[Arguments] = Nothing,
     effect: Effect = "read",

@@ -1,7 +1,7 @@
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import product
 
 import psycopg
@@ -48,6 +48,12 @@ async def ended(play: Play) -> None:
     await delivered(play)
     await play.synthesize()
     await play.succeed()
+
+
+async def parked(play: Play) -> None:
+    """The provider has asked for some time, which is over."""
+    await play.start()
+    await play.record(play.fact(ev.RunWaiting, ev.Waiting(reason="provider", until=datetime.now(UTC))))
 
 
 STAGES: tuple[Callable[[Play], Awaitable[None]], ...] = (queued, started, planned, at_work, delivered, ended)
@@ -160,14 +166,81 @@ async def test_a_run_that_waits_no_longer_goes_on_although_nobody_has_announced_
 ) -> None:
     run_id = await client.submit()
     async with playing(client.database) as player:
-        play = await player.take(run_id)
-        await play.start()
-        past = datetime.now(UTC) - timedelta(seconds=1)
-        await play.record(play.fact(ev.RunWaiting, ev.Waiting(reason="provider", until=past)))
+        await parked(await player.take(run_id))
     sql.execute("DELETE FROM procrastinate_jobs")
     await services.start()
 
     assert (await client.ended(run_id))["status"] == "succeeded"
+
+
+async def test_a_parked_run_is_cancelled_although_a_process_has_just_taken_it_and_vanished(
+    client: Service, services: Services, sql: psycopg.Connection
+) -> None:
+    run_id = await client.submit()
+    sql.execute("DELETE FROM procrastinate_jobs")
+    async with playing(client.database) as player:
+        await parked(await player.take(run_id))
+        await player.take(run_id)
+
+        assert await client.cancel(run_id) is True
+
+    sql.execute("UPDATE runs SET lease_until = now()")
+    await services.start()
+    assert (await client.ended(run_id))["status"] == "cancelled"
+
+
+async def test_the_call_that_a_vanished_process_lost_is_on_the_receipt_of_a_run_cancelled_meanwhile(
+    client: Service, services: Services, sql: psycopg.Connection
+) -> None:
+    wreck = Wreck(at_work, "lapsed", "missing", row_behind=False, cancel_requested=True)
+    run_id = await wrecked(client, sql, wreck)
+    [calls] = [row[0]["llm_calls"] for row in sql.execute("SELECT usage FROM runs")]
+    let_go(sql, run_id, wreck)
+    await services.start()
+
+    run = await client.ended(run_id)
+
+    assert (run["status"], run["usage"]["llm_calls"], run["usage"]["estimated"]) == ("cancelled", calls + 1, True)
+    [resumed] = [event for event in await client.events(run_id) if isinstance(event, ev.RunResumed)]
+    assert resumed.data.lost_calls == 1
+
+
+DAMAGE = {
+    "event": "UPDATE events SET data = '{}' WHERE run_id = %s AND seq = 2",
+    "team": 'UPDATE teams SET definition = \'{"made": "by another release"}\' WHERE name <> %s',
+}
+
+
+@pytest.fixture
+async def unreadable(client: Service, sql: psycopg.Connection, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """A run whose owner has vanished and whose log this release cannot read."""
+    run_id = await wrecked(client, sql, Wreck(at_work, "lapsed", "missing", row_behind=False, cancel_requested=False))
+    sql.execute(DAMAGE[request.param].encode(), [run_id])
+    yield run_id
+    sql.execute("DELETE FROM runs WHERE id = %s", [run_id])  # Nobody can compare its rows with its log.
+
+
+@pytest.mark.parametrize("unreadable", DAMAGE, indirect=True)
+async def test_a_run_that_cannot_be_read_fails_when_enough_processes_have_tried(
+    unreadable: str, client: Service, services: Services, sql: psycopg.Connection
+) -> None:
+    sql.execute("UPDATE runs SET lease_until = now()")
+    await services.start(lease_seconds=0.3, poll_seconds=0.05)
+
+    run = await client.ended(unreadable)
+
+    assert (run["status"], run["stop_reason"], run["error"]["code"]) == ("failed", "internal_error", "internal_error")
+    [(type_, last)] = sql.execute("SELECT type, seq FROM events ORDER BY seq DESC LIMIT 1")
+    assert (type_, last) == ("run.failed", run["last_seq"])
+    assert {row[0] for row in sql.execute("SELECT status FROM tasks")} == {"cancelled"}
+    assert {row[0] for row in sql.execute("SELECT status FROM attempts")} == {"cancelled"}
+
+
+@pytest.mark.parametrize("unreadable", DAMAGE, indirect=True)
+async def test_a_cancel_ends_a_run_that_cannot_be_read(unreadable: str, client: Service) -> None:
+    assert await client.cancel(unreadable) is True
+
+    assert (await client.ended(unreadable))["status"] == "failed"
 
 
 async def test_an_entry_for_a_run_that_is_no_more_is_taken_away(

@@ -34,6 +34,7 @@ _USAGE = {"input_tokens": 800, "output_tokens": 200}
 Fault = Callable[[Answer], Answer]
 FAULTS: Mapping[str, tuple[float, Fault]] = {
     "429": (0.01, lambda _: rate_limited()),
+    "429 for 6 s": (0.001, lambda _: rate_limited("6")),
     "529": (0.02, lambda _: overloaded()),
     "500": (0.02, lambda _: server_error()),
     "reset": (0.01, lambda _: reset()),

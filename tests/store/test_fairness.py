@@ -82,6 +82,21 @@ async def test_a_higher_priority_goes_first_whoever_asks(services: Services, stu
     assert taken[7:] == [f"low{number}" for number in range(4)]
 
 
+async def test_jobs_of_another_priority_do_not_set_a_tenant_back(services: Services, stub: StubProvider) -> None:
+    line = Line(await services.start(runs_at_once=1), stub)
+    await line.block()
+    for number in range(8):
+        await line.post("second", f"low{number}", priority=-1)
+    for number in range(8):
+        await line.post("first", f"a{number}")
+    await line.post("second", "b")
+
+    taken = await line.open(17)
+
+    assert taken.index("b") <= 2
+    assert taken[9:] == [f"low{number}" for number in range(8)]
+
+
 async def test_jobs_that_wait_get_their_turn_while_another_tenant_keeps_posting(
     services: Services, stub: StubProvider
 ) -> None:

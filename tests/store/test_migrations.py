@@ -1,4 +1,5 @@
 import asyncio
+import json
 from collections.abc import Iterator
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
@@ -8,7 +9,9 @@ import pytest
 
 from app.store.database import migrate
 from tests.support.postgres import Databases
-from tests.support.service import Service
+from tests.support.service import Service, plan_of, report, running_service, task
+from tests.support.stub_answers import as_json
+from tests.support.stub_provider import StubProvider
 
 ROWS = """
     SELECT (SELECT jsonb_agg(to_jsonb(runs)) FROM runs), (SELECT jsonb_agg(to_jsonb(events)) FROM events),
@@ -52,3 +55,32 @@ async def test_many_processes_may_migrate_at_once(empty_url: str, database_url: 
 
     assert found(empty_url, SCHEMA) == found(database_url, SCHEMA)
     assert len(found(empty_url, "SELECT version_num FROM alembic_version")) == 1
+
+
+RUN_OF_THE_FIRST_RELEASE = """
+    INSERT INTO teams (tenant, name, version, definition, digest) VALUES ('default', 'writers', 1, %(team)s, 'x');
+    INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
+                      progress, usage, timing, last_seq, created_at)
+    VALUES ('run_old', 'default', 'queued', 'Find out.', 'writers', 1, 3, 7, '{}', '{}', '{"tasks": {}}', '{}', '{}',
+            1, now());
+    INSERT INTO events (run_id, seq, type, at, data) VALUES ('run_old', 1, 'run.queued', now(), %(queued)s);
+"""
+
+
+async def test_a_run_that_the_first_release_took_in_is_executed_after_the_migration(
+    empty_url: str, stub: StubProvider
+) -> None:
+    team = {"name": "writers", "workers": [{"name": "writer", "description": "Writes.", "instructions": "Write."}]}
+    queued = {"objective": "Find out.", "team": {"name": "writers", "version": 1}, "limits": {}}
+    migrate(empty_url, "0001")
+    with psycopg.ClientCursor(psycopg.connect(empty_url, autocommit=True)) as cursor:
+        cursor.execute(RUN_OF_THE_FIRST_RELEASE.encode(), {"team": json.dumps(team), "queued": json.dumps(queued)})
+        cursor.connection.close()
+    stub.on("plan", as_json(plan_of(task("t1"))))
+    stub.on("work", as_json(report("found")))
+
+    migrate(empty_url)
+
+    async with running_service(empty_url, stub) as service:
+        run = await service.ended("run_old")
+    assert (run["status"], run["result"]["answer"]) == ("succeeded", "found")

@@ -2,7 +2,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ class Note(Arguments):
     numbers: list[int] = Field(default_factory=list)
 
 
-def tool_that(run: Callable[[Note, ToolContext], Awaitable[Any]], **changes: Any) -> dict[str, Tool]:
+def tool_that(run: Callable[[Note, ToolContext], Any], **changes: Any) -> dict[str, Tool]:
     return {"note": Tool("note", "Takes a note.", Note, "read", run, **changes)}
 
 
@@ -201,16 +201,13 @@ async def test_calls_side_by_side_are_answered_each_on_its_own() -> None:
 async def test_a_blocking_tool_leaves_the_loop_free_and_times_out_on_time() -> None:
     release, finished = threading.Event(), threading.Event()
 
-    def block() -> str:
+    def block(arguments: Note, context: ToolContext) -> str:
         release.wait(10)
         finished.set()
         return "late"
 
-    async def run(arguments: Note, context: ToolContext) -> str:
-        return await asyncio.to_thread(block)
-
     started = time.perf_counter()
-    task = asyncio.create_task(answered(tool_that(run, timeout_s=0.3)))
+    task = asyncio.create_task(answered(tool_that(block, timeout_s=0.3)))
     assert (await answered(returning("meanwhile"))).text == "meanwhile"
     answer = await task
 
