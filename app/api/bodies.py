@@ -1,4 +1,4 @@
-"""Request bodies: strict JSON of bounded depth, its text cleaned before anything else sees it."""
+"""Request bodies: strict JSON of bounded depth and extent, its text cleaned before anything else sees it."""
 
 import json
 from collections.abc import Callable, Coroutine
@@ -14,6 +14,9 @@ DEPTH_ALLOWED = 100
 """Levels that a body may nest."""
 DEPTH_READ = 600
 """Levels beyond which a body does not count as JSON at all; parsers give up somewhere behind it."""
+VALUES_ALLOWED = 20_000
+"""Items of arrays and members of objects that a body may have in all: each may be wrong in a way of its own, and while
+the errors are built the process serves nobody else."""
 
 
 class JsonBodyRoute(APIRoute):
@@ -43,23 +46,31 @@ def parsed(body: bytes) -> Any:
     """The cleaned JSON value of a body. Raises `Refusal`."""
     try:
         value = json.loads(body, parse_constant=_not_json)
-        depth = depth_of(value)
+        depth, values = extent_of(value)
     except (ValueError, RecursionError):
         raise Refusal(400, "json_invalid", "The body is not JSON.") from None
     if depth > DEPTH_READ:
         raise Refusal(400, "json_invalid", "The body is nested too deeply to be read.")
     if depth > DEPTH_ALLOWED:
         raise Refusal(422, "nesting_too_deep", f"The body may nest at most {DEPTH_ALLOWED} levels.")
+    if values > VALUES_ALLOWED:
+        raise Refusal(422, "too_many_values", f"The body may have at most {VALUES_ALLOWED} values.")
     return clean(value)
 
 
-def depth_of(value: Any) -> int:
-    """How many levels of arrays and objects a JSON value has."""
-    depth, level = 0, [value]
+def extent_of(value: Any) -> tuple[int, int]:
+    """How many levels of arrays and objects a JSON value has, and how many items and members they hold.
+
+    Nothing is looked at behind the level with which there are more than `VALUES_ALLOWED`.
+    """
+    depth, values, level = 0, 0, [value]
     while level := [item for item in level if isinstance(item, dict | list)]:
         depth += 1
+        values += sum(map(len, level))
+        if values > VALUES_ALLOWED:
+            break
         level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
-    return depth
+    return depth, values
 
 
 def _not_json(constant: str) -> NoReturn:

@@ -14,6 +14,8 @@ log = structlog.get_logger(__name__)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _PROBES = ("/livez", "/readyz")
+_PATH_LOGGED = 200
+"""Characters of a path that its log line shows."""
 _CLOSE = {"Connection": "close"}
 """The rest of a refused body is not read, so its connection cannot serve another request."""
 
@@ -45,8 +47,8 @@ class RequestIds:
                 await self._app(scope, receive, identified)
             finally:
                 if scope["path"] not in _PROBES:
-                    spent_ms = round((time.perf_counter() - started) * 1000)
-                    log.info("request", method=scope["method"], path=scope["path"], status=status, duration_ms=spent_ms)
+                    path, spent_ms = scope["path"][:_PATH_LOGGED], round((time.perf_counter() - started) * 1000)
+                    log.info("request", method=scope["method"], path=path, status=status, duration_ms=spent_ms)
 
 
 class HeadRequests:

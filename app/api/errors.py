@@ -8,6 +8,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from app.api.findings import findings_of
@@ -81,6 +82,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(JobRefused, _job_refused)
+    app.add_exception_handler(ClientDisconnect, _client_gone)
     for outage in OUTAGE:
         app.add_exception_handler(outage, _database_gone)
     app.add_exception_handler(Exception, _internal)
@@ -110,6 +112,11 @@ async def _invalid(request: Request, error: Any) -> Response:
 async def _job_refused(request: Request, error: Any) -> Response:
     errors = [{"pointer": pointer, "detail": detail} for pointer, detail in error.errors]
     return problem(request.state.request_id, 422, error.code, error.detail, errors=errors)
+
+
+async def _client_gone(_: Request, __: Exception) -> Response:
+    """Nobody is there to answer; the line of the request says so with the status that proxies have made customary."""
+    return Response(status_code=499)
 
 
 async def _database_gone(request: Request, error: Any) -> Response:

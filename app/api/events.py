@@ -1,5 +1,6 @@
 """A run's events: as a page, or as a stream that follows them."""
 
+import re
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
@@ -17,10 +18,14 @@ from app.store.runs import Row, events_of
 
 SEQ_CEILING = 2**63 - 1
 STREAM = "text/event-stream"
+_REFUSED = re.compile(r"q=0(\.0*)?")
+"""A quality that means `not this one`."""
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
 
-LastEventId = Annotated[str | None, Header(description="Number of the last event the client has; wins over `after`.")]
+LastEventId = Annotated[
+    str | None, Header(description="Number of the last event the client has; wins over `after` unless it is empty.")
+]
 
 TypeNames = Annotated[str, StringConstraints(pattern=r"^[a-z_.,]{0,2000}$")]
 
@@ -47,7 +52,7 @@ class Wanted(BaseModel):
             "description": "A page of events; or with `Accept: text/event-stream` the events as they come.",
             "content": {STREAM: {"schema": {"type": "string", "description": "`id` is `seq`, `event` is `type`."}}},
         },
-        204: {"description": "The run has ended and the client has its last event."},
+        204: {"description": "The run has ended and the client has all events that it wants."},
     },
 )
 async def list_or_follow_events(
@@ -63,13 +68,23 @@ async def list_or_follow_events(
     no number, negative, or beyond the log replays everything. `text.delta` frames have no id and are not stored.
     """
     row = await existing_run(runtime, run_id)
-    if STREAM not in request.headers.get("accept", ""):
+    if not _wants_stream(request):
         return await _page(runtime, run_id, wanted)
-    known = _known(last_event_id if last_event_id is not None else wanted.after, row)
-    if row["status"] in TERMINAL_RUN and known == row["last_seq"]:
+    known = _known(last_event_id or wanted.after, row)
+    ended = row["status"] in TERMINAL_RUN
+    if ended and not await events_of(runtime.database, TENANT, run_id, after=known, limit=1, types=wanted.type_names):
         return Response(status_code=204)
     frames = follow(runtime, request.app.state.pages, Reader(run_id, known, wanted.type_names, wanted.deltas))
     return EventStream(frames, send_limit_s=request.app.state.send_limit_s)
+
+
+def _wants_stream(request: Request) -> bool:
+    """Whether the client accepts a stream by its name (RFC 9110, 12.5.1)."""
+    for each in ",".join(request.headers.getlist("accept")).lower().split(","):
+        media_type, *parameters = [part.strip() for part in each.split(";")]
+        if media_type == STREAM and not any(map(_REFUSED.fullmatch, parameters)):
+            return True
+    return False
 
 
 async def _page(runtime: Runtime, run_id: str, wanted: Wanted) -> Response:

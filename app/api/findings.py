@@ -16,7 +16,10 @@ _NOT_OFFERED = {
 
 
 def findings_of(errors: Iterable[Mapping[str, Any]], body: Any) -> list[dict[str, str]]:
-    """Validation errors as `{pointer, detail}` for the body and `{parameter, detail}` for the rest, one a place."""
+    """Validation errors as `{pointer, detail}` for the body and `{parameter, detail}` for the rest, one a place.
+
+    Places behind the first `FINDINGS_SHOWN` are left out.
+    """
     places: dict[tuple[str, str], list[str]] = {}
     for error in errors:
         source, *path = error["loc"]
@@ -24,11 +27,12 @@ def findings_of(errors: Iterable[Mapping[str, Any]], body: Any) -> list[dict[str
             place = "pointer", _pointer(path, body, error["type"])
         else:
             place = "parameter", str(path[0])[:NAME_SHOWN] if path else str(source)
+        if len(places) == FINDINGS_SHOWN and place not in places:
+            break
         details = places.setdefault(place, [])
         if (detail := _detail(error, place[1])) not in details:
             details.append(detail)
-    found = [{kind: name, "detail": "; ".join(details)} for (kind, name), details in places.items()]
-    return found[:FINDINGS_SHOWN]
+    return [{kind: name, "detail": "; ".join(details)} for (kind, name), details in places.items()]
 
 
 def pointer_to(*path: str | int) -> str:

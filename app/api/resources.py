@@ -1,11 +1,12 @@
 """Rows as the resources of the API. Plain values: they are built for every request and checked by the tests."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from app.domain.states import TERMINAL_RUN
+from app.store.runs import WholeRun
 from app.store.teams import StoredTeam
 
 Resource = dict[str, Any]
@@ -34,7 +35,7 @@ def run_resource(row: Row, now: datetime) -> Resource:
         "progress": row["progress"],
         "result": row["result"],
         "error": row["error"],
-        "waiting_for": None,
+        "waiting_for": row["waiting_for"],
         "cancellation": row["cancellation"],
         "limits": row["limits"],
         "usage": row["usage"],
@@ -77,13 +78,13 @@ def _ms(start: datetime, end: datetime) -> int:
     return max(round((end - start).total_seconds() * 1000), 0)
 
 
-def task_resources(plan: Row | None, tasks: Iterable[Row], attempts: Iterable[Row]) -> list[Resource]:
-    """The plan's tasks with what became of them; none before there is a plan."""
-    by_id = {row["task_id"]: row for row in tasks}
+def task_resources(run: WholeRun) -> list[Resource]:
+    """The tasks of the newest plan with what became of them; none before there is a plan."""
+    by_id = {row["task_id"]: row for row in run.tasks}
     tried: defaultdict[str, list[Resource]] = defaultdict(list)
-    for row in attempts:
+    for row in run.attempts:
         tried[row["task_id"]].append(_attempt(row))
-    planned: Sequence[Row] = plan["tasks"] if plan else ()
+    planned: Sequence[Row] = run.plans[-1]["tasks"] if run.plans else ()
     return [_task(task, by_id[task["id"]], tried[task["id"]]) for task in planned if task["id"] in by_id]
 
 

@@ -1,5 +1,6 @@
 """Runs, and what belongs to one: its plan, its tasks, its cancellation."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -11,14 +12,14 @@ from app.api.bodies import JsonBodyRoute
 from app.api.cursors import cursor_of, place_of
 from app.api.deps import RunId, RuntimeOf, WaitSeconds
 from app.api.errors import Refusal, RunNotFound
-from app.api.resources import Resource, page, run_resource, task_resources
+from app.api.resources import page, run_resource, task_resources
 from app.api.schemas import PROBLEMS, Run, RunPage, RunTask, TaskPage
-from app.api.waiting import run_settled
+from app.api.waiting import SETTLED, run_settled
 from app.domain.plan import Plan
-from app.domain.states import RunStatus
+from app.domain.states import TERMINAL_RUN, RunStatus
 from app.runtime import TENANT, Runtime
 from app.store.intake import request_cancel
-from app.store.runs import Place, Row, find_run, page_of_runs, plan_of, tasks_of
+from app.store.runs import Place, Row, WholeRun, find_run, page_of_runs, plan_of, whole_run
 
 CANCEL_WAIT_S = 1.0
 """How long a cancellation waits for the run to end, so that its answer can usually show it."""
@@ -29,7 +30,7 @@ After = Annotated[str | None, Query(max_length=500, description="`next_cursor` o
 Status = Annotated[RunStatus | None, Query(description="Only runs in this status.")]
 TeamFilter = Annotated[str | None, Query(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="Only runs of this team.")]
 Revision = Annotated[int | None, Query(ge=1, le=1_000_000, description="An older revision; the newest by default.")]
-IfNoneMatch = Annotated[str | None, Header(description="ETag of the run as the client knows it.")]
+IfNoneMatch = Annotated[list[str] | None, Header(description="ETag of the run as the client knows it.")]
 
 
 class Cancel(BaseModel):
@@ -61,20 +62,23 @@ async def get_run(
     run_id: RunId, runtime: RuntimeOf, wait_s: WaitSeconds, if_none_match: IfNoneMatch = None
 ) -> Response:
     """One run. `Prefer: wait=N` answers when it has ended or waits, after N seconds at the latest, at most 60."""
-    row = await run_settled(runtime, run_id, wait_s or 0)
+    row = await run_settled(runtime, run_id, SETTLED, wait_s or 0)
     if row is None:
         raise RunNotFound
     tag = f'"{run_id}-{row["last_seq"]}-{row["status"]}"'
-    headers = {"ETag": tag, "Vary": "Prefer", "Cache-Control": "no-cache"}
+    # Until it has ended its clocks tick, so that two answers under one tag differ.
+    etag = tag if row["status"] in TERMINAL_RUN else f"W/{tag}"
+    headers = {"ETag": etag, "Vary": "Prefer", "Cache-Control": "no-cache"}
     if wait_s is not None:
         headers["Preference-Applied"] = f"wait={wait_s}"
-    if if_none_match is not None and _matches(if_none_match, tag):
+    if _matches(if_none_match or (), tag):
         return Response(status_code=304, headers=headers)
     return JSONResponse(run_resource(row, datetime.now(UTC)), headers=headers)
 
 
-def _matches(if_none_match: str, tag: str) -> bool:
-    known = [each.strip().removeprefix("W/") for each in if_none_match.split(",")]
+def _matches(if_none_match: Sequence[str], tag: str) -> bool:
+    """The weak comparison of RFC 9110."""
+    known = [each.strip().removeprefix("W/") for line in if_none_match for each in line.split(",")]
     return tag in known or "*" in known
 
 
@@ -91,13 +95,13 @@ async def get_plan(run_id: RunId, runtime: RuntimeOf, revision: Revision = None)
 @router.get("/{run_id}/tasks", response_model=TaskPage)
 async def list_tasks(run_id: RunId, runtime: RuntimeOf) -> Response:
     """The tasks of the plan with every attempt; none before there is a plan."""
-    return JSONResponse(page(await tasks_of_run(runtime, run_id)))
+    return JSONResponse(page(task_resources(await existing_whole_run(runtime, run_id))))
 
 
 @router.get("/{run_id}/tasks/{task_id}", response_model=RunTask)
 async def get_task(run_id: RunId, task_id: str, runtime: RuntimeOf) -> Response:
     """One task with every attempt."""
-    for task in await tasks_of_run(runtime, run_id):
+    for task in task_resources(await existing_whole_run(runtime, run_id)):
         if task["id"] == task_id:
             return JSONResponse(task)
     raise Refusal(404, "task_not_found", "The run has no such task.")
@@ -111,7 +115,7 @@ async def cancel_run(run_id: RunId, runtime: RuntimeOf, body: Cancel | None = No
         raise RunNotFound
     if not asked:
         raise Refusal(409, "run_ended", "The run has ended already.")
-    row = await run_settled(runtime, run_id, CANCEL_WAIT_S)
+    row = await run_settled(runtime, run_id, TERMINAL_RUN, CANCEL_WAIT_S)
     assert row is not None
     return JSONResponse(run_resource(row, datetime.now(UTC)), 202)
 
@@ -124,10 +128,9 @@ async def existing_run(runtime: Runtime, run_id: str) -> Row:
     return row
 
 
-async def tasks_of_run(runtime: Runtime, run_id: str) -> list[Resource]:
-    """The tasks of a run. Raises `RunNotFound`."""
-    plan = await plan_of(runtime.database, TENANT, run_id)
-    if plan is None:
-        await existing_run(runtime, run_id)
-        return []
-    return task_resources(plan, *await tasks_of(runtime.database, TENANT, run_id))
+async def existing_whole_run(runtime: Runtime, run_id: str) -> WholeRun:
+    """The run with its plans, tasks and attempts. Raises `RunNotFound`."""
+    run = await whole_run(runtime.database, TENANT, run_id)
+    if run is None:
+        raise RunNotFound
+    return run

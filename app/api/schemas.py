@@ -64,7 +64,7 @@ class Run(BaseModel):
     progress: Progress
     result: Result | None
     error: Problem | None
-    waiting_for: dict[str, Any] | None
+    waiting_for: Literal["provider"] | None
     cancellation: Cancellation | None
     limits: Limits
     usage: Usage

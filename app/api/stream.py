@@ -16,6 +16,7 @@ import structlog
 from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.types import Message, Send
 
+from app.api.waiting import called_when_set
 from app.domain.events import RUN_ENDS
 from app.runtime import TENANT, Runtime
 from app.store.database import OUTAGE, Database
@@ -197,14 +198,9 @@ class _Ears:
 def _ears(runtime: Runtime, reader: Reader) -> Iterator[_Ears]:
     ears = _Ears(runtime)
     text = runtime.deltas.listening(reader.run_id, ears.delta) if reader.deltas else nullcontext()
-    stopping = asyncio.create_task(_ring_when_set(runtime.draining, ears), name=f"drain of {reader.run_id}")
-    try:
-        with runtime.wakeups.listening(reader.run_id, ears.wake_up), text:
-            yield ears
-    finally:
-        stopping.cancel()
-
-
-async def _ring_when_set(event: asyncio.Event, ears: _Ears) -> None:
-    await event.wait()
-    ears.ring()
+    with (
+        runtime.wakeups.listening(reader.run_id, ears.wake_up),
+        called_when_set(runtime.draining, ears.ring),
+        text,
+    ):
+        yield ears

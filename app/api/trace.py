@@ -3,34 +3,39 @@
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.responses import Response, StreamingResponse
 
 from app.api.deps import RunId, RuntimeOf
-from app.api.resources import run_resource
-from app.api.runs import existing_run, tasks_of_run
+from app.api.errors import Refusal
+from app.api.resources import run_resource, task_resources
+from app.api.runs import existing_whole_run
 from app.api.schemas import PROBLEMS, Trace
 from app.domain.spans import Spans
 from app.runtime import TENANT, Runtime
-from app.store.runs import Row, events_of, plans_of
+from app.store.runs import Row, events_of
 
 PAGE_EVENTS = 200
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
 
+Form = Annotated[str, Query(alias="format", description="Only `json` is offered; any other is refused, not ignored.")]
+
 
 @router.get("/{run_id}/trace", response_model=Trace)
-async def get_trace(run_id: RunId, runtime: RuntimeOf) -> Response:
+async def get_trace(run_id: RunId, runtime: RuntimeOf, form: Form = "json") -> Response:
     """Everything there is to know about how a run went: its plans, tasks, spans and events."""
-    row = await existing_run(runtime, run_id)
+    if form != "json":
+        raise Refusal(422, "format_not_offered", "Traces are offered as JSON alone.")
+    run = await existing_whole_run(runtime, run_id)
     parts = {
-        "run": run_resource(row, datetime.now(UTC)),
-        "plan_revisions": list(await plans_of(runtime.database, TENANT, run_id)),
-        "tasks": await tasks_of_run(runtime, run_id),
+        "run": run_resource(run.row, datetime.now(UTC)),
+        "plan_revisions": list(run.plans),
+        "tasks": task_resources(run),
     }
-    return StreamingResponse(_document(runtime, row, parts), media_type="application/json")
+    return StreamingResponse(_document(runtime, run.row, parts), media_type="application/json")
 
 
 async def _document(runtime: Runtime, row: Row, parts: dict[str, Any]) -> AsyncIterator[str]:

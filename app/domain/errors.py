@@ -10,6 +10,7 @@ IllegalMove    us: an event that cannot follow the state it meets is a bug
 Anything else is ours too: it ends the attempt or the run as `internal_error` and is logged with a traceback.
 """
 
+import traceback
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -24,6 +25,11 @@ ErrorCode = Literal[
     "request_rejected", "provider_auth", "provider_billing", "cancelled",
 ]  # fmt: skip
 """What went wrong with a task, an attempt or a call, for programs."""
+
+
+def place_of(error: BaseException) -> str:
+    """Where an error comes from, for the log: without its message, which may hold what a job is about."""
+    return "".join(traceback.format_tb(error.__traceback__))
 
 
 class ChargehandError(Exception):

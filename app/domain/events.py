@@ -14,11 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from app.domain.job import Limits
 from app.domain.plan import Finding, Plan
 from app.domain.results import Escalation, Output, Problem, Result, Synthesis
+from app.domain.states import RUN_MOVES, TERMINAL_RUN
 from app.domain.team import TeamRef
-from app.domain.usage import Usage
+from app.domain.usage import Money, Usage
 
 Purpose = Literal["plan", "work", "refine", "synthesize"]
 """Why a model is called."""
+Effect = Literal["read", "idempotent", "once"]
+"""What a tool does: `read` may be repeated freely, `idempotent` only with the same key, `once` never."""
 
 
 class _Fact(BaseModel):
@@ -107,7 +110,7 @@ class Cancellation(_Fact):
     completed_at: datetime | None = None
     reason: str | None = None
     tasks: tuple[TaskStopped, ...] = ()
-    cost_usd_after_request: Decimal = Decimal(0)
+    cost_usd_after_request: Money = Decimal(0)
 
 
 class Rejected(_Fact):
@@ -180,7 +183,7 @@ class ToolCalled(_Fact):
     call_id: str
     name: str
     input: Any = None
-    effect: str
+    effect: Effect
     key: str
     """The idempotency key: the same for every repetition of this call."""
 
@@ -326,5 +329,5 @@ Event = Annotated[
 
 ANY_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
-RUN_ENDS = ("run.succeeded", "run.partial", "run.failed", "run.cancelled")
+RUN_ENDS = frozenset(type_ for (_, type_), status in RUN_MOVES.items() if status in TERMINAL_RUN)
 """The types that end a run, and its stream."""

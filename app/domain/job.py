@@ -1,11 +1,12 @@
 """What a client asks for, and the limits it is done within."""
 
-from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from app.domain.plan import Plan
+from app.domain.plan import TASKS_CEILING, Plan
+from app.domain.usage import Money
 
 TeamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 
@@ -18,7 +19,7 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    tasks: int = Field(default=12, ge=1, le=100)
+    tasks: int = Field(default=12, ge=1, le=TASKS_CEILING)
     """Tasks a plan may have."""
     concurrency: int = Field(default=5, ge=1, le=50)
     """Tasks that may run at the same time."""
@@ -28,8 +29,8 @@ class Limits(BaseModel):
     """Attempts a task may have."""
     tokens: int | None = Field(default=None, ge=1)
     """Input and output tokens together; null for no limit."""
-    cost_usd: Decimal | None = Field(default=None, gt=0, max_digits=12, decimal_places=6)
-    """US dollars; null for no limit."""
+    cost_usd: Money | None = Field(default=None, gt=0, max_digits=12, decimal_places=6)
+    """Null for no limit."""
     rounds: int = Field(default=2, ge=1, le=10)
     """Rounds of work and synthesis."""
     depth: int = Field(default=2, ge=1, le=5)
@@ -41,12 +42,12 @@ class LimitChanges(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    tasks: int | None = Field(default=None, ge=1, le=100)
+    tasks: int | None = Field(default=None, ge=1, le=TASKS_CEILING)
     concurrency: int | None = Field(default=None, ge=1, le=50)
     timeout_s: float | None = Field(default=None, gt=0, le=86_400)
     attempts: int | None = Field(default=None, ge=1, le=10)
     tokens: int | None = Field(default=None, ge=1)
-    cost_usd: Decimal | None = Field(default=None, gt=0, max_digits=12, decimal_places=6)
+    cost_usd: Money | None = Field(default=None, gt=0, max_digits=12, decimal_places=6)
     rounds: int | None = Field(default=None, ge=1, le=10)
     depth: int | None = Field(default=None, ge=1, le=5)
 
@@ -66,6 +67,11 @@ class JobInput(BaseModel):
     """The text itself; base64 when `media_type` is `application/vnd.apache.parquet`."""
 
 
+def _strict(plan: Any) -> Plan:
+    """Models may add fields to a plan and are forgiven; a client that does has mistyped one."""
+    return Plan.model_validate(plan, extra="forbid")
+
+
 class Job(BaseModel):
     """The body of `POST /v1/jobs`."""
 
@@ -78,18 +84,30 @@ class Job(BaseModel):
     limits: LimitChanges = LimitChanges()
     approval: Literal["none"] = "none"
     strategy: Literal["merge"] | None = None
-    plan: Plan | None = None
+    plan: Annotated[Plan, BeforeValidator(_strict)] | None = None
     """A plan of the client's own; the supervisor is not asked for one then."""
     webhook: None = None
     priority: int = Field(default=0, ge=-100, le=100)
     """Higher runs start first."""
     metadata: dict[MetadataKey, MetadataText | int | float | bool | None] = Field(default_factory=dict, max_length=16)
 
-    @model_validator(mode="after")
-    def _says_something(self) -> "Job":
-        if not self.objective.strip():
-            raise ValueError("objective must not be blank")
-        names = [item.name for item in self.inputs]
-        if len(set(names)) != len(names):
-            raise ValueError("inputs must have different names")
-        return self
+    @field_validator("objective")
+    @classmethod
+    def _says_something(cls, objective: str) -> str:
+        if not objective.strip():
+            raise ValueError("The objective must not be blank.")
+        return objective
+
+    @field_validator("inputs")
+    @classmethod
+    def _have_different_names(cls, inputs: tuple[JobInput, ...]) -> tuple[JobInput, ...]:
+        names = [item.name for item in inputs]
+        problem = PydanticCustomError("name_repeated", "Inputs must have different names.")
+        repeated = [
+            InitErrorDetails(type=problem, loc=(index, "name"), input=name)
+            for index, name in enumerate(names)
+            if name in names[:index]
+        ]
+        if repeated:
+            raise ValidationError.from_exception_data("inputs", repeated)
+        return inputs

@@ -7,6 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+TASKS_CEILING = 100
+"""Tasks that a plan can be allowed at most, whatever the limits of its run."""
+NAME_SHOWN = 80
+"""Characters of a task id or worker name that a finding repeats."""
+
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 FindingCode = Literal[
@@ -142,6 +147,8 @@ def _findings(tasks: Sequence[Task], workers: Collection[str], tasks_allowed: in
     if len(tasks) > tasks_allowed:
         detail = f"the plan has {len(tasks)} tasks; at most {tasks_allowed} are allowed"
         yield Finding(code="plan_too_large", pointer="/tasks", detail=detail)
+    if len(tasks) > TASKS_CEILING:
+        return
     seen: set[str] = set()
     for index, task in enumerate(tasks):
         yield from _task_findings(task, f"/tasks/{index}", seen, workers)
@@ -149,21 +156,26 @@ def _findings(tasks: Sequence[Task], workers: Collection[str], tasks_allowed: in
     yield from _edge_findings(tasks)
 
 
+def _shown(name: str) -> str:
+    return repr(name[:NAME_SHOWN])
+
+
 def _task_findings(task: Task, pointer: str, seen: set[str], workers: Collection[str]) -> Iterable[Finding]:
+    shown = _shown(task.id)
     if not _ID.fullmatch(task.id):
-        detail = f"task id {task.id[:80]!r} must match [a-z0-9][a-z0-9_-]{{0,63}}"
+        detail = f"task id {shown} must match [a-z0-9][a-z0-9_-]{{0,63}}"
         yield Finding(code="id_invalid", pointer=f"{pointer}/id", detail=detail)
     if task.id in seen:
-        yield Finding(code="id_duplicate", pointer=f"{pointer}/id", detail=f"task id {task.id!r} is used twice")
+        yield Finding(code="id_duplicate", pointer=f"{pointer}/id", detail=f"task id {shown} is used twice")
     if not task.instruction.strip():
-        detail = f"task {task.id!r} has no instruction"
+        detail = f"task {shown} has no instruction"
         yield Finding(code="instruction_blank", pointer=f"{pointer}/instruction", detail=detail)
     listed = ", ".join(workers)
     if not task.worker:
-        detail = f"task {task.id!r} lacks the field worker; the team has: {listed}"
+        detail = f"task {shown} lacks the field worker; the team has: {listed}"
         yield Finding(code="worker_missing", pointer=f"{pointer}/worker", detail=detail)
     elif task.worker not in workers:
-        detail = f"task {task.id!r} names the unknown worker {task.worker!r}; the team has: {listed}"
+        detail = f"task {shown} names the unknown worker {_shown(task.worker)}; the team has: {listed}"
         yield Finding(code="worker_unknown", pointer=f"{pointer}/worker", detail=detail)
 
 
@@ -173,13 +185,14 @@ def _edge_findings(tasks: Sequence[Task]) -> Iterable[Finding]:
         for position, needed in enumerate(task.depends_on):
             pointer = f"/tasks/{index}/depends_on/{position}"
             if needed == task.id:
-                detail = f"task {task.id!r} depends on itself"
+                detail = f"task {_shown(task.id)} depends on itself"
                 yield Finding(code="dependency_on_itself", pointer=pointer, detail=detail)
             elif needed not in ids:
-                detail = f"task {task.id!r} depends on {needed!r}, which is not in the plan"
+                detail = f"task {_shown(task.id)} depends on {_shown(needed)}, which is not in the plan"
                 yield Finding(code="dependency_unknown", pointer=pointer, detail=detail)
     if cycle := _cycle(tasks):
-        yield Finding(code="cycle", pointer="/tasks", detail=f"tasks wait for each other: {' -> '.join(cycle)}")
+        path = " -> ".join(name[:NAME_SHOWN] for name in cycle)
+        yield Finding(code="cycle", pointer="/tasks", detail=f"tasks wait for each other: {path}")
 
 
 def _cycle(tasks: Sequence[Task]) -> list[str] | None:

@@ -1,8 +1,14 @@
 """What model and tool calls consume, and how it adds up."""
 
 from decimal import Decimal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+
+_PLAIN = Annotated[str, Field(pattern=r"^-?\d+(\.\d+)?$")]
+
+Money = Annotated[Decimal, PlainSerializer(lambda amount: format(amount, "f"), return_type=_PLAIN, when_used="json")]
+"""US dollars; in JSON a string of plain digits. Any spelling of a decimal number is read, with an exponent too."""
 
 
 class Usage(BaseModel):
@@ -22,8 +28,8 @@ class Usage(BaseModel):
     """The part of `input_tokens` that was written to the provider's cache."""
     output_tokens: int = 0
     """All tokens written by the model, thinking included."""
-    cost_usd: Decimal = Decimal(0)
-    """US dollars. Calls to a model without a known price add nothing."""
+    cost_usd: Money = Decimal(0)
+    """Calls to a model without a known price add nothing."""
     estimated: bool = False
     """True when a part of it is our estimate: a call whose end the provider never reported."""
 

@@ -2,13 +2,12 @@
 
 import asyncio
 import time
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import structlog
 
-from app.domain.errors import OwnershipLost, RunUnreadable
+from app.domain.errors import OwnershipLost, RunUnreadable, place_of
 from app.domain.team import TIERS
 from app.engine.execution import Execution
 from app.runtime import Runtime
@@ -149,10 +148,8 @@ class Engine:
                 models={tier: runtime.model.model_id(tier) for tier in TIERS},
             )
         except RunUnreadable as error:
-            cause = error.__cause__
-            # Where, but not the message: it may hold what the job is about.
-            where = "".join(traceback.format_tb(cause.__traceback__)) if cause else ""
-            log.error("run unreadable", error=type(cause).__name__, where=where)
+            cause = error.__cause__ or error
+            log.error("run unreadable", error=type(cause).__name__, where=place_of(cause))
             return None
 
     async def _let_go(self, execution: Execution) -> None:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from app.domain.conversation import Block, text_of
+from app.domain.events import Purpose
 from app.llm.demo_answer import answer, refinement
 from app.llm.demo_plan import plan
 from app.llm.demo_work import next_calls, report
-from app.llm.model import Purpose, Reply, Request
+from app.llm.model import Reply, Request
 from app.llm.pricing import CHARACTERS_PER_TOKEN, estimated_usage
 
 MODEL_ID = "demo"

@@ -7,12 +7,11 @@ Failures are `ModelError`s of `app.domain.errors`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from app.domain.conversation import Block, Message, ToolSpec
+from app.domain.events import Purpose
 from app.domain.usage import Usage
-
-Purpose = Literal["plan", "work", "refine", "synthesize"]
 
 
 @dataclass(frozen=True, slots=True)

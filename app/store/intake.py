@@ -1,6 +1,5 @@
 """How a run comes to be, and how a client asks for its end: the two writes that do not belong to a run's owner."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +10,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain import events as ev
 from app.domain.decisions import decide
 from app.domain.errors import JobRefused, RunUnreadable
-from app.domain.events import Event
 from app.domain.fold import extended, fold
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan
@@ -19,10 +17,11 @@ from app.domain.retries import Policy
 from app.domain.snapshot import Brief, Snapshot
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import TeamRef
+from app.domain.values import changed
 from app.store.database import Database
-from app.store.journal_sql import EVENTS_CHANNEL
+from app.store.journal_sql import Batch, write
 from app.store.logs import end_unreadable, read_run
-from app.store.projection import as_json, changed_rows, run_row
+from app.store.projection import as_json, run_row
 from app.store.queue import Place, RunQueue
 from app.store.teams import StoredTeam
 
@@ -61,42 +60,13 @@ _INSERT_KEY = text(
 _LOCK_RUN = text(
     """
     SELECT runs.status, runs.objective, runs.limits, runs.cancellation, teams.definition,
-           runs.priority, runs.turn, runs.owner IS NOT NULL AS owned, runs.lease_until < now() AS lapsed
+           runs.priority, runs.turn, runs.owner, runs.owner_epoch, runs.last_seq, runs.lease_until < now() AS lapsed
     FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
                         AND teams.version = runs.team_version
     WHERE runs.id = :id AND runs.tenant = :tenant FOR UPDATE OF runs
     """
 )
 _EVENTS = text("SELECT seq, type, at, run_id, task_id, attempt, data FROM events WHERE run_id = :id ORDER BY seq")
-_APPEND = text(
-    """
-    WITH changed AS (
-        UPDATE runs SET status = :status, phase = :phase, stop_reason = :stop_reason, last_seq = :last_seq,
-            progress = CAST(:progress AS json), cancellation = CAST(:cancellation AS json),
-            timing = CAST(:timing AS json), finished_at = CAST(:finished_at AS timestamptz),
-            waiting_for = CAST(:waiting_for AS text), wake_at = CAST(:wake_at AS timestamptz),
-            owner = CASE WHEN CAST(:finished_at AS timestamptz) IS NULL THEN owner END,
-            lease_until = CASE WHEN CAST(:finished_at AS timestamptz) IS NULL THEN lease_until END
-        WHERE id = :id RETURNING id
-    ), new_events AS (
-        INSERT INTO events (run_id, seq, type, at, task_id, attempt, data)
-        SELECT n.run_id, n.seq, n.type, n.at, n.task_id, n.attempt, n.data
-        FROM json_to_recordset(CAST(:events AS json)) AS n(
-            run_id text, seq bigint, type text, at timestamptz, task_id text, attempt int, data json)
-    ), ended_tasks AS (
-        UPDATE tasks SET status = n.status, error = n.error, usage = n.usage, finished_at = n.finished_at
-        FROM json_to_recordset(CAST(:tasks AS json)) AS n(
-            task_id text, status text, error json, usage json, finished_at timestamptz)
-        WHERE tasks.run_id = :id AND tasks.task_id = n.task_id
-    ), ended_attempts AS (
-        UPDATE attempts SET status = n.status, detail = n.detail, finished_at = n.finished_at
-        FROM json_to_recordset(CAST(:attempts AS json)) AS n(
-            task_id text, number int, status text, detail json, finished_at timestamptz)
-        WHERE attempts.run_id = :id AND attempts.task_id = n.task_id AND attempts.number = n.number
-    )
-    SELECT pg_notify(:channel, id || ':' || :last_seq) FROM changed
-    """
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,25 +227,10 @@ async def _append_cancel(connection: AsyncConnection, run_id: str, row: Any, rea
     now = datetime.now(UTC)
     asked = ev.RunCancelRequested(at=now, run_id=run_id, data=ev.CancelRequested(reason=reason))
     run, new = extended(read_run(run_id, row, log, Policy(), {}), [asked])
-    if not row.owned:
+    if row.owner is None:
         run, ends = extended(run, decide(run, now).events)
         new += ends
-    values = _values(run, new, now)
-    if row.owned and run.status == "waiting":  # Its owner has just taken it, and has not said so yet.
-        values |= {"status": "running", "waiting_for": None, "wake_at": None}
-    await connection.execute(_APPEND, values)
-
-
-def _values(run: Snapshot, new: Sequence[Event], now: datetime) -> dict[str, Any]:
-    row = run_row(run, now)
-    _, tasks, attempts = changed_rows(run, new)
-    columns = ("id", "status", "phase", "stop_reason", "last_seq", "finished_at", "waiting_for", "wake_at")
-    return {name: row[name] for name in columns} | {
-        "progress": as_json(row["progress"]),
-        "cancellation": as_json(row["cancellation"]),
-        "timing": as_json(row["timing"]),
-        "events": as_json(new),
-        "tasks": as_json(tasks),
-        "attempts": as_json(attempts),
-        "channel": EVENTS_CHANNEL,
-    }
+    elif run.status == "waiting":  # Its owner has just taken it, and has not said so yet.
+        run = changed(run, status="running", waiting=None)
+    written = await write(connection, row.owner, [Batch(run, new, row.owner_epoch, row.last_seq, now)])
+    assert written, "the row is locked"

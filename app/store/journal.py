@@ -19,14 +19,13 @@ from datetime import UTC, datetime
 from itertools import islice
 
 import structlog
-from sqlalchemy.exc import DBAPIError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.exc import DBAPIError
 
-from app.domain.errors import IllegalMove, OwnershipLost
+from app.domain.errors import IllegalMove, OwnershipLost, place_of
 from app.domain.events import RUN_ENDS, Event
 from app.domain.fold import after, extended
 from app.domain.snapshot import Snapshot
-from app.store.database import Database
+from app.store.database import OUTAGE, Database
 from app.store.journal_sql import Batch, commit, events_after
 
 log = structlog.get_logger(__name__)
@@ -38,9 +37,8 @@ RETRY_CEILING_SECONDS = 2.0
 REFUSALS_ALLOWED = 8
 """Times that Postgres may refuse what one run writes before this process gives the run up."""
 REFUSAL = (DBAPIError, ValueError, TypeError)
-"""What is raised when Postgres refuses to take something, or when it cannot even be put into bytes."""
-UNREACHABLE = (OperationalError, PoolTimeout, OSError)
-"""What is raised when Postgres is not there."""
+"""What is raised when Postgres refuses to take something, or when it cannot even be put into bytes; unless it is an
+outage, which some of these are too."""
 
 
 @dataclass(slots=True)
@@ -201,7 +199,7 @@ class Journal:
                 try:
                     await self._commit(turn)
                     failures = 0
-                except (*REFUSAL, *UNREACHABLE) as error:
+                except (*REFUSAL, *OUTAGE) as error:
                     failures += 1
                     await self._after_failure(turn, error, failures)
 
@@ -231,15 +229,15 @@ class Journal:
 
     async def _after_failure(self, turn: Sequence[RunLog], error: Exception, failures: int) -> None:
         """Try again run by run, so that one run spoils no other's commit; after an outage, not before some time."""
-        log.warning("commit failed", error=type(error).__name__, runs=len(turn), failures=failures)
-        if isinstance(error, UNREACHABLE):
+        log.warning("commit failed", error=_named(error), runs=len(turn), failures=failures)
+        if isinstance(error, OUTAGE):
             await asyncio.sleep(_backoff(failures))
         for run in turn:
             if run.lost:
                 continue
             try:
                 await self._commit([run])
-            except UNREACHABLE:
+            except OUTAGE:
                 self.wants_commit(run)
             except REFUSAL as refusal:
                 self._refused(run, refusal)
@@ -248,7 +246,7 @@ class Journal:
         """Try this run again after a while, and the others meanwhile; a run that is refused for good is given up."""
         run.refusals += 1
         if run.refusals > REFUSALS_ALLOWED:
-            log.error("run given up", run_id=run.run_id, error=type(refusal).__name__)
+            log.error("run given up", run_id=run.run_id, error=_named(refusal), where=place_of(refusal))
             run.close()
         else:
             asyncio.get_running_loop().call_later(_backoff(run.refusals), self.wants_commit, run)
@@ -258,6 +256,12 @@ async def _what_comes_at_the_same_time() -> None:
     """Let replies that lie in the sockets be read first, so that they share the commit. Costs nothing when none do."""
     for _ in range(LOOP_TURNS):
         await asyncio.sleep(0)
+
+
+def _named(error: Exception) -> str:
+    """The error's class, and what Postgres calls it."""
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return f"{type(error).__name__} {state}" if state else type(error).__name__
 
 
 def _backoff(failures: int) -> float:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.events import ANY_EVENT, Event
 from app.domain.snapshot import Snapshot
@@ -14,6 +15,8 @@ from app.store.database import Database
 from app.store.projection import as_json, changed_rows, run_row
 
 EVENTS_CHANNEL = "chargehand_events"
+NO_PROGRESS = ("run.resumed", "run.cancel_requested")
+"""What may happen to a run that kills whoever executes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,8 @@ _COMMIT = text(
     ), locked AS MATERIALIZED (
         -- In one order everywhere, so that statements over many runs never wait for each other in a circle.
         SELECT runs.id FROM runs JOIN new ON runs.id = new.id
-        WHERE runs.owner = :owner AND runs.owner_epoch = new.epoch AND runs.last_seq = new.expected_seq
+        WHERE runs.owner IS NOT DISTINCT FROM :owner
+          AND runs.owner_epoch = new.epoch AND runs.last_seq = new.expected_seq
         ORDER BY runs.id FOR UPDATE OF runs
     ), changed AS (
         UPDATE runs SET
@@ -104,9 +108,15 @@ _NEWER = text(
 
 async def commit(database: Database, owner: str, batches: Sequence[Batch]) -> set[str]:
     """Write the batches whose condition holds, and say of which runs. The others are left untouched."""
+    async with database.statement() as connection:
+        return await write(connection, owner, batches)
+
+
+async def write(connection: AsyncConnection, owner: str | None, batches: Sequence[Batch]) -> set[str]:
+    """The same, as part of what goes on on a connection. Without an owner, of runs that nobody owns."""
     rows: dict[str, list[Any]] = {"runs": [], "events": [], "plans": [], "tasks": [], "attempts": []}
     for batch in batches:
-        moved = any(event.type != "run.resumed" for event in batch.events)
+        moved = any(event.type not in NO_PROGRESS for event in batch.events)
         guard = {"epoch": batch.epoch, "expected_seq": batch.expected_seq, "moved": moved}
         rows["runs"].append(run_row(batch.run, batch.now) | guard)
         rows["events"].extend(batch.events)
@@ -115,9 +125,8 @@ async def commit(database: Database, owner: str, batches: Sequence[Batch]) -> se
         rows["tasks"].extend(tasks)
         rows["attempts"].extend(attempts)
     values = {name: as_json(listed) for name, listed in rows.items()}
-    async with database.statement() as connection:
-        found = await connection.execute(_COMMIT, {**values, "owner": owner, "channel": EVENTS_CHANNEL})
-        row = found.one_or_none()
+    found = await connection.execute(_COMMIT, {**values, "owner": owner, "channel": EVENTS_CHANNEL})
+    row = found.one_or_none()
     return set(row.ids) if row else set()
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
-from app.domain.errors import RunUnreadable
+from app.domain.errors import IllegalMove, RunUnreadable
 from app.domain.events import ANY_EVENT
 from app.domain.fold import fold
 from app.domain.job import Limits
@@ -19,6 +19,9 @@ from app.domain.states import TERMINAL_RUN, TERMINAL_TASK
 from app.domain.team import Team
 from app.store.journal_sql import EVENTS_CHANNEL
 from app.store.projection import as_json
+
+DAMAGE = (ValueError, LookupError, TypeError, AttributeError, AssertionError, IllegalMove)
+"""What a damaged log, or one of another release, does to our code."""
 
 _END = text(
     """
@@ -66,7 +69,7 @@ def read_run(
             models=models,
         )
         return fold(brief, events)
-    except Exception as error:  # whatever a damaged log, or one of another release, does to our code
+    except DAMAGE as error:
         raise RunUnreadable(run_id) from error
 
 

@@ -6,12 +6,13 @@ Values stay as the domain has them; `as_json` writes many rows at once.
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from pydantic_core import to_json
 
 from app.domain.events import Event
 from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.states import TaskStatus
 from app.domain.timing import timing_of
 
 Row = dict[str, Any]
@@ -22,7 +23,7 @@ def as_json(value: Any) -> str:
     return to_json(value).decode()
 
 
-TASK_STATES = ("pending", "running", "waiting", "succeeded", "failed", "skipped", "cancelled")
+TASK_STATES = get_args(TaskStatus)
 
 
 def run_row(run: Snapshot, now: datetime) -> Row:
@@ -106,18 +107,16 @@ def attempt_detail(attempt: Attempt) -> Row:
 def changed_rows(run: Snapshot, events: Sequence[Event]) -> tuple[list[Row], list[Row], list[Row]]:
     """Rows of plans, tasks and attempts that `events`, the newest of the run, have made or changed.
 
-    Calls inside an attempt change only its usage; the row follows when the attempt ends.
+    Calls inside an attempt change only what it has spent, and there are many: the rows follow when the attempt ends.
+    Until then readers look at the log (`store/runs.py`).
     """
     plans = [plan_row(run, event) for event in events if event.type == "plan.created"]
-    touched = {event.task_id for event in events if event.task_id and event.type.startswith("task.")}
+    touched = {(event.task_id, event.attempt) for event in events if event.type.startswith("task.")}
+    names = {name for name, _ in touched}
     tasks: list[Row] = []
     attempts: list[Row] = []
-    for position, task in enumerate(run.tasks.values()):
-        if plans or task.task.id in touched:
+    for position, (name, task) in enumerate(run.tasks.items()):
+        if plans or name in names:
             tasks.append(task_row(run, task, position))
-    numbers = {(event.task_id, event.attempt) for event in events if event.type.startswith("task.") and event.attempt}
-    for task in run.tasks.values():
-        attempts.extend(
-            attempt_row(run, task, attempt) for attempt in task.attempts if (task.task.id, attempt.number) in numbers
-        )
+            attempts += [attempt_row(run, task, tried) for tried in task.attempts if (name, tried.number) in touched]
     return plans, tasks, attempts

@@ -16,6 +16,7 @@ _COLUMNS = """
     id, status, phase, stop_reason, waiting_for, objective, team_name, team_version, metadata, limits, plan_revision,
     progress, usage, timing, result, error, cancellation, last_seq, created_at, started_at, finished_at
 """
+_ONE_VIEW = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 _RUN = text(f"SELECT {_COLUMNS} FROM runs WHERE id = :id AND tenant = :tenant")
 _PAGE = text(
     f"""
@@ -79,6 +80,18 @@ class StoredEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeRun:
+    """Everything about a run but its events, as of the row's `last_seq`."""
+
+    row: Row
+    plans: Sequence[Row]
+    """Every revision, oldest first."""
+    tasks: Sequence[Row]
+    """In plan order."""
+    attempts: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a page of runs starts: behind this run."""
 
@@ -117,19 +130,18 @@ async def plan_of(database: Database, tenant: str, run_id: str, revision: int | 
     return found
 
 
-async def plans_of(database: Database, tenant: str, run_id: str) -> Sequence[Row]:
-    """Every revision of the run's plan, oldest first."""
-    async with database.statement() as connection:
-        return list((await connection.execute(_PLANS, {"id": run_id, "tenant": tenant})).scalars())
-
-
-async def tasks_of(database: Database, tenant: str, run_id: str) -> tuple[Sequence[Row], Sequence[Row]]:
-    """The rows of the run's tasks, in plan order, and of their attempts."""
+async def whole_run(database: Database, tenant: str, run_id: str) -> WholeRun | None:
+    """The run with its plans, tasks and attempts at one moment, or None when the tenant has no such run."""
     values = {"id": run_id, "tenant": tenant}
     async with database.transaction() as connection:
+        await connection.execute(_ONE_VIEW)
+        row = (await connection.execute(_RUN, values)).mappings().one_or_none()
+        if row is None:
+            return None
+        plans = list((await connection.execute(_PLANS, values)).scalars())
         tasks = [dict(row) for row in (await connection.execute(_TASKS, values)).mappings()]
         attempts = [dict(row) for row in (await connection.execute(_ATTEMPTS, values)).mappings()]
-    return tasks, attempts
+    return WholeRun(dict(row), plans, tasks, attempts)
 
 
 async def events_of(

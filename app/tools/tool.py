@@ -6,24 +6,21 @@ A call never raises into the worker's loop: whatever goes wrong becomes a result
 import asyncio
 import inspect
 import json
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.domain.conversation import ToolSpec
-from app.domain.errors import ToolError, ToolInputInvalid
+from app.domain.errors import ToolError, ToolInputInvalid, place_of
+from app.domain.events import Effect
 from app.domain.job import JobInput
 from app.domain.text import clean, clean_text, shorten
 
 log = structlog.get_logger(__name__)
-
-Effect = Literal["read", "idempotent", "once"]
-"""`read` may be repeated freely, `idempotent` only with the same key, `once` never."""
 
 EMPTY = "(the tool returned nothing)"
 JSON_CUT = "(JSON, cut in the middle: do not parse)\n"
@@ -139,9 +136,7 @@ async def _answer_within_limits(tool: Tool, checked: Arguments, context: ToolCon
     except Exception as error:  # a tool is foreign code to the loop: its faults are results, not crashes
         if deadline.expired():
             raise ToolError(f"{tool.name} did not finish within {tool.timeout_s:g} s", "tool_timeout") from None
-        # Where, but not the message: it may hold what the job is about, and may be of any length.
-        where = "".join(traceback.format_tb(error.__traceback__))
-        log.error("tool failed", tool=tool.name, error=type(error).__name__, where=where)
+        log.error("tool failed", tool=tool.name, error=type(error).__name__, where=place_of(error))
         raise ToolError(f"{tool.name} failed: {type(error).__name__}: {error}", "tool_failed") from None
 
 

@@ -1,11 +1,16 @@
+import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from structlog.testing import capture_logs
 
-from app.api.bodies import depth_of
-from tests.api.serving import BODY_LIMIT, JOB, Api
+from app.api.bodies import VALUES_ALLOWED, extent_of, parsed
+from app.api.errors import Refusal
+from tests.api.serving import BODY_LIMIT, JOB, Api, until
 
 JSON = {"Content-Type": "application/json"}
 
@@ -55,17 +60,40 @@ async def test_nesting_is_bounded(api: Api, levels: int, status: int) -> None:
     assert answer.status_code == status
 
 
-def test_depth_counts_the_levels_of_arrays_and_objects() -> None:
+def test_the_extent_counts_levels_and_what_is_in_arrays_and_objects() -> None:
     values: list[Any] = [1, [], {"a": 1}, [{}], [1, [{"a": [2]}], 3]]
 
-    assert [depth_of(value) for value in values] == [0, 1, 1, 2, 4]
+    assert [extent_of(value) for value in values] == [(0, 0), (1, 0), (1, 1), (2, 1), (4, 6)]
 
 
-async def test_a_hundred_thousand_keys_are_refused(api: Api) -> None:
-    metadata = {f"{n}": 0 for n in range(20_000)}
-    answer = await api.client.post("/v1/jobs", json=JOB | {"metadata": metadata})
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"metadata": {f"{n}": 0 for n in range(VALUES_ALLOWED)}},
+        {"plan": {"tasks": [0] * VALUES_ALLOWED}},
+        {"plan": {"tasks": [{"depends_on": [0] * 199}] * (VALUES_ALLOWED // 200)}},
+    ],
+    ids=["members", "items", "items of items"],
+)
+async def test_very_many_values_are_refused_before_each_is_found_wrong(api: Api, part: dict[str, Any]) -> None:
+    answer = await api.client.post("/v1/jobs", json=JOB | part)
 
-    assert answer.status_code == 422
+    assert (answer.status_code, answer.json()["code"]) == (422, "too_many_values")
+
+
+def test_as_many_values_as_are_allowed_are_read() -> None:
+    allowed = [[0] * (VALUES_ALLOWED - 1)]
+
+    assert parsed(json.dumps(allowed).encode()) == allowed
+    with pytest.raises(Refusal) as refused:
+        parsed(json.dumps([*allowed, 0]).encode())
+    assert refused.value.code == "too_many_values"
+
+
+async def test_of_many_faults_some_are_told(api: Api) -> None:
+    answer = await api.client.post("/v1/jobs", json=JOB | {"inputs": [0] * (VALUES_ALLOWED - 2)})
+
+    assert (answer.status_code, len(answer.json()["errors"])) == (422, 50)
     assert len(answer.content) < 20_000
 
 
@@ -113,6 +141,22 @@ async def test_a_body_that_grows_too_large_is_read_no_further(api: Api) -> None:
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
     assert answer.headers["content-type"] == "application/problem+json"
     assert asked_for <= 4
+
+
+async def test_a_client_that_hangs_up_while_it_sends_is_no_fault_of_ours(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = urlsplit(address)
+    head = "POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n"
+    with capture_logs() as lines:
+        _, writer = await asyncio.open_connection(server.hostname, server.port)
+        writer.write(f'{head}{{"obj'.encode())
+        writer.close()
+        await writer.wait_closed()
+        await until(lambda: "request" in [line["event"] for line in lines])
+
+    assert [(line["event"], line["log_level"], line["status"]) for line in lines] == [("request", "info", 499)]
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_no_text_of_a_cancellation_is_lost_on_the_way(api: Api) -> None:

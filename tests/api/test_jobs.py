@@ -1,9 +1,14 @@
 import asyncio
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 
 from app.api.schemas import Run
+from app.domain import events as ev
 from app.store.runs import page_of_runs
 from tests.api.serving import JOB, Api
 
@@ -47,6 +52,27 @@ async def test_a_job_that_ends_within_the_wait_is_answered_with_its_end(api: Api
     assert "retry-after" not in answer.headers
 
 
+async def test_a_posted_job_waits_for_the_end_and_a_read_for_a_parked_run_too(api: Api) -> None:
+    wait = {"Prefer": "wait=30"}
+    answering = asyncio.create_task(api.client.post("/v1/jobs", json=JOB, headers=wait))
+    await api.until_heard_by(1)
+    (run,) = (await api.get("/v1/runs"))["data"]
+    play = await api.player.take(run["id"])
+    await play.start()
+    reading = asyncio.create_task(api.get(f"/v1/runs/{play.run_id}", headers=wait))
+    await api.until_heard_by(2)
+    parked = ev.Waiting(reason="provider", until=datetime.now(UTC) + timedelta(hours=1))
+    await play.record(play.fact(ev.RunWaiting, parked))
+    read = await asyncio.wait_for(reading, 5)
+    await api.client.post(f"/v1/runs/{play.run_id}/cancel")
+    answer = await asyncio.wait_for(answering, 5)
+
+    Run.model_validate(read)
+    assert (read["status"], read["waiting_for"]) == ("waiting", "provider")
+    assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
+    assert answer.json()["waiting_for"] is None
+
+
 async def test_a_job_that_does_not_end_within_the_wait_is_accepted(api: Api) -> None:
     answer = await api.client.post("/v1/jobs", json=JOB, headers={"Prefer": "respond-async, wait=0"})
 
@@ -73,6 +99,28 @@ async def test_a_repeated_request_gets_the_run_it_made(api: Api, again: str) -> 
     assert "idempotent-replayed" not in first.headers
     assert second.headers["idempotent-replayed"] == "true"
     assert await rows(api) == 1
+
+
+async def test_defaults_that_are_spelled_out_make_no_other_request(api: Api) -> None:
+    task = {"id": "t1", "instruction": "Do it.", "worker": "writer"}
+    short = JOB | {"inputs": [{"name": "a", "content": ""}], "plan": {"tasks": [task]}}
+    long = short | {
+        "team": "general", "limits": {"cost_usd": None}, "approval": "none", "strategy": None, "webhook": None,
+        "priority": 0, "metadata": {}, "inputs": [{"name": "a", "content": "", "media_type": "text/plain"}],
+        "plan": {"goal": "", "tasks": [task | {"depends_on": [], "required": True, "budget": {}}]},
+    }  # fmt: skip
+    await api.client.post("/v1/jobs", json=short, headers={"Idempotency-Key": "k"})
+    answer = await api.client.post("/v1/jobs", json=long, headers={"Idempotency-Key": "k"})
+
+    assert (answer.status_code, answer.headers.get("idempotent-replayed")) == (202, "true")
+
+
+async def test_the_digest_of_a_body_holds_nothing_but_what_the_client_said(api: Api, database_url: str) -> None:
+    await api.client.post("/v1/jobs", json=JOB, headers={"Idempotency-Key": "k"})
+    with psycopg.connect(database_url) as connection:
+        (digest,) = connection.execute("SELECT digest FROM idempotency_keys").fetchone() or [None]
+
+    assert digest == hashlib.sha256(json.dumps(JOB).encode()).hexdigest()
 
 
 async def test_many_requests_with_one_key_at_once_make_one_run(api: Api) -> None:
@@ -137,6 +185,48 @@ async def test_every_fault_of_a_plan_is_named_with_its_place(api: Api) -> None:
     assert await rows(api) == 0
 
 
+async def test_a_plan_that_was_read_from_here_may_be_sent_back(api: Api) -> None:
+    play = await api.played()
+    await play.start()
+    await play.plan("t1", "t2")
+    plan = await api.get(f"/v1/runs/{play.run_id}/plan")
+
+    await api.post(plan=plan)
+
+
+async def test_of_what_is_wrong_with_a_plan_no_more_is_repeated_than_is_of_use(api: Api) -> None:
+    long = "x" * 10_000
+    tasks = [{"id": f"{n} {long[:90]}", "instruction": " ", "worker": long, "depends_on": [long]} for n in range(12)]
+    answer = await api.client.post("/v1/jobs", json=JOB | {"plan": {"tasks": tasks}})
+
+    problem = answer.json()
+    assert (answer.status_code, problem["code"], len(problem["errors"])) == (422, "plan_invalid", 48)
+    assert max(len(each["detail"]) for each in problem["errors"]) < 500
+
+
+async def test_of_the_findings_about_a_plan_only_some_are_told(api: Api) -> None:
+    task = {"id": "t", "instruction": "x", "worker": "writer", "depends_on": [f"{n}" for n in range(1000)]}
+    answer = await api.client.post("/v1/jobs", json=JOB | {"plan": {"tasks": [task]}})
+
+    assert (answer.json()["code"], len(answer.json()["errors"])) == ("plan_invalid", 50)
+
+
+async def test_names_in_a_cycle_are_cut_too(api: Api) -> None:
+    task = {"id": "x" * 10_000, "instruction": "x", "worker": "writer", "depends_on": ["a"]}
+    back = task | {"id": "a", "depends_on": [task["id"]]}
+    answer = await api.client.post("/v1/jobs", json=JOB | {"plan": {"tasks": [task, back]}})
+
+    details = {each["code"]: each["detail"] for each in answer.json()["errors"]}
+    assert set(details) == {"id_invalid", "cycle"}
+    assert len(details["cycle"]) < 500
+
+
+async def test_of_a_plan_that_no_limit_could_allow_nothing_else_is_told(api: Api) -> None:
+    answer = await api.client.post("/v1/jobs", json=JOB | {"plan": {"tasks": [{"id": "?"}] * 101}})
+
+    assert [each["code"] for each in answer.json()["errors"]] == ["plan_too_large"]
+
+
 async def test_a_plan_may_not_exceed_the_limits_of_its_job(api: Api) -> None:
     tasks = [{"id": f"t{n}", "instruction": "x", "worker": "writer"} for n in range(3)]
     answer = await api.client.post("/v1/jobs", json=JOB | {"plan": {"tasks": tasks}, "limits": {"tasks": 2}})
@@ -145,12 +235,26 @@ async def test_a_plan_may_not_exceed_the_limits_of_its_job(api: Api) -> None:
 
 
 async def test_unknown_fields_of_a_plan_are_named(api: Api) -> None:
-    task = {"id": "t", "instruction": "x", "worker": "writer", "retries": 1, "budget": {"gold": 1}}
-    answer = await api.client.post("/v1/jobs", json=JOB | {"plan": {"tasks": [task], "mood": 1}})
+    long = "m" * 1000
+    plan = {
+        "tasks": [{"id": "t", "instruction": "x", "worker": "writer", "retries": 1, "budget": {"gold": 1}}],
+        "validation": {"ok": True, "mood": 1, "errors": [{"code": "cycle", "detail": "d", "line": 1}]},
+        "shape": {"width": 1, "depth": 1, "strategy": "single", "height": 1},
+        long: 1,
+    }
+    answer = await api.client.post("/v1/jobs", json=JOB | {"plan": plan, "priority": "high"})
 
-    pointers = [each["pointer"] for each in answer.json()["errors"]]
+    details = {each["pointer"]: each["detail"] for each in answer.json()["errors"]}
     assert answer.status_code == 422
-    assert sorted(pointers) == ["/plan/mood", "/plan/tasks/0/budget/gold", "/plan/tasks/0/retries"]
+    assert details.pop("/priority")
+    assert details == {
+        "/plan/tasks/0/retries": "Unknown field: retries",
+        "/plan/tasks/0/budget/gold": "Unknown field: gold",
+        "/plan/validation/mood": "Unknown field: mood",
+        "/plan/validation/errors/0/line": "Unknown field: line",
+        "/plan/shape/height": "Unknown field: height",
+        f"/plan/{long[:100]}": f"Unknown field: {long[:100]}",
+    }
 
 
 async def test_a_dry_run_is_refused_and_nothing_is_executed(api: Api) -> None:
@@ -190,13 +294,28 @@ async def test_a_refusal_names_every_place_and_repeats_nothing_the_client_sent(a
 
 @pytest.mark.parametrize(
     ("objective", "pointer"),
-    [("", "/objective"), ("   ", ""), ("x" * 200_001, "/objective"), (7, "/objective"), (None, "/objective")],
+    [("", "/objective"), ("   ", "/objective"), ("x" * 200_001, "/objective"), (7, "/objective"), (None, "/objective")],
     ids=["empty", "blank", "too long", "number", "null"],
 )
 async def test_an_objective_must_be_a_text_that_says_something(api: Api, objective: Any, pointer: str) -> None:
     answer = await api.client.post("/v1/jobs", json={"objective": objective})
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
+
+
+async def test_inputs_must_have_different_names(api: Api) -> None:
+    inputs = [{"name": name, "content": ""} for name in ("a", "b", "a", "a")]
+    answer = await api.client.post("/v1/jobs", json=JOB | {"inputs": inputs})
+
+    pointers = [each["pointer"] for each in answer.json()["errors"]]
+    assert (answer.status_code, pointers) == (422, ["/inputs/2/name", "/inputs/3/name"])
+
+
+@pytest.mark.parametrize(("given", "shown"), [("1e2", "100"), ("2.50", "2.50"), (5, "5"), ("1E-6", "0.000001")])
+async def test_money_is_shown_in_plain_digits(api: Api, given: str | int, shown: str) -> None:
+    run = await api.get(f"/v1/runs/{await api.post(limits={'cost_usd': given})}")
+
+    assert run["limits"]["cost_usd"] == shown
 
 
 async def test_text_is_cleaned_before_it_is_stored(api: Api) -> None:

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.api.reading import reading
-from tests.api.serving import JOB
+from tests.api.serving import JOB, Starts
 
 
 @pytest.fixture
@@ -52,3 +52,15 @@ async def test_a_signal_ends_open_streams_and_then_the_process(
     await asyncio.wait_for(process.wait(), 10)
 
     assert last.comments == ["this server is stopping"]
+
+
+async def test_a_read_that_waits_is_answered_at_once_when_the_process_is_told_to_stop(start_api: Starts) -> None:
+    api = await start_api(poll_seconds=5)
+    path = f"/v1/runs/{await api.post()}"
+    reading = asyncio.create_task(api.client.get(path, headers={"Prefer": "wait=30"}))
+    await api.until_heard_by(1)
+    await api.get(path)  # by now the other has looked, and waits
+    api.runtime.draining.set()
+    answer = await asyncio.wait_for(reading, 2)
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "queued")

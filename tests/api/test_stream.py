@@ -97,6 +97,21 @@ async def test_a_client_that_has_the_end_is_told_that_nothing_follows(api: Api, 
         assert stream.response.status_code == 204
 
 
+async def test_a_client_that_has_the_last_event_it_wants_is_told_that_nothing_follows(api: Api, address: str) -> None:
+    run_id, wanted = await api.ended(), "?types=plan.created,task.succeeded"
+    async with reading(address, run_id, wanted) as stream:
+        last = (await stream.ids())[-1]
+    async with reading(address, run_id, wanted, last_event_id=f"{last}") as stream:
+        assert stream.response.status_code == 204
+    async with reading(address, run_id, wanted, last_event_id=f"{last - 1}") as stream:
+        assert await stream.ids() == [last]
+
+
+async def test_an_empty_header_counts_for_nothing(api: Api, address: str) -> None:
+    async with reading(address, await api.ended(), "?after=8", last_event_id="") as stream:
+        assert await stream.ids() == [9, 10]
+
+
 async def test_a_client_that_is_up_to_date_with_a_living_run_waits_for_more(api: Api, address: str) -> None:
     play = await api.played()
     async with reading(address, play.run_id, last_event_id="1") as stream:

@@ -1,5 +1,9 @@
+import asyncio
 import json
 from typing import Any
+
+import psycopg
+import pytest
 
 from app.api.schemas import Span, Trace
 from app.domain import events as ev
@@ -40,6 +44,38 @@ async def test_the_trace_holds_the_run_its_plan_tasks_and_every_event(api: Api) 
     assert trace["plan_revisions"] == [await api.get(f"{path}/plan")]
     assert trace["tasks"] == (await api.get(f"{path}/tasks"))["data"]
     assert trace["events"] == (await api.get(f"{path}/events"))["data"]
+
+
+@pytest.mark.parametrize(("form", "status"), [("json", 200), ("otlp", 422), ("", 422), ("JSON", 422)])
+async def test_a_trace_in_a_form_that_is_not_offered_is_refused(api: Api, form: str, status: int) -> None:
+    answer = await api.client.get(f"/v1/runs/{await api.ended()}/trace?format={form}")
+
+    assert answer.status_code == status
+    assert answer.json().get("code", "format_not_offered") == "format_not_offered"
+
+
+async def test_no_task_of_a_trace_is_ahead_of_its_events(api: Api, database_url: str) -> None:
+    play = await api.played()
+    await play.start()
+    await play.plan("t1")
+    await play.start_task("t1")
+    async with await psycopg.AsyncConnection.connect(database_url) as writer:
+        await writer.execute("LOCK TABLE tasks IN ACCESS EXCLUSIVE MODE")
+        reading = asyncio.create_task(trace_of(api, play))
+        await until_somebody_waits_for_a_lock(writer)
+        await writer.execute("UPDATE tasks SET status = 'failed', error = '{}', finished_at = now()")
+    trace = await asyncio.wait_for(reading, 5)
+
+    assert [task["status"] for task in trace["tasks"]] == ["running"]
+    assert [event["type"] for event in trace["events"]][-1] == "task.started"
+
+
+async def until_somebody_waits_for_a_lock(connection: psycopg.AsyncConnection[Any]) -> None:
+    waiting = """SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+                 WHERE datname = current_database() AND NOT granted"""
+    async with asyncio.timeout(5):
+        while await (await connection.execute(waiting)).fetchone() is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)  # nothing signals that a statement is held up
 
 
 async def test_spans_say_what_happened_when_and_under_what(api: Api) -> None:

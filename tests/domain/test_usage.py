@@ -1,5 +1,7 @@
+import re
 from decimal import Decimal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +37,23 @@ def test_the_order_of_adding_does_not_matter(one: Usage, two: Usage, three: Usag
     assert (one + two) + three == one + (two + three)
     assert one + two == two + one
     assert one + Usage() == one
+
+
+@MANY
+@given(st.decimals(0, 10**9, allow_nan=False, allow_infinity=False))
+def test_money_is_written_in_plain_digits_and_keeps_its_value(cost: Decimal) -> None:
+    written = Usage(cost_usd=cost).model_dump(mode="json")["cost_usd"]
+
+    assert re.fullmatch(r"[0-9]+(\.[0-9]+)?", written)
+    assert Decimal(written) == cost
+
+
+@pytest.mark.parametrize(("stored", "written"), [("0E-7", "0.0000000"), ("1E+2", "100"), ("3E-7", "0.0000003")])
+def test_money_that_was_stored_with_an_exponent_is_read(stored: str, written: str) -> None:
+    usage = Usage.model_validate({"cost_usd": stored})
+
+    assert usage.cost_usd == Decimal(stored)
+    assert usage.model_dump(mode="json")["cost_usd"] == written
 
 
 def test_money_adds_up_exactly() -> None:

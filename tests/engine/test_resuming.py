@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from app.domain import events as ev
-from app.domain.events import RUN_ENDS, Event
-from app.tools.tool import Effect, ToolContext
+from app.domain.events import RUN_ENDS, Effect, Event
+from app.tools.tool import ToolContext
 from tests.engine.toolbox import team_with, tool
 from tests.support.fixtures import Services
 from tests.support.rows import every

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from app.domain.events import Effect
 from app.domain.team import Team, Worker
-from app.tools.tool import Arguments, Effect, Tool, ToolContext
+from app.tools.tool import Arguments, Tool, ToolContext
 
 
 class Nothing(Arguments):

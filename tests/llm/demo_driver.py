@@ -9,12 +9,13 @@ from app.agents.report import read_report
 from app.agents.schemas import plan_schema, refinement_schema, report_schema, synthesis_schema
 from app.agents.supervisor import read_plan
 from app.domain.conversation import Block, Conversation, Message, Prompt, Read, ToolResult, Turn, UseTools, next_step
+from app.domain.events import Purpose
 from app.domain.job import JobInput
 from app.domain.plan import Plan, validated
 from app.domain.results import Output
 from app.domain.team import Team, Worker
 from app.llm.demo import DemoModel
-from app.llm.model import Purpose, Request
+from app.llm.model import Request
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
 from app.tools.tool import ToolContext, call
