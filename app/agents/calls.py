@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.agents.desk import Desk
@@ -70,7 +70,7 @@ async def ask(desk: Desk, call: Call) -> list[ev.Event]:
     request = call.request(desk.run.brief.policy.call_timeout_s)
     listen = desk.listener(call.purpose, call.task_id, call.attempt)
     if listen is not None:
-        request = _listened(request, FieldStream(call.visible_field, listen))
+        request = replace(request, on_text=FieldStream(call.visible_field, listen).feed)
     start = time.monotonic()
     try:
         reply = await desk.model.reply(request)
@@ -86,10 +86,6 @@ async def ask(desk: Desk, call: Call) -> list[ev.Event]:
     )
     completed = ev.LlmCompleted(**_whose(desk, call), data=replied)
     return [completed, *_provider_tools(desk, call, reply.content)]
-
-
-def _listened(request: Request, stream: FieldStream) -> Request:
-    return Request(**{name: getattr(request, name) for name in request.__slots__} | {"on_text": stream.feed})
 
 
 def _failure(desk: Desk, call: Call, error: ModelError, start: float) -> ev.LlmFailed:

@@ -1,38 +1,73 @@
 """Results of tasks as another model call gets them: structured, each with a fair share, cut only with a notice."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from app.domain.snapshot import TaskState
 from app.domain.text import shorten
+from app.tools.tool import JSON_CUT
 
 ROOM_CHARACTERS = 240_000
-"""For all results of one call together."""
-FLOOR_CHARACTERS = 4_000
+"""For all that the results of one call say together; names of fields and escapes come on top."""
+TITLE_CHARACTERS = 200
+GIST_CHARACTERS = 500
+"""For a summary or an error where the whole is not needed."""
 
 
 def results_of(delivered: Sequence[TaskState]) -> list[dict[str, Any]]:
     """What the tasks delivered: never their transcripts."""
-    share = max(ROOM_CHARACTERS // max(len(delivered), 1), FLOOR_CHARACTERS)
+    share = ROOM_CHARACTERS // max(len(delivered), 1)
     return [_result(task, share) for task in delivered]
 
 
 def _result(task: TaskState, share: int) -> dict[str, Any]:
-    assert task.output is not None
-    text, omitted = shorten(task.output.text, share)
+    """What the task delivered within `share` characters. Data that is cut is a text that says so."""
+    output = task.output
+    assert output is not None
+    data = json.dumps(output.data, ensure_ascii=False)
+    written = {"title": task.task.title, "summary": output.summary, "text": output.text, "data": data}
+    wanted = {name: len(text) for name, text in written.items()} | {"sources": sum(map(_listed, output.sources))}
+    room = _dealt(wanted, share)
+    shown = {name: shorten(text, room[name]) for name, text in written.items()}
+    kept = _within(output.sources, room["sources"])
     result: dict[str, Any] = {
         "task": task.task.id,
         "worker": task.task.worker,
-        "title": task.task.title,
-        "summary": task.output.summary,
-        "text": text,
-        "data": task.output.data,
-        "confidence": task.output.confidence,
-        "sources": list(task.output.sources),
+        **{name: text for name, (text, _) in shown.items()},
+        "data": JSON_CUT + shown["data"][0] if shown["data"][1] else output.data,
+        "confidence": output.confidence,
+        "sources": kept,
     }
+    omitted = sum(omitted for _, omitted in shown.values()) + sum(map(len, output.sources[len(kept) :]))
     if omitted:
         result |= {"truncated": True, "omitted_characters": omitted}
     return result
+
+
+def _dealt(wanted: Mapping[str, int], room: int) -> dict[str, int]:
+    """`room` dealt out: what wants no more than an equal part gets it, the others share the rest equally."""
+    dealt: dict[str, int] = {}
+    for name in sorted(wanted, key=wanted.__getitem__):
+        dealt[name] = min(wanted[name], room // (len(wanted) - len(dealt)))
+        room -= dealt[name]
+    return dealt
+
+
+def _listed(source: str) -> int:
+    """What a source takes in a list: there may be very many short ones."""
+    return len(source) + len('"", ')
+
+
+def _within(sources: Sequence[str], room: int) -> list[str]:
+    """The first sources that fit, whole."""
+    kept: list[str] = []
+    for source in sources:
+        room -= _listed(source)
+        if room < 0:
+            break
+        kept.append(source)
+    return kept
 
 
 def missing_of(undelivered: Iterable[TaskState]) -> list[dict[str, Any]]:
@@ -40,10 +75,23 @@ def missing_of(undelivered: Iterable[TaskState]) -> list[dict[str, Any]]:
     return [
         {
             "task": task.task.id,
-            "title": task.task.title,
+            "title": shorten(task.task.title, TITLE_CHARACTERS)[0],
             "status": task.status,
             "reason": task.error.code if task.error else task.status,
-            "message": task.error.message if task.error else "",
+            "message": shorten(task.error.message, GIST_CHARACTERS)[0] if task.error else "",
         }
         for task in undelivered
+    ]
+
+
+def in_short(tasks: Iterable[TaskState]) -> list[dict[str, Any]]:
+    """What became of tasks, for one who need not read what they delivered."""
+    return [
+        {
+            "task": task.task.id,
+            "title": shorten(task.task.title, TITLE_CHARACTERS)[0],
+            "status": task.status,
+            "summary": shorten(task.output.summary, GIST_CHARACTERS)[0] if task.output else "",
+        }
+        for task in tasks
     ]

@@ -19,7 +19,9 @@ def _json(value: Any) -> str:
 
 
 _TAG = re.compile(
-    r"<(?=\s*/?\s*(?:attempt|context|failed|final_instruction|inputs|objective|result|task|workers?)\b)", re.IGNORECASE
+    r"<(?=\s*/?\s*(?:attempt|context|dependency|failed|final_instruction|findings|inputs|objective|result"
+    r"|success_criterion|task|workers?)\b)",
+    re.IGNORECASE,
 )
 """The beginning of any tag that our templates write."""
 

@@ -6,15 +6,18 @@ is exactly one JSON value to find. Nothing is repaired by guessing: what does no
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from app.domain.plan import Finding, FindingCode
-from app.domain.text import clean, clean_text
+from app.domain.text import clean, clean_text, shorten
 
-LONGEST_TEXT = 2_000_000
+MOST_FINDINGS = 20
+DETAIL_CHARACTERS = 300
+"""What a finding may say: it goes back to the model, into events and into messages, and may quote what was written."""
 MOST_STARTS = 200
 """Places at which JSON may begin that are tried before a text is given up."""
 
@@ -22,11 +25,17 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class Unreadable(Exception):
-    """The text holds no usable value; `findings` say why."""
+    """The text holds no usable value; `findings` say why: a bounded number of them, each on one short line."""
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        super().__init__("; ".join(finding.detail for finding in findings))
-        self.findings = tuple(findings)
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings = tuple(_bounded(finding) for finding in islice(findings, MOST_FINDINGS))
+        super().__init__("; ".join(finding.detail for finding in self.findings))
+
+
+def _bounded(finding: Finding) -> Finding:
+    detail, _ = shorten(finding.detail, DETAIL_CHARACTERS)
+    pointer = finding.pointer if len(finding.pointer) <= DETAIL_CHARACTERS else ""
+    return finding.model_copy(update={"detail": " ".join(detail.split()), "pointer": pointer})
 
 
 def read_json(text: str, code: FindingCode) -> Any:
@@ -69,7 +78,7 @@ def _cleaned(value: Any, code: FindingCode) -> Any:
 
 def _embedded(text: str, code: FindingCode, error: Exception) -> Any:
     found: list[Any] = []
-    for value in _values(text[:LONGEST_TEXT]):
+    for value in _values(text):
         if value not in found:
             found.append(value)
     if len(found) == 1:

@@ -1,12 +1,13 @@
 """Reading a worker's final words: a result or an escalation."""
 
 import json
+from itertools import islice
 from typing import Annotated, Any
 
 import jsonschema_rs
 from pydantic import BaseModel, BeforeValidator
 
-from app.agents.reading import Unreadable, read_as, read_json, read_json_or_prose
+from app.agents.reading import MOST_FINDINGS, Unreadable, read_as, read_json, read_json_or_prose
 from app.domain.plan import Finding
 from app.domain.results import Escalation, Output
 from app.domain.text import shorten
@@ -85,7 +86,7 @@ def _must_fit(data: Any, schema: dict[str, Any]) -> None:
             pointer="/data" + "".join(f"/{part}" for part in error.instance_path),
             detail=f"data{''.join(f'.{part}' for part in error.instance_path)}: {error.message}",
         )
-        for error in validator.iter_errors(data)
+        for error in islice(validator.iter_errors(data), MOST_FINDINGS)
     ]
     if findings:
-        raise Unreadable(findings[:20])
+        raise Unreadable(findings)

@@ -7,12 +7,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from app.agents.calls import Call, ask
 from app.agents.desk import Desk
-from app.agents.material import missing_of, results_of
+from app.agents.material import in_short, missing_of, results_of
 from app.agents.prompting import opening, render
 from app.agents.reading import Unreadable, read_as, read_json, read_json_or_prose
 from app.agents.schemas import plan_schema, refinement_schema, synthesis_schema
 from app.domain import events as ev
-from app.domain.conversation import Ask, Conversation, Read, next_step, text_of
+from app.domain.conversation import Ask, Conversation, Prompt, Read, next_step, text_of
 from app.domain.decisions import SUPERVISOR_REPLIES, unrefined
 from app.domain.fold import extended
 from app.domain.plan import Finding, Plan, Task, validated
@@ -57,7 +57,7 @@ def _plan_events(desk: Desk, run: Snapshot) -> list[ev.Event]:
         if plan.validation.ok:
             return [ev.PlanCreated(**whose, data=plan)]
     note = None
-    if run.planning.rejections == 0:
+    if run.planning.may_be_repaired:
         note = render("plan_repair", findings=findings, tasks_allowed=run.brief.limits.tasks, workers=workers)
     return [ev.PlanInvalid(**whose, data=ev.Rejected(errors=findings, note=note))]
 
@@ -88,7 +88,19 @@ async def refine(desk: Desk, task_id: str) -> None:
 
 
 def _refining_call(run: Snapshot, task: TaskState) -> Call:
-    worker = run.brief.team.worker(task.task.worker)
+    return Call(
+        "refine",
+        run.brief.team.supervisor.model,
+        task.refining,
+        task.refining.prompt or _refining_prompt(run, task),
+        refinement_schema(),
+        visible_field="instruction",
+        task_id=task.task.id,
+        attempt=len(task.attempts) + 1,
+    )
+
+
+def _refining_prompt(run: Snapshot, task: TaskState) -> Prompt:
     attempts = [
         {
             "number": attempt.number,
@@ -98,15 +110,14 @@ def _refining_call(run: Snapshot, task: TaskState) -> Call:
         }
         for attempt in task.attempts
     ]
-    return Call(
+    return opening(
         "refine",
-        run.brief.team.supervisor.model,
-        task.refining,
-        task.refining.prompt or opening("refine", team=run.brief.team, worker=worker, attempts=attempts),
-        refinement_schema(),
-        visible_field="instruction",
-        task_id=task.task.id,
-        attempt=len(task.attempts) + 1,
+        team=run.brief.team,
+        worker=run.brief.team.worker(task.task.worker),
+        task=task.task,
+        dependencies=in_short(run.tasks[name] for name in task.task.depends_on),
+        inputs=run.brief.inputs,
+        attempts=attempts,
     )
 
 
@@ -206,7 +217,7 @@ def _synthesis_events(desk: Desk, run: Snapshot) -> list[ev.Event]:
         return [ev.SynthesisCompleted(**whose, data=read_synthesis(step.text, delivered, missing))]
     except Unreadable as error:
         note = None
-        if run.reconciling.rejections == 0:
+        if run.reconciling.may_be_repaired:
             note = render("synthesis_repair", findings=error.findings, delivered=delivered)
         return [ev.SynthesisRejected(**whose, data=ev.Rejected(errors=error.findings, note=note))]
 

@@ -17,8 +17,9 @@ from app.domain.conversation import Ask, Block, Prompt, Read, UseTools
 from app.domain.decisions import max_steps, step_of
 from app.domain.fold import extended
 from app.domain.results import Escalation, Problem
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Worker
+from app.llm.demo import MODEL_ID as DEMO_MODEL
 from app.tools.tool import Tool, ToolContext, call
 
 INPUT_TOOLS = {"read_input", "query_data"}
@@ -53,7 +54,7 @@ def _call(desk: Desk, task: TaskState) -> Call:
     worker, attempt = _worker(desk.run, task), task.attempts[-1]
     return Call(
         "work",
-        worker.model,
+        _answering(worker, attempt),
         attempt.conversation,
         attempt.conversation.prompt or _opening(desk.run, task, worker),
         report_schema(worker.output_schema),
@@ -62,6 +63,14 @@ def _call(desk: Desk, task: TaskState) -> Call:
         task_id=task.task.id,
         attempt=attempt.number,
     )
+
+
+def _answering(worker: Worker, attempt: Attempt) -> str:
+    """The model that the attempt began with, so that a conversation never changes it, whatever its tier stands for now.
+
+    What the demo model began goes on with the worker's own: no provider has a model of that name.
+    """
+    return worker.model if attempt.model == DEMO_MODEL else attempt.model
 
 
 def _opening(run: Snapshot, task: TaskState, worker: Worker) -> Prompt:
@@ -79,7 +88,8 @@ def _opening(run: Snapshot, task: TaskState, worker: Worker) -> Prompt:
 
 
 def _own_tools(desk: Desk, worker: Worker) -> dict[str, Tool]:
-    return {name: desk.tools[name] for name in worker.tools}
+    """Those of the worker's tools that there are: a run keeps its team, and a later release may lack a tool of it."""
+    return {name: desk.tools[name] for name in worker.tools if name in desk.tools}
 
 
 def _consequences(desk: Desk, run: Snapshot, task: TaskState) -> list[ev.Event]:
@@ -172,14 +182,14 @@ async def _settle_unknown(desk: Desk, task: TaskState) -> None:
 
 
 def _read_events(desk: Desk, run: Snapshot, task: TaskState, text: str) -> list[ev.Event]:
-    """A result, an escalation, or the rejection of the text; nothing once it has been rejected twice."""
+    """A result, an escalation, or the rejection of the text; nothing once there is no repair left."""
     talk = task.attempts[-1].conversation
-    if talk.rejections > 1:
+    if talk.unusable:
         return []
     try:
         outcome = read_report(text, _worker(run, task).output_schema)
     except Unreadable as error:
-        note = render("work_repair", findings=error.findings) if talk.rejections == 0 else None
+        note = render("work_repair", findings=error.findings) if talk.may_be_repaired else None
         return [ev.TaskRejected(**_whose(desk, task), data=ev.Rejected(errors=error.findings, note=note))]
     if isinstance(outcome, Escalation):
         return [ev.TaskEscalated(**_whose(desk, task), data=outcome)]

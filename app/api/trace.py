@@ -48,6 +48,8 @@ async def _document(runtime: Runtime, row: Row, parts: dict[str, Any]) -> AsyncI
     while after < row["last_seq"]:
         limit = min(PAGE_EVENTS, row["last_seq"] - after)
         page = await events_of(runtime.database, TENANT, row["id"], after=after, limit=limit)
+        if not page:
+            break  # The run is as old as runs are kept, and has just been deleted.
         for event in page:
             spans.take(json.loads(event.json))
         yield comma + ",".join(event.json for event in page)

@@ -17,6 +17,8 @@ Block = dict[str, Any]
 
 LONGEST_TEXT = 500_000
 """Characters that a final text may have: it is stored, and read by others."""
+REPAIRS_ALLOWED = 1
+"""How often a reply that was complete but unusable is asked for again."""
 PAUSES_ALLOWED = 5
 TRUNCATIONS_ALLOWED = 1
 INVALID_CALLS_ALLOWED = 2
@@ -105,6 +107,16 @@ class Conversation:
     def waits(self, now: datetime) -> bool:
         """Whether its next call is still too early: the one before it failed."""
         return self.retry_at is not None and self.retry_at > now
+
+    @property
+    def may_be_repaired(self) -> bool:
+        """Whether a reply that is unusable now may be asked for again."""
+        return self.rejections < REPAIRS_ALLOWED
+
+    @property
+    def unusable(self) -> bool:
+        """Whether its last reply was unusable, and is not asked for again."""
+        return self.rejections > REPAIRS_ALLOWED
 
     @property
     def steps(self) -> int:

@@ -13,11 +13,16 @@ from app.domain.conclusions import cancelled, delivered, failed, out_of, partial
 from app.domain.conversation import Ask, Conversation, GiveUp, Step, next_step
 from app.domain.events import Event
 from app.domain.results import Problem
-from app.domain.retries import FINAL_CODES, TRANSIENT_CODES, backoff, is_transient, spread
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.retries import FINAL_CODES, TRANSIENT_CODES, backoff, spread
+from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.text import shorten
 
 SUPERVISOR_REPLIES = 4
 """Replies that one conversation of the supervisor may take: an answer, a repair, and what a cut reply costs."""
+MESSAGE_CHARACTERS = 1_000
+"""What a message may quote of a model's words: events, rows and later prompts repeat it."""
+TASKS_NAMED = 5
+"""Tasks that the message of a failed run names."""
 
 
 def decide(run: Snapshot, now: datetime) -> Decision:
@@ -64,9 +69,9 @@ _PLANNING_ENDS = {
 def _planning(run: Snapshot, now: datetime) -> Decision:
     if run.own_plan is not None:
         return Decision(events=(ev.PlanCreated(at=now, run_id=run.brief.run_id, data=run.own_plan),))
-    if run.planning.rejections > 1:
+    if run.planning.unusable:
         message = "; ".join(finding.detail for finding in run.findings) or "The plan could not be used."
-        return Decision(events=failed(run, now, _plan_stop_reason(run), message))
+        return Decision(events=failed(run, now, _plan_stop_reason(run), _bounded(message)))
     match next_step(run.planning, SUPERVISOR_REPLIES):
         case GiveUp(code, message):
             return Decision(events=failed(run, now, _PLANNING_ENDS.get(code, "plan_invalid"), message))
@@ -74,6 +79,10 @@ def _planning(run: Snapshot, now: datetime) -> Decision:
             draft = Draft(wakes=[deadline_of(run)])
             draft.call(MakePlan(), run.planning, now)
             return draft.decision(run, now)
+
+
+def _bounded(message: str) -> str:
+    return shorten(message, MESSAGE_CHARACTERS)[0]
 
 
 def deadline_of(run: Snapshot) -> datetime:
@@ -113,12 +122,13 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> None:
     match step_of(run, task):
         case GiveUp(code, message):
             draft.events.append(_attempt_failed(run, task, Problem(code=code, message=message), now))
-        case _ if talk.rejections > 1:
+        case _ if talk.unusable:
             said = f"The result could not be used: {talk.objection}"
             draft.events.append(_attempt_failed(run, task, Problem(code="output_invalid", message=said), now))
         case _ if attempt.escalation is not None:
             said = f"The worker escalated ({attempt.escalation.reason}): {attempt.escalation.message}"
-            draft.events.append(_attempt_failed(run, task, Problem(code="attempts_exhausted", message=said), now))
+            code = "attempts_exhausted" if _is_last(run, attempt) else "no_progress"
+            draft.events.append(_attempt_failed(run, task, Problem(code=code, message=said), now))
         case _ if talk.waits(now):
             draft.call(WorkOn(task.task.id, attempt.number), talk, now)
         case _ if now >= ends_at:
@@ -127,6 +137,10 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> None:
         case _:
             draft.commands.append(WorkOn(task.task.id, attempt.number))
             draft.wakes.append(ends_at)
+
+
+def _is_last(run: Snapshot, attempt: Attempt) -> bool:
+    return attempt.number >= run.brief.limits.attempts
 
 
 def step_of(run: Snapshot, task: TaskState) -> Step:
@@ -198,12 +212,12 @@ def unrefined(run: Snapshot, task: TaskState, why: str, now: datetime) -> ev.Tas
 def _attempt_failed(run: Snapshot, task: TaskState, error: Problem, now: datetime) -> Event:
     """What a failed attempt leads to: another one, or the end of the task."""
     name, number = task.task.id, len(task.attempts)
-    if error.code == "request_rejected":
-        error = Problem(code="internal_error", message=error.message)
-    if number >= run.brief.limits.attempts or error.code in FINAL_CODES:
+    code = "internal_error" if error.code == "request_rejected" else error.code
+    error = Problem(code=code, message=_bounded(error.message))
+    if _is_last(run, task.attempts[-1]) or code in FINAL_CODES:
         data = ev.Failed(error=error)
         return ev.TaskFailed(at=now, run_id=run.brief.run_id, task_id=name, attempt=number, data=data)
-    unchanged = error.code in TRANSIENT_CODES
+    unchanged = code in TRANSIENT_CODES
     wait = backoff(run.brief.policy, number, spread(run.brief.run_id, name, number)) if unchanged else timedelta()
     retry = ev.Retrying(error=error, next_attempt=number + 1, not_before=now + wait, refine=not unchanged)
     return ev.TaskRetrying(at=now, run_id=run.brief.run_id, task_id=name, attempt=number, data=retry)
@@ -225,7 +239,7 @@ def _wrapping_up(run: Snapshot, now: datetime) -> Decision:
     if not run.delivered:
         reason, message = _why_nothing(run)
         return Decision(events=failed(run, now, reason, message))
-    if run.reconciling.rejections > 1 or _given_up(run.reconciling):
+    if run.reconciling.unusable or _given_up(run.reconciling):
         return Decision(events=(partial(run, now, "synthesis_failed"),))
     draft = Draft(wakes=[deadline_of(run)])
     draft.call(Synthesize(), run.reconciling, now)
@@ -243,7 +257,10 @@ def answers_alone(run: Snapshot) -> bool:
 
 
 def _why_nothing(run: Snapshot) -> tuple[str, str]:
-    failed = [task.error.code for task in run.tasks.values() if task.error and task.status == "failed"]
-    if failed and all(is_transient(code) for code in failed):
+    failed = [(task.task.id, task.error.code) for task in run.tasks.values() if task.error and task.status == "failed"]
+    if failed and all(code in TRANSIENT_CODES for _, code in failed):
         return "provider_unavailable", "Every task failed because the model provider could not be reached."
-    return "no_results", "No task delivered a result."
+    ends = [f"{name} ended with {code}" for name, code in failed[:TASKS_NAMED]]
+    if others := len(run.tasks) - len(ends):
+        ends.append(f"{others} more did not deliver either")
+    return "no_results", f"No task delivered a result: {', '.join(ends)}."

@@ -79,8 +79,12 @@ def _waiting(snapshot: Snapshot, event: ev.RunWaiting) -> Snapshot:
 def _cancel_requested(snapshot: Snapshot, event: ev.RunCancelRequested) -> Snapshot:
     if snapshot.cancel_requested:
         raise IllegalMove("a run is asked to cancel only once")
-    receipt = ev.Cancellation(requested_at=event.at, reason=event.data.reason)
-    return changed(snapshot, cancel_requested=event, usage_at_cancel=snapshot.usage, cancellation=receipt)
+    return changed(snapshot, cancel_requested=event, usage_at_cancel=snapshot.usage, cancellation=asked_for(event))
+
+
+def asked_for(event: ev.RunCancelRequested) -> ev.Cancellation:
+    """The receipt of a cancellation before anything has come of it."""
+    return ev.Cancellation(requested_at=event.at, reason=event.data.reason)
 
 
 def _ended(snapshot: Snapshot, event: ev.RunSucceeded | ev.RunPartial) -> Snapshot:

@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from app.domain.errors import ErrorCode, ModelError, Transient
+from app.domain.errors import ModelError, Transient
 
 BACKOFF_CEILING_S = 60.0
 
@@ -59,8 +59,3 @@ def next_call_at(
     except OverflowError:
         return None
     return at if at < deadline else None
-
-
-def is_transient(code: ErrorCode | str) -> bool:
-    """Whether the same request may succeed later."""
-    return code in TRANSIENT_CODES

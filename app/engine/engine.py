@@ -14,7 +14,7 @@ from app.runtime import Runtime
 from app.store.database import TROUBLE
 from app.store.journal import Journal
 from app.store.journal_sql import write_row
-from app.store.ownership import Claim, announce_again, claim_if_free, release_if_owned, renew
+from app.store.ownership import Claim, Claimant, announce_again, claim_if_free, release_if_owned, renew
 from app.store.reconcile import attend_to_unattended
 from app.store.retention import RUNS_AT_A_TIME, prune_ended
 
@@ -38,6 +38,11 @@ class Engine:
         self._journal = Journal(runtime.database, runtime.name)
         self._held: dict[str, Execution] = {}
         self._executing: set[asyncio.Task[None]] = set()
+        self._places = asyncio.Semaphore(runtime.runs_at_once)
+        models = {tier: runtime.model.model_id(tier) for tier in TIERS}
+        self._claimant = Claimant(runtime.name, runtime.lease_s, runtime.policy, models)
+        self._suspect: str | None = None
+        """The run we have that may be what kills its processes, or of which we are about to find out."""
         self._parts: dict[str, asyncio.Task[None]] = {}
 
     def start(self) -> None:
@@ -95,8 +100,7 @@ class Engine:
             self._runtime.draining.set()
 
     async def _hear_forever(self) -> None:
-        free = self._runtime.runs_at_once - len(self._executing)
-        await self._runtime.queue.deliver(self.look, at_once=max(free, 1), poll_s=self._runtime.poll_s)
+        await self._runtime.queue.deliver(self.look, at_once=self._runtime.runs_at_once, poll_s=self._runtime.poll_s)
 
     async def look(self, run_id: str) -> None:
         """Execute the run if it may be claimed; returns when it has ended or waits.
@@ -115,14 +119,31 @@ class Engine:
 
     async def _look(self, run_id: str) -> None:
         structlog.contextvars.bind_contextvars(run_id=run_id)
-        runtime, asked_at = self._runtime, time.monotonic()
-        claim = await self._claim(run_id)
-        if claim is None:
-            return
+        async with self._places:  # More may be heard of than there are: runs go on when the queue loses its connection.
+            await self._take(run_id)
+
+    async def _take(self, run_id: str) -> None:
+        self._suspect = self._suspect or run_id
+        try:
+            asked_at = time.monotonic()
+            claim = await self._claim(run_id, suspects=self._suspect == run_id)
+            if claim is not None and not claim.suspect:
+                self._clear(run_id)
+            if claim is not None:
+                await self._execute(claim, self._held_until(asked_at))
+        finally:
+            self._clear(run_id)
+
+    def _clear(self, run_id: str) -> None:
+        if self._suspect == run_id:
+            self._suspect = None
+
+    async def _execute(self, claim: Claim, held_until: float) -> None:
+        runtime, run_id = self._runtime, claim.snapshot.brief.run_id
         if claim.snapshot.ended:
             await write_row(runtime.database, claim.snapshot, owner=runtime.name, epoch=claim.epoch)
             return
-        execution = Execution(runtime, self._journal, claim, self._held_until(asked_at))
+        execution = Execution(runtime, self._journal, claim, held_until)
         self._held[run_id] = execution
         if runtime.draining.is_set():
             execution.hand_back()
@@ -136,32 +157,28 @@ class Engine:
         finally:
             await self._let_go(execution)
 
-    async def _claim(self, run_id: str) -> Claim | None:
-        runtime = self._runtime
+    async def _claim(self, run_id: str, *, suspects: bool) -> Claim | None:
         try:
-            return await claim_if_free(
-                runtime.database,
-                run_id,
-                owner=runtime.name,
-                lease_s=runtime.lease_s,
-                policy=runtime.policy,
-                models={tier: runtime.model.model_id(tier) for tier in TIERS},
-            )
+            return await claim_if_free(self._runtime.database, run_id, self._claimant, suspects=suspects)
         except RunUnreadable as error:
             cause = error.__cause__ or error
             log.error("run unreadable", error=type(cause).__name__, where=place_of(cause))
             return None
 
     async def _let_go(self, execution: Execution) -> None:
-        """Hand the run back unless it has ended or belongs to somebody else by now."""
-        done = execution.log.snapshot.status not in ("queued", "running")
-        execution.log.close()
-        del self._held[execution.log.run_id]
-        if not done and time.monotonic() < execution.held_until:
-            runtime, log_of_run = self._runtime, execution.log
+        """Hand the run back unless it has ended, or belongs to somebody else by now.
+
+        While something about it is unrecorded its lease is left to lapse: whoever takes it then reckons what was lost.
+        """
+        runtime, run_log = self._runtime, execution.log
+        in_order = not run_log.lost and not run_log.waits and time.monotonic() < execution.held_until
+        run_log.close()
+        if self._held.get(run_log.run_id) is execution:
+            del self._held[run_log.run_id]
+        if in_order and run_log.snapshot.status in ("queued", "running"):
             with suppress(*TROUBLE):  # The lease lapses by itself.
                 await release_if_owned(
-                    runtime.database, runtime.queue, log_of_run.run_id, owner=runtime.name, epoch=log_of_run.epoch
+                    runtime.database, runtime.queue, run_log.run_id, owner=runtime.name, epoch=run_log.epoch
                 )
 
     def _held_until(self, asked_at: float) -> float:
@@ -187,6 +204,8 @@ class Engine:
         runtime = self._runtime
         ours = await renew(runtime.database, epochs, owner=runtime.name, lease_s=runtime.lease_s)
         for run_id, execution in held.items():
+            if execution.has_moved:
+                self._clear(run_id)
             if run_id in ours:
                 execution.held_until = self._held_until(asked_at)
                 execution.log.look(ours[run_id])

@@ -17,6 +17,7 @@ from app.agents.supervisor import make_plan, refine, synthesize
 from app.agents.worker import work_on
 from app.domain import events as ev
 from app.domain.commands import Command, MakePlan, Refine, Synthesize, WorkOn
+from app.domain.conclusions import failed
 from app.domain.decisions import decide
 from app.domain.errors import OwnershipLost
 from app.domain.events import Event, Purpose
@@ -58,6 +59,11 @@ class Execution:
         self._said: dict[Command | None, asyncio.Future[bool]] = {}
         """The newest that each command has had recorded, or will have."""
 
+    @property
+    def has_moved(self) -> bool:
+        """Whether more has been recorded here than that we have the run."""
+        return self.log.snapshot.last_seq > self._claim.snapshot.last_seq + 1
+
     # The desk.
 
     @property
@@ -84,7 +90,7 @@ class Execution:
         done = self._say(*events)
         if any(event.type.startswith(SETTLING) for event in events):
             self._take_along_what_follows()
-        await done
+        await asyncio.shield(done)  # Whoever is stopped while waiting has said it all the same.
 
     def note(self, *events: Event) -> None:
         self._supersede_text(events)
@@ -159,7 +165,7 @@ class Execution:
             resumed = ev.Resumed(engine=engine, epoch=epoch, **lost)
             await self.record(ev.RunResumed(at=self.now(), run_id=self.log.run_id, data=resumed))
         if self._claim.poisoned:
-            await self.record(self._end_in_fault("The processes that executed this run kept dying."))
+            await self.record(*self._end_in_fault("The processes that executed this run kept dying."))
 
     async def _advance(self) -> None:
         self._changed.clear()
@@ -224,25 +230,24 @@ class Execution:
                     raise error
             elif error is not None:
                 log.error("attempt broke", command=str(command), exc_info=error)
-                self.note(self._broken(command))
+                self.note(*self._broken(command))
 
-    def _broken(self, command: Command) -> Event:
+    def _broken(self, command: Command) -> Sequence[Event]:
         if not isinstance(command, WorkOn):
             return self._end_in_fault("An internal error ended the run.")
         problem = Problem(code="internal_error", message="An internal error ended the attempt.")
         number = len(self.run.tasks[command.task_id].attempts) or None
-        return ev.TaskFailed(
+        ended = ev.TaskFailed(
             at=self.now(),
             run_id=self.log.run_id,
             task_id=command.task_id,
             attempt=number,
             data=ev.Failed(error=problem),
         )
+        return [ended]
 
-    def _end_in_fault(self, message: str) -> Event:
-        problem = Problem(code="internal_error", message=message)
-        data = ev.EndedInFailure(stop_reason="internal_error", error=problem)
-        return ev.RunFailed(at=self.now(), run_id=self.log.run_id, data=data)
+    def _end_in_fault(self, message: str) -> Sequence[Event]:
+        return failed(self.run, self.now(), "internal_error", message)
 
     async def _stop(self, commands: Sequence[Command]) -> None:
         """Cancel commands and wait for their last words."""

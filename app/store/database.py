@@ -17,8 +17,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, Opera
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from app.store.connections import ImpatientConnection
-from app.store.embedded import with_defaults
+from app.store.connections import ImpatientConnection, with_defaults
 
 OUTAGE = (
     OperationalError,
@@ -52,6 +51,7 @@ class Database:
             pool_size=pool,
             max_overflow=0,
             pool_timeout=30,
+            hide_parameters=True,  # Errors are logged, and parameters hold what a job is about.
             connect_args={"prepare_threshold": 2, "async_creator_fn": ImpatientConnection.connect},
         )
         self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -88,7 +88,7 @@ def _probe_idle_connections(engine: AsyncEngine) -> None:
 
     @event.listens_for(engine.sync_engine, "checkout")
     def probed(connection: Any, record: Any, _proxy: Any) -> None:
-        if time.monotonic() - record.info.get("used_at", 0) > IDLE_SECONDS:
+        if time.monotonic() - record.info.get("used_at", time.monotonic()) > IDLE_SECONDS:
             try:
                 engine.dialect.do_ping(connection)
             except engine.dialect.loaded_dbapi.Error as error:
@@ -97,7 +97,9 @@ def _probe_idle_connections(engine: AsyncEngine) -> None:
 
 def migrate(url: str, revision: str = "head") -> None:
     """Bring the schema to a revision, the newest by default. Blocks; several processes may call it at the same time."""
-    engine = create_engine(make_url(with_defaults(url)).set(drivername="postgresql+psycopg"), poolclass=NullPool)
+    engine = create_engine(
+        make_url(with_defaults(url)).set(drivername="postgresql+psycopg"), poolclass=NullPool, hide_parameters=True
+    )
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         command.upgrade(migration_config(connection), revision)

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import quote
 
 import structlog
 
@@ -37,16 +37,6 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "log_min_error_statement": "panic",  # A failing statement may hold prompts; the server's log is no place for them.
 }
 """Server settings for one machine and one user. What is written is durable: fsync and synchronous_commit stay on."""
-
-CONNECTION_DEFAULTS: Mapping[str, str] = {
-    "application_name": "chargehand",
-    "connect_timeout": "5",
-    "keepalives_idle": "5",
-    "keepalives_interval": "2",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "10000",
-}
-"""How soon a dead network is noticed: in seconds, the last one in milliseconds. Left alone, TCP takes minutes."""
 
 START_SECONDS = 60
 SOCKET_NAME = ".s.PGSQL.5432"
@@ -68,8 +58,11 @@ def embedded_postgres(
     event loop starts. Raises `EmbeddedPostgresError`.
     """
     directory = directory.expanduser().resolve()
-    directory.mkdir(parents=True, exist_ok=True)
     server = _Server(directory / "postgres", _binaries(), _server_user())
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unusable(directory, error) from None
     with _locked(directory / "users.lock", fcntl.LOCK_SH) as users:
         with _locked(directory / "start.lock", fcntl.LOCK_EX):
             server.start(settings)
@@ -81,14 +74,6 @@ def embedded_postgres(
                     server.stop()
                     if erase:
                         server.erase()
-
-
-def with_defaults(url: str) -> str:
-    """`url` with the connection parameters it does not set itself taken from `CONNECTION_DEFAULTS`."""
-    parts = urlsplit(url)
-    given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    query = urlencode({**CONNECTION_DEFAULTS, **given}, quote_via=quote, safe="/")
-    return urlunsplit(parts._replace(scheme="postgresql", query=query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +240,10 @@ def _environment() -> dict[str, str]:
 
 @contextmanager
 def _locked(path: Path, kind: int) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise _unusable(path.parent, error) from None
     try:
         fcntl.flock(descriptor, kind)
         yield descriptor
@@ -271,6 +259,13 @@ def _is_last(users: int) -> bool:
         fcntl.flock(users, fcntl.LOCK_UN)
         return False
     return True
+
+
+def _unusable(directory: Path, error: OSError) -> EmbeddedPostgresError:
+    return EmbeddedPostgresError(
+        f"no DATABASE_URL is set, and the private Postgres cannot keep its data in {directory}: {error.strerror}; "
+        "set it, or have CHARGEHAND_HOME name a directory that can be written"
+    )
 
 
 def _reason(output: str) -> str:

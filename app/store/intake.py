@@ -20,7 +20,7 @@ from app.domain.team import TeamRef
 from app.domain.values import changed
 from app.store.database import Database
 from app.store.journal_sql import Batch, write
-from app.store.logs import end_unreadable, read_run
+from app.store.logs import cancel_unreadable, read_run
 from app.store.projection import as_json, run_row
 from app.store.queue import Place, RunQueue
 from app.store.teams import StoredTeam
@@ -202,7 +202,7 @@ async def request_cancel(
 
     The owner sees the request there and stops; a run that nobody executes ends in this very transaction. A run whose
     owner has vanished is announced: whoever takes it reckons what was under way before it ends. A run that cannot be
-    read is failed. Asking twice changes nothing.
+    read is failed unless somebody executes it all the same. Asking twice changes nothing.
     """
     async with database.transaction() as connection:
         row = (await connection.execute(_LOCK_RUN, {"id": run_id, "tenant": tenant})).one_or_none()
@@ -210,23 +210,24 @@ async def request_cancel(
             return None
         if row.status in TERMINAL_RUN:
             return False
-        if row.cancellation is not None:
+        if row.cancellation is not None and row.owner is not None:
             return True
+        asked = ev.RunCancelRequested(at=datetime.now(UTC), run_id=run_id, data=ev.CancelRequested(reason=reason))
         try:
-            await _append_cancel(connection, run_id, row, reason)
+            await _append_cancel(connection, run_id, row, asked)
         except RunUnreadable:
-            await end_unreadable(connection, run_id)
+            await cancel_unreadable(connection, run_id, asked)
             return True
         if row.lapsed:
             await queue.announce(connection, run_id, Place(row.priority, row.turn))
     return True
 
 
-async def _append_cancel(connection: AsyncConnection, run_id: str, row: Any, reason: str | None) -> None:
+async def _append_cancel(connection: AsyncConnection, run_id: str, row: Any, asked: ev.RunCancelRequested) -> None:
     log = (await connection.execute(_EVENTS, {"id": run_id})).mappings()
-    now = datetime.now(UTC)
-    asked = ev.RunCancelRequested(at=now, run_id=run_id, data=ev.CancelRequested(reason=reason))
-    run, new = extended(read_run(run_id, row, log, Policy(), {}), [asked])
+    now = asked.at
+    run = read_run(run_id, row, log, Policy(), {})
+    run, new = extended(run, [] if run.cancel_requested else [asked])
     if row.owner is None:
         run, ends = extended(run, decide(run, now).events)
         new += ends

@@ -1,4 +1,4 @@
-"""The journal: the only writer of a run's progress.
+"""The journal: what happens to a run while a process executes it.
 
 Each run that this process executes has a `RunLog`. Events appended to it are folded at once into the state *ahead*;
 they become facts when a commit has carried them to Postgres, together with the rows they change, in one statement that
@@ -7,8 +7,8 @@ what is appended while a commit is under way shares the next one.
 
 A commit that the guard refuses is one of two things. Another epoch means the run is lost: the log is closed and takes
 nothing more. Another last event means that somebody else, a client that cancels, has added to the log: its events are
-folded in, and ours are numbered anew behind them. An end of the run that was decided without knowing of those is
-dropped, so that the decision is made again.
+folded in, and ours are numbered anew behind them. An end of the run, or a wait, that was decided without knowing of
+those is dropped, so that the decision is made again.
 """
 
 import asyncio
@@ -31,6 +31,7 @@ from app.store.journal_sql import Batch, commit, events_after
 log = structlog.get_logger(__name__)
 
 RUNS_IN_ONE_COMMIT = 100
+RUN_LEFT = RUN_ENDS | {"run.waiting"}
 LOOP_TURNS = 4
 RETRY_SECONDS = 0.1
 RETRY_CEILING_SECONDS = 2.0
@@ -49,8 +50,9 @@ class _Entry:
     done: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     @property
-    def ends_run(self) -> bool:
-        return any(event.type in RUN_ENDS for event in self.events)
+    def leaves_run(self) -> bool:
+        """Whether nobody executes the run once this is recorded."""
+        return any(event.type in RUN_LEFT for event in self.events)
 
     def settle(self, recorded: bool) -> None:
         if not self.done.done():
@@ -152,7 +154,7 @@ class RunLog:
         self.ahead = self.snapshot
         waiting, self._entries = self._entries, deque()
         for entry in waiting:
-            if foreign and entry.ends_run:
+            if foreign and entry.leaves_run:
                 entry.settle(recorded=False)
                 continue
             try:

@@ -38,7 +38,8 @@ _COMMIT = text(
         SELECT * FROM json_to_recordset(CAST(:runs AS json)) AS n(
             id text, epoch bigint, expected_seq bigint, status text, phase text, stop_reason text, plan_revision int,
             progress json, usage json, timing json, result json, error json, cancellation json, last_seq bigint,
-            started_at timestamptz, finished_at timestamptz, waiting_for text, wake_at timestamptz, moved bool)
+            started_at timestamptz, finished_at timestamptz, waiting_for text, wake_at timestamptz, clock timestamptz,
+            moved bool)
     ), locked AS MATERIALIZED (
         -- In one order everywhere, so that statements over many runs never wait for each other in a circle.
         SELECT runs.id FROM runs JOIN new ON runs.id = new.id
@@ -50,7 +51,8 @@ _COMMIT = text(
             status = n.status, phase = n.phase, stop_reason = n.stop_reason, plan_revision = n.plan_revision,
             progress = n.progress, usage = n.usage, timing = n.timing, result = n.result, error = n.error,
             cancellation = n.cancellation, last_seq = n.last_seq, started_at = n.started_at,
-            finished_at = n.finished_at, waiting_for = n.waiting_for, wake_at = n.wake_at,
+            finished_at = n.finished_at, waiting_for = n.waiting_for,
+            wake_at = now() + (n.wake_at - n.clock), -- Leases and waits go by one clock, and it is this one.
             idle_claims = CASE WHEN n.moved THEN 0 ELSE runs.idle_claims END,
             owner = CASE WHEN n.finished_at IS NULL AND n.wake_at IS NULL THEN runs.owner END,
             lease_until = CASE WHEN n.finished_at IS NULL AND n.wake_at IS NULL THEN runs.lease_until END
@@ -100,6 +102,7 @@ _NEWER = text(
     SELECT runs.id, events.seq, events.type, events.at, events.task_id, events.attempt, events.data
     FROM unnest(CAST(:ids AS text[]), CAST(:epochs AS bigint[]), CAST(:seqs AS bigint[])) AS known(id, epoch, seq)
     JOIN runs ON runs.id = known.id AND runs.owner = :owner AND runs.owner_epoch = known.epoch
+             AND runs.last_seq >= known.seq
     LEFT JOIN events ON events.run_id = runs.id AND events.seq > known.seq
     ORDER BY runs.id, events.seq
     """
@@ -117,7 +120,7 @@ async def write(connection: AsyncConnection, owner: str | None, batches: Sequenc
     rows: dict[str, list[Any]] = {"runs": [], "events": [], "plans": [], "tasks": [], "attempts": []}
     for batch in batches:
         moved = any(event.type not in NO_PROGRESS for event in batch.events)
-        guard = {"epoch": batch.epoch, "expected_seq": batch.expected_seq, "moved": moved}
+        guard = {"epoch": batch.epoch, "expected_seq": batch.expected_seq, "moved": moved, "clock": batch.now}
         rows["runs"].append(run_row(batch.run, batch.now) | guard)
         rows["events"].extend(batch.events)
         plans, tasks, attempts = changed_rows(batch.run, batch.events)
@@ -139,7 +142,10 @@ async def write_row(database: Database, run: Snapshot, *, owner: str, epoch: int
 async def events_after(
     database: Database, owner: str, known: Mapping[str, tuple[int, int]]
 ) -> Mapping[str, list[Event]]:
-    """Events newer than those `known` (epoch and last number by run id), of the runs that `owner` still owns."""
+    """Events newer than those `known` (epoch and last number by run id), of the runs that `owner` still owns.
+
+    A run of which fewer are there is left out too: its database has gone back to an earlier state.
+    """
     ids = list(known)
     values = {"ids": ids, "epochs": [known[i][0] for i in ids], "seqs": [known[i][1] for i in ids], "owner": owner}
     newer: dict[str, list[Event]] = defaultdict(list)

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain import events as ev
 from app.domain.errors import IllegalMove, RunUnreadable
 from app.domain.events import ANY_EVENT
-from app.domain.fold import fold
+from app.domain.fold import asked_for, fold
 from app.domain.job import Limits
 from app.domain.results import Problem
 from app.domain.retries import Policy
@@ -49,6 +49,21 @@ _END = text(
 )
 
 
+_NOTE_CANCEL = text(
+    """
+    WITH changed AS (
+        UPDATE runs SET cancellation = CAST(:cancellation AS json),
+            last_seq = (SELECT max(seq) + 1 FROM events WHERE run_id = runs.id)
+        WHERE id = :id AND lease_until > now() RETURNING id, last_seq
+    ), event AS (
+        INSERT INTO events (run_id, seq, type, at, data)
+        SELECT id, last_seq, 'run.cancel_requested', :at, CAST(:data AS json) FROM changed
+    )
+    SELECT pg_notify(:channel, id || ':' || last_seq) FROM changed
+    """
+)
+
+
 def read_run(
     run_id: str, row: Any, log: Iterable[RowMapping | Mapping[str, Any]], policy: Policy, models: Mapping[str, str]
 ) -> Snapshot:
@@ -71,6 +86,22 @@ def read_run(
         return fold(brief, events)
     except DAMAGE as error:
         raise RunUnreadable(run_id) from error
+
+
+async def cancel_unreadable(connection: AsyncConnection, run_id: str, asked: ev.RunCancelRequested) -> None:
+    """Have the owner of a run that we cannot read cancel it: it is of another release. A run without one is failed."""
+    noted = await connection.execute(
+        _NOTE_CANCEL,
+        {
+            "id": run_id,
+            "at": asked.at,
+            "data": as_json(asked.data),
+            "cancellation": as_json(asked_for(asked)),
+            "channel": EVENTS_CHANNEL,
+        },
+    )
+    if noted.one_or_none() is None:
+        await end_unreadable(connection, run_id)
 
 
 async def end_unreadable(

@@ -17,20 +17,24 @@ from app.store.queue import Place, RunQueue
 
 IDLE_CLAIMS_ALLOWED = 5
 """Claims without a single event between them after which a run is held to be what kills its processes."""
+SUSPECT_AFTER = 2
+"""Such claims after which a run is suspected of it: a process takes one of those at a time, so that the others, which
+may only have died with it, clear themselves."""
 
 _CLAIM = text(
     """
     WITH free AS (
         SELECT id, owner IS NOT NULL AS died FROM runs
         WHERE id = :id AND NOT status = ANY(:ended) AND (owner IS NULL OR lease_until < now())
-          AND (wake_at IS NULL OR wake_at <= now())
+          AND (wake_at IS NULL OR wake_at <= now()) AND (idle_claims < :suspect_after OR :suspects)
         FOR UPDATE SKIP LOCKED
     )
     UPDATE runs SET
         owner = :owner, owner_epoch = owner_epoch + 1, lease_until = now() + make_interval(secs => :lease),
         idle_claims = idle_claims + 1,
         status = CASE WHEN status = 'waiting' THEN 'running' ELSE status END, waiting_for = NULL, wake_at = NULL,
-        last_seq = (SELECT max(seq) FROM events WHERE run_id = runs.id)
+        -- What is selected beside the row may be older than the row, if that had to be waited for.
+        last_seq = greatest(last_seq, (SELECT max(seq) FROM events WHERE run_id = runs.id))
     FROM free, teams
     WHERE runs.id = free.id
       AND teams.tenant = runs.tenant AND teams.name = runs.team_name AND teams.version = runs.team_version
@@ -73,32 +77,44 @@ class Claim:
     inputs: Sequence[JobInput]
     died: bool
     """Whether the process before us vanished, with calls that may have been under way."""
+    suspect: bool
+    """Whether the run may be what killed the processes before us."""
     poisoned: bool
     """Whether too many processes have had the run and left without a trace."""
 
 
-async def claim_if_free(
-    database: Database, run_id: str, *, owner: str, lease_s: float, policy: Policy, models: Mapping[str, str]
-) -> Claim | None:
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """The process that takes a run, and how it will execute it."""
+
+    owner: str
+    lease_s: float
+    policy: Policy
+    models: Mapping[str, str]
+    """Model ids by tier."""
+
+
+async def claim_if_free(database: Database, run_id: str, claimant: Claimant, *, suspects: bool = True) -> Claim | None:
     """Take the run, unless it has ended or its owner's lease still holds. None when it may not be taken.
 
-    `policy` and `models` (ids by tier) are how this process will execute it. Raises `RunUnreadable`: such a run is left
-    to processes of another release, and failed when it has been taken in vain too often.
+    Without `suspects` a run that is suspected of killing its processes is left alone. Raises `RunUnreadable`: such a
+    run is left to processes of another release, and failed when it has been taken in vain too often.
     """
-    values = {"id": run_id, "owner": owner, "lease": lease_s, "ended": list(TERMINAL_RUN)}
+    values = {"id": run_id, "owner": claimant.owner, "lease": claimant.lease_s, "ended": list(TERMINAL_RUN)}
+    values |= {"suspects": suspects, "suspect_after": SUSPECT_AFTER}
     async with database.statement() as connection:
         row = (await connection.execute(_CLAIM, values)).one_or_none()
         if row is None:
             return None
         poisoned = row.idle_claims > IDLE_CLAIMS_ALLOWED
         try:
-            snapshot = read_run(run_id, row, row.log, policy, models)
+            snapshot = read_run(run_id, row, row.log, claimant.policy, claimant.models)
         except RunUnreadable:
             if poisoned:
-                await end_unreadable(connection, run_id, owner=owner, epoch=row.owner_epoch)
+                await end_unreadable(connection, run_id, owner=claimant.owner, epoch=row.owner_epoch)
             raise
         inputs = await _inputs(connection, run_id) if snapshot.brief.inputs else []
-    return Claim(snapshot, row.owner_epoch, inputs, row.died, poisoned)
+    return Claim(snapshot, row.owner_epoch, inputs, row.died, row.idle_claims > SUSPECT_AFTER, poisoned)
 
 
 async def _inputs(connection: Any, run_id: str) -> list[JobInput]:

@@ -7,8 +7,8 @@ import psycopg
 from alembic.script import ScriptDirectory
 
 from app.domain.errors import ChargehandError
+from app.store.connections import with_defaults
 from app.store.database import MIGRATIONS
-from app.store.embedded import with_defaults
 
 
 class DatabaseUnusable(ChargehandError):

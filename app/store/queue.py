@@ -4,20 +4,21 @@ The queue decides nothing. It may deliver twice, late, or to a process that cann
 entries carry a run id and no state, at most one waits for a run, and an entry is deleted as soon as it has been heard.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 import procrastinate
 import structlog
+from procrastinate.connector import Notify
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.connections import ImpatientConnection
+from app.store.connections import ImpatientConnection, with_defaults
 from app.store.database import OUTAGE, Database
-from app.store.embedded import with_defaults
 
 log = structlog.get_logger(__name__)
 
@@ -26,6 +27,7 @@ TASK = "look"
 PING = '{"type":"job_inserted","job_id":0}'
 STOP_SECONDS = 2.0
 """How long the queue waits for a look to end once it has stopped."""
+RELISTEN_SECONDS = 1.0
 TURNS = 10_000_000
 """Turns that one step of priority outweighs; the queue's own priority has 32 bits."""
 CHANNEL = "procrastinate_any_queue_v1"
@@ -58,12 +60,30 @@ class _Entries(JobManager):
         except ConnectorException as error:
             log.warning("queue entry left behind", error=type(error).__name__)
 
+    async def update_heartbeat(self, worker_id: int) -> None:
+        try:
+            await super().update_heartbeat(worker_id)
+        except ConnectorException as error:
+            log.warning("queue heartbeat missed", error=type(error).__name__)
+
+
+class _Connector(procrastinate.PsycopgConnector):
+    """The connections. The one that listens is opened again for as long as it takes; until then the queue polls."""
+
+    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        while True:
+            try:
+                await super().listen_notify(on_notification=on_notification, channels=channels)
+            except ConnectorException as error:
+                log.warning("queue listener interrupted", error=type(error).__name__)
+            await asyncio.sleep(RELISTEN_SECONDS)
+
 
 class RunQueue:
     """The queue as one process uses it: it announces runs, and hears of them while `deliver` runs."""
 
     def __init__(self, url: str) -> None:
-        self._connector = procrastinate.PsycopgConnector(
+        self._connector = _Connector(
             conninfo=with_defaults(url),
             min_size=1,
             max_size=4,

@@ -1,14 +1,23 @@
-"""Reading runs: what the API shows comes from the read models; events come as they were stored."""
+"""Reading runs: what the API shows comes from the read models; events come as they were stored.
+
+What an attempt under way has spent so far is the exception: it changes with every call, and is read from the log.
+"""
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pydantic_core import to_jsonable_python
 from sqlalchemy import text
 
+from app.domain.errors import RunUnreadable
+from app.domain.retries import Policy
 from app.store.database import Database
+from app.store.logs import read_run
+from app.store.projection import attempt_row, task_row
 
 Row = dict[str, Any]
 
@@ -55,6 +64,17 @@ _ATTEMPTS = text(
     SELECT attempts.task_id, number, worker, model, attempts.status, detail, attempts.started_at, attempts.finished_at
     FROM attempts JOIN runs ON runs.id = attempts.run_id
     WHERE attempts.run_id = :id AND runs.tenant = :tenant ORDER BY attempts.task_id, number
+    """
+)
+_LOG = text(
+    """
+    SELECT runs.objective, runs.limits, teams.definition, (
+        SELECT json_agg(json_build_object(
+            'seq', seq, 'type', type, 'at', at, 'run_id', run_id, 'task_id', task_id, 'attempt', attempt, 'data', data
+        ) ORDER BY seq) FROM events WHERE run_id = runs.id) AS log
+    FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
+                        AND teams.version = runs.team_version
+    WHERE runs.id = :id AND runs.tenant = :tenant
     """
 )
 _EVENTS = text(
@@ -141,7 +161,22 @@ async def whole_run(database: Database, tenant: str, run_id: str) -> WholeRun | 
         plans = list((await connection.execute(_PLANS, values)).scalars())
         tasks = [dict(row) for row in (await connection.execute(_TASKS, values)).mappings()]
         attempts = [dict(row) for row in (await connection.execute(_ATTEMPTS, values)).mappings()]
+        if any(task["status"] == "running" for task in tasks):
+            with suppress(RunUnreadable):
+                tasks, attempts = _under_way(run_id, (await connection.execute(_LOG, values)).one())
     return WholeRun(dict(row), plans, tasks, attempts)
+
+
+def _under_way(run_id: str, row: Any) -> tuple[list[Row], list[Row]]:
+    """Tasks and attempts as the log has them: what a running attempt has spent so far is not in its row yet."""
+    run = read_run(run_id, row, row.log, Policy(), {})
+    tasks = [task_row(run, task, position) for position, task in enumerate(run.tasks.values())]
+    attempts = [attempt_row(run, task, attempt) for task in run.tasks.values() for attempt in task.attempts]
+    return [_plain(each) for each in tasks], [_plain(each) for each in attempts]
+
+
+def _plain(row: Row) -> Row:
+    return {name: value if isinstance(value, datetime) else to_jsonable_python(value) for name, value in row.items()}
 
 
 async def events_of(

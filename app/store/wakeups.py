@@ -14,8 +14,7 @@ import psycopg
 import structlog
 from psycopg import sql
 
-from app.store.connections import ImpatientConnection
-from app.store.embedded import with_defaults
+from app.store.connections import ImpatientConnection, with_defaults
 from app.store.journal_sql import EVENTS_CHANNEL
 
 log = structlog.get_logger(__name__)

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from app.agents.reading import Unreadable, read_json
+from app.agents.reading import DETAIL_CHARACTERS, MOST_FINDINGS, Unreadable, read_json
 from app.agents.report import read_report
 from app.agents.supervisor import read_plan, read_synthesis
 from app.domain.results import Escalation, Output
@@ -69,6 +69,26 @@ def test_json_of_another_form_is_kept_as_data() -> None:
 def test_data_must_fit_the_workers_schema(data: str) -> None:
     with pytest.raises(Unreadable, match="data"):
         read_report(f'{{"summary": "s", "text": "t", "data": {data}}}', SCHEMA)
+
+
+NUMBERS = {"type": "object", "additionalProperties": {"type": "integer"}}
+HUGE: dict[str, dict[str, str]] = {
+    "a value": {"n": "x\n" * 150_000},
+    "a name": {"n" * 300_000: "many"},
+    "many values": {f"n{number}": "many" for number in range(1_000)},
+}
+
+
+@pytest.mark.parametrize("huge", HUGE)
+def test_a_rejection_repeats_only_a_little_of_what_it_rejects(huge: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        read_report(json.dumps({"text": "t", "data": HUGE[huge]}), NUMBERS)
+
+    assert 1 <= len(caught.value.findings) <= MOST_FINDINGS
+    for finding in caught.value.findings:
+        assert max(len(finding.detail), len(finding.pointer)) <= DETAIL_CHARACTERS
+        assert "\n" not in finding.detail
+        assert "integer" in finding.detail
 
 
 def test_a_schema_cannot_make_us_fetch_another_one() -> None:

@@ -14,7 +14,7 @@ from app.domain.retries import Policy
 from app.domain.usage import Usage
 from app.store.database import Database
 from app.store.journal import Journal, RunLog
-from app.store.ownership import claim_if_free
+from app.store.ownership import Claimant, claim_if_free
 
 OWNER = "player"
 SPENT = Usage(llm_calls=1, input_tokens=100, output_tokens=10)
@@ -125,7 +125,7 @@ class Player:
 
     async def take(self, run_id: str) -> Play:
         """Claim the run."""
-        claim = await claim_if_free(self._database, run_id, owner=OWNER, lease_s=600, policy=Policy(), models={})
+        claim = await claim_if_free(self._database, run_id, Claimant(OWNER, 600, Policy(), {}))
         assert claim is not None
         return Play(self.journal.open(claim.snapshot, claim.epoch, lambda: None))
 

@@ -246,6 +246,22 @@ async def test_tasks_are_shown_with_every_attempt(api: Api) -> None:
     assert (missing.status_code, missing.json()["code"]) == (404, "task_not_found")
 
 
+async def test_a_task_under_way_shows_what_its_attempt_has_spent_so_far(api: Api) -> None:
+    play = await api.played()
+    await play.start()
+    await play.plan("t1")
+    await play.start_task("t1")
+    await play.record(play.reply("work", "t1", 1), play.reply("work", "t1", 1))
+
+    task = await api.get(f"/v1/runs/{play.run_id}/tasks/t1")
+
+    RunTask.model_validate(task)
+    [attempt] = task["attempts"]
+    assert (task["status"], attempt["steps"]) == ("running", 2)
+    assert task["usage"] == attempt["usage"]
+    assert task["usage"]["llm_calls"] == 2
+
+
 async def test_a_run_that_nobody_executes_is_cancelled_at_once(api: Api) -> None:
     run_id = await api.post()
 

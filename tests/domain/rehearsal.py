@@ -175,7 +175,7 @@ class _Stage:
     def _consequences(self, command: Command, run: Snapshot) -> list[Event]:
         """What follows from the newest reply when it is a final one."""
         step = _next(run, command)
-        if not isinstance(step, Read) or _talk(run, command).rejections > 1:
+        if not isinstance(step, Read) or _talk(run, command).unusable:
             return []
         word = step.text.split()[-1].partition("#")[0]
         match command:
@@ -185,7 +185,8 @@ class _Stage:
                 return [self._refined(name, run, word, step.text)]
         if word != "useless":
             return [self._supervised(command, run)]
-        refused = ev.Rejected(errors=(USELESS,), note=None if _talk(run, command).rejections else "Again.")
+        note = "Again." if _talk(run, command).may_be_repaired else None
+        refused = ev.Rejected(errors=(USELESS,), note=note)
         kind = ev.PlanInvalid if isinstance(command, MakePlan) else ev.SynthesisRejected
         return [kind(**self._whose(command), data=refused)]
 
@@ -201,7 +202,7 @@ class _Stage:
         if word == "escalate":
             return ev.TaskEscalated(**whose, data=Escalation(reason="out_of_scope", message="not mine"))
         if word == "useless":
-            note = None if _talk(run, command).rejections else "Again."
+            note = "Again." if _talk(run, command).may_be_repaired else None
             return ev.TaskRejected(**whose, data=ev.Rejected(errors=(USELESS,), note=note))
         return ev.TaskSucceeded(**whose, data=Output(summary=f"{command.task_id} done", text=text))
 

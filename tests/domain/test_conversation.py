@@ -98,6 +98,13 @@ def test_a_rejected_reply_is_answered_by_asking_again() -> None:
     assert next_step(talk(said("nonsense", note="That is no JSON.")), 10) == Ask()
 
 
+def test_a_reply_may_be_repaired_once() -> None:
+    rejected = [Conversation(rejections=count) for count in range(3)]
+
+    assert [talk.may_be_repaired for talk in rejected] == [True, False, False]
+    assert [talk.unusable for talk in rejected] == [False, False, True]
+
+
 def test_a_call_that_failed_for_good_ends_the_conversation() -> None:
     failed = Conversation(error=("context_exceeded", "too long"))
 

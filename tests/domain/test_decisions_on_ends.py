@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from app.domain.commands import Synthesize, WorkOn
+from app.domain.decisions import TASKS_NAMED
 from app.domain.errors import ErrorCode
 from tests.domain.story import (
     Story,
@@ -73,6 +74,21 @@ def test_when_nothing_was_delivered_nothing_is_reconciled() -> None:
     story.settle()
 
     assert (story.run.status, story.run.stop_reason, story.run.result) == ("failed", "no_results", None)
+    assert story.run.error is not None
+    assert story.run.error.message == (
+        "No task delivered a result: a ended with model_refusal, 1 more did not deliver either."
+    )
+
+
+def test_a_run_without_results_names_only_a_few_of_many_tasks() -> None:
+    story = started(*(task(f"t{number}") for number in range(9)))
+    for number in range(9):
+        story.fail(f"t{number}", "max_steps")
+    story.settle()
+
+    assert story.run.error is not None
+    assert story.run.error.message.count("ended with max_steps") == TASKS_NAMED
+    assert story.run.error.message.endswith("4 more did not deliver either.")
 
 
 @pytest.mark.parametrize("stop_reason", ["refusal", "model_context_window_exceeded", "compaction"])

@@ -2,6 +2,7 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.commands import Decision, MakePlan, WorkOn
+from app.domain.decisions import MESSAGE_CHARACTERS
 from app.domain.errors import ErrorCode
 from app.domain.plan import Finding, FindingCode
 from tests.domain.story import (
@@ -57,6 +58,17 @@ def test_an_invalid_plan_is_repaired_once() -> None:
 
     refuse_plan(story, "cycle", note=None)
     assert story.settle() == ["run.failed"]
+
+
+def test_the_message_of_a_plan_that_stays_invalid_tells_of_many_findings_only_a_part() -> None:
+    story = planning()
+    refuse_plan(story, "cycle", note="Again.")
+    many: list[FindingCode] = ["instruction_blank"]
+    refuse_plan(story, *many * 300, note=None)
+    story.settle()
+
+    assert story.run.error is not None
+    assert len(story.run.error.message) <= MESSAGE_CHARACTERS
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 from app.domain import events as ev
 from app.domain.commands import Decision, MakePlan, Refine, Synthesize, WorkOn
 from app.domain.conversation import Conversation
+from app.domain.decisions import MESSAGE_CHARACTERS
 from app.domain.errors import ErrorCode
 from app.domain.results import Escalation
 from app.domain.retries import FINAL_CODES, TRANSIENT_CODES
@@ -190,19 +191,52 @@ def test_a_result_rejected_twice_fails_the_attempt() -> None:
     assert "it does not fit" in error.message
 
 
+def escalate(story: Story, message: str) -> Escalation:
+    escalation = Escalation(reason="out_of_scope", message=message)
+    number = len(story.state("a").attempts)
+    story.record(ev.TaskEscalated(**story.whose("a", number), data=escalation))
+    return escalation
+
+
 def test_an_escalation_ends_the_attempt_and_tells_why() -> None:
     story = started(task("a"), attempts=1)
     story.start("a")
     story.hear("work", [text_block("!")], name="a")
-    escalation = Escalation(reason="out_of_scope", message="not mine")
-    story.record(ev.TaskEscalated(**story.whose("a", 1), data=escalation))
+    escalation = escalate(story, "not mine")
     story.settle()
 
     error = story.state("a").error
     assert error is not None
+    assert error.code == "attempts_exhausted"
     assert "out_of_scope" in error.message
     assert "not mine" in error.message
     assert story.state("a").attempts[0].escalation == escalation
+
+
+def test_an_escalation_with_attempts_left_has_not_exhausted_them() -> None:
+    story = started(task("a"), attempts=2)
+    for number in (1, 2):
+        story.start("a")
+        story.hear("work", [text_block("!")], name="a")
+        escalate(story, "not mine")
+        story.settle()
+        if number == 1:
+            story.refine("a", "do a with care")
+
+    assert story.attempt_errors("a") == ["no_progress", "attempts_exhausted"]
+
+
+def test_the_message_of_a_failed_attempt_quotes_only_a_part_of_what_the_worker_said() -> None:
+    story = started(task("a"))
+    story.start("a")
+    story.hear("work", [text_block("!")], name="a")
+    escalate(story, "no " * 100_000)
+    story.settle()
+
+    error = story.state("a").attempts[0].error
+    assert error is not None
+    assert len(error.message) <= MESSAGE_CHARACTERS
+    assert error.message.startswith("The worker escalated (out_of_scope)")
 
 
 def test_a_call_that_waits_for_the_provider_is_not_under_way_and_not_timed_out() -> None:

@@ -12,7 +12,7 @@ from app.domain.decisions import decide, max_steps
 from app.domain.events import ANY_EVENT, RUN_ENDS, Event
 from app.domain.fold import after, fold
 from app.domain.results import Result
-from app.domain.retries import is_transient
+from app.domain.retries import TRANSIENT_CODES
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.timing import timing_of
 from app.domain.usage import Usage
@@ -90,7 +90,7 @@ def test_a_transient_failure_is_retried_unchanged_and_any_other_only_with_a_new_
     for state in story.run.tasks.values():
         for before, retry in zip(state.attempts, state.attempts[1:], strict=False):
             assert before.error is not None
-            if is_transient(before.error.code):
+            if before.error.code in TRANSIENT_CODES:
                 assert retry.instruction == before.instruction
                 assert (state.task.id, retry.number) not in refined
             else:

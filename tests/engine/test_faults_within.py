@@ -149,7 +149,7 @@ async def test_a_blocking_tool_stops_neither_the_lease_nor_other_runs_and_its_ti
 async def test_an_engine_of_which_a_part_breaks_leaves_its_runs_to_others(
     services: Services, stub: StubProvider
 ) -> None:
-    broken = await services.start(lease_seconds=30, drain_seconds=0.1)
+    broken = await services.start(drain_seconds=0.1)
     stub.on("work", held(as_json(report("done"))))
     run_id = await broken.submit(plan=plan_of(task("only")))
     await stub.seen(1)
@@ -160,8 +160,69 @@ async def test_an_engine_of_which_a_part_breaks_leaves_its_runs_to_others(
     await stub.seen(2)
     stub.release()
 
-    assert (await other.ended(run_id))["status"] == "succeeded"
+    run = await other.ended(run_id)
+    assert (run["status"], run["usage"]["llm_calls"]) == ("succeeded", 2)
     assert broken.runtime.draining.is_set()
+
+
+async def test_a_reply_whose_commit_takes_beyond_the_deadline_is_recorded_all_the_same(
+    services: Services, stub: StubProvider, database_url: str
+) -> None:
+    service = await services.start(lease_seconds=60)
+    stub.on("work", held(as_json(report())))
+    run_id = await service.submit(plan=plan_of(task("a"), task("b")), limits={"timeout_s": 1})
+    asked = await stub.seen(2)
+    with psycopg.connect(database_url) as connection:
+        connection.execute("SELECT 1 FROM runs FOR UPDATE")
+        stub.release()
+        await stub.ended(asked)
+        await asyncio.sleep(1)  # The deadline, behind which nobody wants what waits for its commit.
+
+    await service.ended(run_id)
+
+    types = [event.type for event in await service.events(run_id)]
+    assert (types.count("llm.completed"), types.count("run.resumed")) == (2, 0)
+
+
+async def test_a_process_has_all_its_places_again_after_its_queue_was_cut_off(
+    services: Services, stub: StubProvider, database_url: str
+) -> None:
+    service = await services.start(runs_at_once=3)
+    stub.on("work", held(as_json(report())))
+    runs = [await service.submit(plan=plan_of(task("only"))) for _ in range(2)]
+    await stub.seen(2)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("DELETE FROM procrastinate_workers")  # As others do with one that seems to be dead.
+    runs.append(await service.submit(plan=plan_of(task("only"))))
+    await stub.seen(3)
+    stub.release()
+    for run_id in runs:
+        await service.ended(run_id)
+
+    stub.on("work", held(as_json(report()), "again"))
+    for _ in range(3):
+        await service.submit(plan=plan_of(task("only")))
+    await stub.seen(6)  # All at once.
+    stub.release("again")
+
+
+async def test_of_runs_that_may_have_killed_their_processes_one_is_tried_at_a_time(
+    services: Services, stub: StubProvider, database_url: str
+) -> None:
+    client = await services.start(engine=False)
+    stub.on("work", held(as_json(report())))
+    stub.on("work:researcher", as_json(report()))
+    suspects = [await client.submit(plan=plan_of(task("only"))) for _ in range(2)]
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE runs SET idle_claims = 2")
+    await services.start()
+    await stub.seen(1)
+    await client.ended(await client.submit(plan=plan_of(task("other", "researcher"))))
+
+    assert len(stub.of("work:writer")) == 1
+    stub.release()
+    for run_id in suspects:
+        assert (await client.ended(run_id))["status"] == "succeeded"
 
 
 async def test_a_database_that_refuses_events_for_a_while_delays_a_run_and_loses_nothing(

@@ -2,6 +2,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -160,19 +161,21 @@ async def test_retries_do_not_multiply_beyond_calls_times_attempts(
 
 
 async def test_parallel_workers_do_not_come_back_all_at_once(services: Services, stub: StubProvider) -> None:
-    service = await services.start(retry_base_s=0.2)
+    service = await services.start(retry_base_s=1)
     stub.on("work", replies=[server_error() for _ in range(4)], reply=as_json(report()))
     stub.on("synthesize", as_json(synthesis()))
 
-    run_id = await service.submit(plan=plan_of(*(task(f"t{number}") for number in range(4))))
+    plan = plan_of(*(task(f"t{number}") for number in range(4)))
+    run_id = await service.submit(plan=plan, run_id="run_5")  # From the id comes the jitter: it is always the same.
     await service.ended(run_id)
 
-    waits = [
+    waits = sorted(
         failure.data.retry_at - failure.at
         for failure in failures_in(await service.events(run_id))
         if failure.data.retry_at
-    ]
-    assert len(set(waits)) == 4
+    )
+    assert len(waits) == 4
+    assert min(later - earlier for earlier, later in pairwise(waits)) > timedelta(milliseconds=20)
 
 
 async def test_the_providers_own_word_on_when_to_come_back_is_kept(service: Service, stub: StubProvider) -> None:

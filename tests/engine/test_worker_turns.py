@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.domain.conversation import LONGEST_TEXT
 from app.tools.tool import ToolContext
 from tests.engine.toolbox import Note, Nothing, Numbers, team_with, tool
 from tests.support.service import Service, new_run_id, plan_of, report, synthesis, task
@@ -382,6 +383,18 @@ async def test_a_result_that_stays_unusable_fails_the_attempt(service: Service, 
 
     assert await task_error(service, run_id) == "output_invalid"
     assert len(stub.log) == 2
+
+
+async def test_an_answer_beyond_all_measure_ends_its_task_and_is_not_asked_for_again(
+    service: Service, stub: StubProvider
+) -> None:
+    stub.on("work", text("x" * (LONGEST_TEXT + 1)))
+
+    run_id = await service.submit(plan=plan_of(task("t1")), limits={"attempts": 3})
+    run = await service.ended(run_id)
+
+    assert (run["status"], await task_error(service, run_id)) == ("failed", "result_too_large")
+    assert len(stub.log) == 1
 
 
 async def test_a_worker_is_offered_its_own_tools_and_no_others(service: Service, stub: StubProvider) -> None:

@@ -11,7 +11,7 @@ from app.agents.supervisor import read_plan
 from app.domain.conversation import Block, Conversation, Message, Prompt, Read, ToolResult, Turn, UseTools, next_step
 from app.domain.events import Purpose
 from app.domain.job import JobInput
-from app.domain.plan import Plan, validated
+from app.domain.plan import Plan, Task, validated
 from app.domain.results import Output
 from app.domain.team import Team, Worker
 from app.llm.demo import DemoModel
@@ -152,5 +152,8 @@ def synthesis_request(
 
 
 def refine_request(team: Team, attempts: Sequence[dict[str, Any]]) -> Request:
-    prompt = opening("refine", team=team, worker=team.workers[0], attempts=attempts)
+    task = Task(id="t1", instruction="Do it.")
+    prompt = opening(
+        "refine", team=team, worker=team.workers[0], task=task, dependencies=(), inputs=(), attempts=attempts
+    )
     return request_of("refine", prompt, output_schema=refinement_schema())

@@ -237,9 +237,16 @@ async def test_a_run_that_cannot_be_read_fails_when_enough_processes_have_tried(
 
 
 @pytest.mark.parametrize("unreadable", DAMAGE, indirect=True)
-async def test_a_cancel_ends_a_run_that_cannot_be_read(unreadable: str, client: Service) -> None:
+async def test_a_cancel_ends_a_run_that_cannot_be_read_unless_somebody_executes_it_all_the_same(
+    unreadable: str, client: Service, sql: psycopg.Connection
+) -> None:
     assert await client.cancel(unreadable) is True
+    [(status, asked)] = sql.execute("SELECT status, cancellation->>'reason' FROM runs")
+    [(last,)] = sql.execute("SELECT type FROM events ORDER BY seq DESC LIMIT 1")
+    assert (status, asked, last) == ("running", "changed my mind", "run.cancel_requested")
 
+    sql.execute("UPDATE runs SET owner = NULL, lease_until = NULL")
+    assert await client.cancel(unreadable) is True
     assert (await client.ended(unreadable))["status"] == "failed"
 
 

@@ -8,7 +8,7 @@ from app.domain import events as ev
 from app.domain.results import Problem
 from app.domain.retries import Policy
 from app.domain.usage import Usage
-from app.store.ownership import Claim, claim_if_free
+from app.store.ownership import Claim, Claimant, claim_if_free
 from tests.support.service import Service
 
 ME = "me"
@@ -18,9 +18,7 @@ _numbers: Iterator[int] = count(1)
 
 async def try_claim(service: Service, run_id: str, owner: str = "another", lease_s: float = 60) -> Claim | None:
     """A claim of the run, if it may be taken."""
-    return await claim_if_free(
-        service.database, run_id, owner=owner, lease_s=lease_s, policy=Policy(), models={"balanced": "m"}
-    )
+    return await claim_if_free(service.database, run_id, Claimant(owner, lease_s, Policy(), {"balanced": "m"}))
 
 
 async def claimed(service: Service, run_id: str | None = None, *, lease_s: float = 60) -> Claim:

@@ -10,6 +10,7 @@ from app.domain import commands
 from app.domain import events as ev
 from app.domain.team import Team, Worker
 from app.store import ownership, reconcile
+from tests.replicas.watching import until
 from tests.support.fixtures import Services
 from tests.support.service import Service, plan_of, report, task
 from tests.support.stub_answers import as_json, rate_limited
@@ -17,7 +18,15 @@ from tests.support.stub_provider import StubProvider
 
 ONE = plan_of(task("t1"))
 PARKED = 10_000
-QUICK = Team(name="quick", workers=(Worker(name="writer", description="Writes.", instructions="Write.", model="fast"),))
+TRULY_PARKED, PLACES = 50, 10
+
+
+def team_on(model: str) -> Team:
+    """A team whose only worker is on this model."""
+    return Team(name=model, workers=(Worker(name="writer", description="Writes.", instructions="Write.", model=model),))
+
+
+QUICK = team_on("fast")
 """A team on another model than the one that asks for a pause."""
 
 _COPIES = """
@@ -74,6 +83,31 @@ async def test_a_run_is_cancelled_while_it_waits_and_ends_at_once(services: Serv
     assert len(stub.log) == 1
 
 
+async def test_runs_that_wait_are_held_by_no_engine_and_leave_no_task_behind(
+    services: Services, stub: StubProvider
+) -> None:
+    service = await services.start(runs_at_once=PLACES)
+    assert service.engine is not None
+    stub.on("work", call=1, reply=as_json(report()))
+    stub.on("work", rate_limited("600"))
+    await service.ended(await service.submit(team=QUICK, plan=ONE))
+    before = tasks_of_the_service()
+
+    # A model that has asked for a pause is left alone by all runs: these must each come to it by themselves.
+    runs = [await service.submit(team=team_on(f"model-{number}"), plan=ONE) for number in range(TRULY_PARKED)]
+    for run_id in runs:
+        await service.until(run_id, lambda row: row["waiting_for"] == "provider")
+    await until(lambda: tasks_of_the_service() <= before)
+
+    assert service.engine._held == {}
+    assert len(stub.log) == 1 + TRULY_PARKED
+
+
+def tasks_of_the_service() -> int:
+    """How many tasks there are in this process, those apart that serve the provider's connections."""
+    return sum("RequestHandler" not in repr(task.get_coro()) for task in asyncio.all_tasks())
+
+
 POOLS = 20
 """Connections that the pools of one service may hold, whatever waits."""
 
@@ -116,10 +150,13 @@ def scans_of_all_runs(sql: psycopg.Connection) -> list[str]:
     plans = []
     for statement, values in (
         (reconcile._UNATTENDED, {"limit": 200}),
-        (ownership._CLAIM, {"id": "run_0", "owner": "me", "lease": 1, "ended": ["succeeded"]}),
+        (
+            ownership._CLAIM,
+            {"id": "run_0", "owner": "me", "lease": 1, "ended": ["succeeded"], "suspect_after": 2, "suspects": True},
+        ),
     ):
         named = str(statement)
-        for name in values:
+        for name in sorted(values, key=len, reverse=True):
             named = named.replace(f":{name}", f"%({name})s")
         plans += [row[0] for row in sql.execute(f"EXPLAIN {named}".encode(), values)]
     return [line for line in plans if "Seq Scan on runs" in line]

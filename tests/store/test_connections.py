@@ -1,0 +1,54 @@
+import asyncio
+from typing import Any
+
+import psycopg
+import pytest
+
+from app.store import connections
+from app.store.database import OUTAGE, Database
+from tests.support.rows import every
+
+
+async def test_whoever_stands_still_in_a_transaction_is_cut_off_and_its_locks_are_free(
+    database_url: str, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        connections.CONNECTION_DEFAULTS,
+        "options",
+        "-c idle_in_transaction_session_timeout=200",
+    )
+    database = Database(database_url, pool=1)
+
+    async def stands_still() -> None:
+        async with database.transaction() as connection:
+            await connection.exec_driver_sql("SELECT pg_advisory_xact_lock(1)")
+            await asyncio.to_thread(sql.execute, "SELECT pg_advisory_lock(1)")
+            await connection.exec_driver_sql("SELECT 1")
+
+    with pytest.raises(OUTAGE):
+        await stands_still()
+    assert await every(database, "SELECT 1 AS one") == [{"one": 1}]
+    await database.close()
+
+
+async def test_every_process_of_ours_is_cut_off_in_time(database_url: str) -> None:
+    database = Database(database_url, pool=1)
+
+    [found] = await every(database, "SHOW idle_in_transaction_session_timeout")
+
+    assert found == {"idle_in_transaction_session_timeout": "3s"}
+    await database.close()
+
+
+async def test_a_fresh_connection_is_used_without_asking_whether_it_is_alive(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(database_url, pool=1)
+
+    def dead(_: Any) -> bool:
+        raise psycopg.OperationalError("gone")
+
+    monkeypatch.setattr(database._engine.dialect, "do_ping", dead)
+
+    await database.ping()
+    await database.close()

@@ -1,0 +1,103 @@
+"""The journal beside others: clients that cancel, databases that go back, clocks that differ."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+
+from app.domain import events as ev
+from app.domain.decisions import decide
+from app.domain.errors import OwnershipLost
+from app.domain.fold import extended
+from app.store.journal import Journal, RunLog
+from app.store.journal_sql import Batch, commit
+from app.store.ownership import _CLAIM
+from tests.store.claiming import ME, claimed, spent, started
+from tests.support.service import Service
+
+CLAIMS = 300
+
+
+@pytest.fixture
+async def log(service: Service) -> AsyncIterator[RunLog]:
+    """The log of a run that has been started, whose committer is at work."""
+    journal = Journal(service.database, ME)
+    committing = asyncio.create_task(journal.commit_forever())
+    claim = await claimed(service)
+    log = journal.open(claim.snapshot, claim.epoch, lambda: None)
+    assert await log.append(started(log.run_id))
+    yield log
+    committing.cancel()
+    with suppress(asyncio.CancelledError):
+        await committing
+
+
+def waiting(run_id: str, until: datetime) -> ev.RunWaiting:
+    """The run is parked."""
+    return ev.RunWaiting(at=datetime.now(UTC), run_id=run_id, data=ev.Waiting(reason="provider", until=until))
+
+
+async def test_a_wait_decided_in_ignorance_of_a_cancel_is_dropped(log: RunLog, service: Service) -> None:
+    assert await service.cancel(log.run_id) is True
+
+    assert await log.append(waiting(log.run_id, datetime.now(UTC) + timedelta(hours=1))) is False
+    assert await log.append(*decide(log.snapshot, datetime.now(UTC)).events) is True
+
+    assert [event.type for event in await service.events(log.run_id)][-2:] == ["run.cancel_requested", "run.cancelled"]
+
+
+async def test_a_log_whose_database_has_gone_back_is_closed(
+    log: RunLog, service: Service, sql: psycopg.Connection
+) -> None:
+    assert await log.append(spent(log.run_id))
+    with sql.transaction():
+        sql.execute("DELETE FROM events WHERE seq = 3")
+        sql.execute("UPDATE runs SET last_seq = 2")
+
+    with pytest.raises(OwnershipLost):
+        await asyncio.wait_for(log.append(spent(log.run_id)), 5)
+    assert log.lost
+
+
+@pytest.mark.parametrize("skew_s", [-30, 30])
+async def test_a_parked_run_wakes_by_the_clock_that_it_is_looked_at_with(
+    service: Service, sql: psycopg.Connection, skew_s: float
+) -> None:
+    claim, ours = await claimed(service), datetime.now(UTC) + timedelta(seconds=skew_s)
+    run_id = claim.snapshot.brief.run_id
+    run, events = extended(claim.snapshot, [started(run_id), waiting(run_id, ours + timedelta(seconds=60))])
+
+    assert await commit(service.database, ME, [Batch(run, events, claim.epoch, 1, ours)]) == {run_id}
+
+    [(left,)] = sql.execute("SELECT extract(epoch FROM wake_at - now()) FROM runs")
+    assert 55 < left <= 60
+
+
+async def test_a_claim_never_sets_the_number_of_the_last_event_back(service: Service, database_url: str) -> None:
+    run_id = await service.submit()
+    values = {"id": run_id, "owner": ME, "lease": 1, "ended": ["failed"], "suspects": True, "suspect_after": 1_000}
+    stop = asyncio.Event()
+
+    async def write() -> None:
+        async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+            while not stop.is_set():
+                await connection.execute(
+                    "WITH run AS (UPDATE runs SET last_seq = last_seq + 1 RETURNING id, last_seq)"
+                    " INSERT INTO events (run_id, seq, type, at, data) SELECT id, last_seq, 'x', now(), '{}' FROM run"
+                )
+
+    writing = asyncio.create_task(write())
+    behind = 0
+    for _ in range(CLAIMS):
+        async with service.database.transaction() as connection:
+            if (await connection.execute(_CLAIM, values)).one_or_none() is not None:
+                found = await connection.exec_driver_sql("SELECT max(seq) > max(last_seq) FROM events, runs")
+                behind += bool(found.scalar_one())
+            await connection.rollback()
+    stop.set()
+    await writing
+
+    assert behind == 0
