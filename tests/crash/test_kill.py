@@ -1,11 +1,15 @@
 """kill -9 at the points that matter: the run goes on, and nothing that was finished is done again."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
 
+import psycopg
 import pytest
 
 from app.store.database import Database
-from tests.support.processes import Replica, Replicas, post_job, run_at_end, until_told
+from tests.replicas.watching import until
+from tests.support.processes import QUICK, Replica, Replicas, post_job, run_at_end, start_process, until_told
 from tests.support.rows import check_rows, events_in
 from tests.support.service import plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, call, held, tool_calls
@@ -47,6 +51,9 @@ def the_call_after_a_tool(stub: StubProvider) -> None:
 def synthesis_under_way(stub: StubProvider) -> None:
     stub.on("synthesize", call=1, reply=held(as_json(synthesis("all of it", "t1"))))
 
+
+PATIENT = {"lease_seconds": "60", "drain_seconds": "20"}
+"""Settings under which a run goes on elsewhere in time only if it is handed over."""
 
 EVERYTHING = {"plan": 1, "work:researcher": 2, "work:analyst": 1, "work:writer": 1, "synthesize": 1}
 
@@ -109,18 +116,36 @@ async def test_the_same_process_table_serves_a_run_that_was_queued_when_it_died(
     assert {role: len(stub.of(role)) for role in EVERYTHING} == EVERYTHING
 
 
-async def test_a_stop_hands_the_run_over_without_a_lost_call(replicas: Replicas, stub: StubProvider) -> None:
+async def engine_alone(replicas: Replicas, **settings: str) -> Replica:
+    """A process that executes runs and has no API."""
+    environment = {
+        "DATABASE_URL": replicas.database_url,
+        "ANTHROPIC_API_KEY": "sk-test",
+        "ANTHROPIC_BASE_URL": replicas.stub_url,
+        **QUICK,
+        **{f"CHARGEHAND_{name.upper()}": value for name, value in settings.items()},
+    }
+    engine = Replica(await start_process(["-m", "app", "engine"], environment), "")
+    replicas.started.append(engine)
+    return engine
+
+
+@pytest.mark.parametrize("start", [Replicas.start, engine_alone], ids=["serve", "engine"])
+async def test_a_stop_hands_the_run_over_without_a_lost_call(
+    replicas: Replicas, stub: StubProvider, database_url: str, start: Callable[..., Awaitable[Replica]]
+) -> None:
     """SIGTERM: the call under way ends, the run goes on elsewhere at once, and nothing is sent twice."""
     stub.on("work:analyst", call=1, reply=held(as_json(report("found"))))
-    first, second = await replicas.start(), await replicas.start(engine="false")
-    run_id = await post_job(first)
-    await stub.seen(1, role="work:analyst")
-    first.signal(15)
+    api, first = await replicas.start(engine="false"), await start(replicas, **PATIENT)
+    run_id = await post_job(api)
+    await stub.seen(1, role="work:analyst", timeout_s=20)
+    first.signal(signal.SIGTERM)
+    with psycopg.connect(database_url, autocommit=True) as sql:
+        await until(lambda: sql.execute("SELECT FROM procrastinate_workers").fetchall() == [])
     stub.release("held")
-    assert await first.process.wait() == 0
-    third: Replica = await replicas.start()
-    run = await run_at_end(third, run_id)
+    assert await asyncio.wait_for(first.process.wait(), 30) == 0
+    await start(replicas, **PATIENT)
+    run = await run_at_end(api, run_id)
     assert run["status"] == "succeeded"
     assert run["usage"]["estimated"] is False
     assert {role: len(stub.of(role)) for role in EVERYTHING} == EVERYTHING
-    assert (await run_at_end(second, run_id))["result"] == run["result"]

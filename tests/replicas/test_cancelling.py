@@ -6,8 +6,10 @@ from typing import Any
 
 import httpx2
 import psycopg
+import pytest
 
 from app.domain.events import RUN_ENDS
+from app.engine import engine
 from app.tools.tool import ToolContext
 from tests.engine.toolbox import team_with, tool
 from tests.replicas.watching import authority, runs_on
@@ -22,6 +24,12 @@ from tests.support.stub_script import SeenRequest
 ONE = plan_of(task("t1"))
 RACES = 50
 JITTER_S = 0.02
+NEVER: dict[str, Any] = {"lease_seconds": 60, "poll_seconds": 60}
+"""Settings under which no poll comes within a test."""
+NOTICED_S = 1.0
+"""Within which a cancel that is heard of has ended a run, with room for a machine that has other things to do."""
+RENEWED_S = 2.5
+"""The same when only a renewal of the lease tells of it."""
 
 
 class Site:
@@ -69,6 +77,23 @@ async def test_a_cancel_through_a_replica_that_does_not_execute_the_run_ends_it(
     assert await stub.ended(asked, timeout_s=2) == "client_disconnected"
 
 
+async def test_a_cancel_is_heard_of_at_once_by_an_owner_that_neither_polls_nor_renews(
+    services: Services, stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "RENEWAL_CEILING_S", 60)
+    stub.on("work", held(as_json(report())))
+    await services.start(**NEVER)
+    client = await services.start(engine=False)
+    run_id = await client.submit(plan=ONE)
+    asked = await stub.seen(1)
+
+    async with asyncio.timeout(NOTICED_S):
+        assert await client.cancel(run_id) is True
+        run, outcome = await asyncio.gather(client.ended(run_id), stub.ended(asked))
+
+    assert (run["status"], outcome) == ("cancelled", "client_disconnected")
+
+
 async def test_of_a_cancel_and_an_end_that_meet_the_first_one_stands(replicas: Replicas, stub: StubProvider) -> None:
     executing, other = await asyncio.gather(replicas.start(), replicas.start(engine="false"))
     dice = random.Random(7)
@@ -112,7 +137,7 @@ async def test_a_cancel_reaches_an_owner_that_hears_nothing_and_stops_its_tool(
 
         fetches = tool("fetches", fetch)
         client = await services.start(engine=False)
-        executing = await remote.start(poll_seconds=0.5, lease_seconds=5, tools=[fetches])
+        executing = await remote.start(tools=[fetches], **NEVER)
         stub.on("work", tool_calls(call("fetches")))
         run_id = await client.submit(team=team_with(fetches), plan=plan_of(task("t1", "keeper")))
         await asyncio.wait_for(site.asked.wait(), 10)
@@ -120,11 +145,12 @@ async def test_a_cancel_reaches_an_owner_that_hears_nothing_and_stops_its_tool(
         proxy.newcomers = "refuse"
         assert proxy.drop(listening) > 0
 
-        assert await client.cancel(run_id) is True
-        run = await client.ended(run_id, timeout_s=4)
+        async with asyncio.timeout(RENEWED_S):
+            assert await client.cancel(run_id) is True
+            run = await client.ended(run_id)
+            await site.left.wait()
 
         assert run["status"] == "cancelled"
-        await asyncio.wait_for(site.left.wait(), 1)
         assert not executing.runtime.wakeups.connected.is_set()
 
 

@@ -12,6 +12,15 @@ from tests.support.service import CREW, new_run_id
 
 JOB = {"objective": "Find out."}
 KEY = {"idempotency-key": "k-1"}
+STORED_IN = ("runs", "events", "idempotency_keys", "procrastinate_jobs")
+
+_REFUSE_ONCE = """
+    CREATE SEQUENCE entries;
+    CREATE FUNCTION refuse_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('entries') = 1 THEN RAISE EXCEPTION 'no'; END IF; RETURN NEW; END $$;
+    CREATE TRIGGER refuse_once BEFORE INSERT ON procrastinate_jobs FOR EACH ROW EXECUTE FUNCTION refuse_once();
+"""
+"""Has the queue refuse its first entry. What a sequence has counted is not rolled back."""
 
 
 async def test_one_key_makes_one_run_over_all_replicas(replicas: Replicas, sql: psycopg.Connection) -> None:
@@ -35,6 +44,29 @@ async def an_invalid_body_burns_no_key(client: httpx2.AsyncClient) -> None:
     """What is refused leaves nothing behind under the key that the test goes on to use."""
     refused = await client.post("/v1/jobs", json={"objective": ""}, headers=KEY)
     assert refused.status_code == 422
+
+
+async def test_a_post_that_fails_midway_leaves_nothing_and_may_be_repeated_under_its_key(
+    replicas: Replicas, sql: psycopg.Connection
+) -> None:
+    replica = await replicas.start(engine="false")
+    sql.execute(_REFUSE_ONCE)
+    async with replica.client as client:
+        refused = await client.post("/v1/jobs", json=JOB, headers=KEY)
+        left = counts(sql)
+        answer = await client.post("/v1/jobs", json=JOB, headers=KEY)
+        again = await client.post("/v1/jobs", json=JOB, headers=KEY)
+
+    assert refused.is_server_error
+    assert set(left.values()) == {0}
+    assert (answer.status_code, "idempotent-replayed" in answer.headers) == (202, False)
+    assert (again.status_code, again.json()["id"]) == (202, answer.json()["id"])
+    assert set(counts(sql).values()) == {1}
+
+
+def counts(sql: psycopg.Connection) -> dict[str, int]:
+    """How many rows each table has that a job is stored in."""
+    return {name: len(sql.execute(f"SELECT FROM {name}".encode()).fetchall()) for name in STORED_IN}
 
 
 async def test_a_key_means_something_for_one_tenant_and_one_request_only(services: Services) -> None:

@@ -1,16 +1,22 @@
 import asyncio
+import os
+import socket
 import time
 from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
 
+import psutil
 import psycopg
 import pytest
 
 from app.api.stream import Reader, SharedPages, follow
+from app.cli import SILENT_CLIENT_MS, _listening
 from app.domain.events import RUN_ENDS
+from app.settings import Settings
 from app.store.connections import ImpatientConnection
 from tests.replicas.watching import until
 from tests.support.fixtures import Services
-from tests.support.proxy import Proxy, listening
+from tests.support.proxy import Link, Proxy, listening
 from tests.support.service import Service, plan_of, report, task
 from tests.support.stub_answers import as_json, held
 from tests.support.stub_provider import StubProvider
@@ -21,6 +27,8 @@ POLL_S = 0.5
 MARGIN_S = 3.0
 OUTAGE_S = 5.0
 RELISTEN_S = 15.0
+LISTENERS = 2
+"""Connections of one process that wait for notices: its own, and the queue's."""
 
 Fault = Callable[[Proxy, psycopg.Connection], object]
 
@@ -29,7 +37,8 @@ def terminated(_: Proxy, sql: psycopg.Connection) -> object:
     """Every session ends that waits for notices."""
     return sql.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND query LIKE 'LISTEN %' AND pid <> pg_backend_pid()"
+        " WHERE datname = current_database() AND (query LIKE 'LISTEN %' OR query = 'SELECT 1')"
+        " AND pid <> pg_backend_pid()"  # A listener that has been silent for a while was probed.
     )
 
 
@@ -61,8 +70,11 @@ async def test_a_lost_listener_delays_nothing_beyond_the_poll_and_comes_back(
     followed = await client.submit(plan=ONE)
     await stub.seen(1)
     reader = asyncio.create_task(read_all(executing, followed))
-    before = {link for link in proxy.links if link.listens}
-    assert before
+    await until(lambda: len(list(filter(listening, proxy.links))) == LISTENERS)
+    before = set(filter(listening, proxy.links))
+
+    def new_listeners() -> list[Link]:
+        return list(filter(listening, proxy.links - before))
 
     fault(proxy, sql)
     submitted = time.monotonic()
@@ -75,7 +87,36 @@ async def test_a_lost_listener_delays_nothing_beyond_the_poll_and_comes_back(
 
     assert picked_up < POLL_S + MARGIN_S
     assert ids == list(range(1, run["last_seq"] + 1))
-    await until(lambda: any(link.listens for link in proxy.links - before), RELISTEN_S)
+    back = 1 if fault is silent else len(before)  # The queue's takes longer to tell dead from quiet.
+    await until(lambda: len(new_listeners()) >= back and executing.runtime.wakeups.connected.is_set(), RELISTEN_S)
+
+
+def user_timeout_ms(connection: socket.socket) -> int:
+    """How long the kernel waits for a peer that acknowledges nothing, before it breaks the connection."""
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+
+
+async def test_no_connection_to_the_database_outlives_its_network_for_long(remote: Services, proxy: Proxy) -> None:
+    service = await remote.start()
+    await service.database.ping()
+    await until(lambda: len(list(filter(listening, proxy.links))) == LISTENERS)
+
+    [port] = parse_qs(urlsplit(proxy.url).query)["port"]
+    open_to = {each.fd: each.raddr for each in psutil.Process().net_connections("tcp")}
+    ours = [descriptor for descriptor, peer in open_to.items() if peer and peer.port == int(port)]
+    assert len(ours) > LISTENERS
+    for descriptor in ours:
+        with socket.socket(fileno=os.dup(descriptor)) as connection:
+            assert 0 < user_timeout_ms(connection) <= 10_000
+
+
+def test_a_client_that_has_gone_without_a_word_is_let_go() -> None:
+    with (
+        _listening(Settings(host="127.0.0.1", port=0)) as listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as accepted,
+    ):
+        assert user_timeout_ms(accepted) == SILENT_CLIENT_MS == 30_000
 
 
 @pytest.mark.parametrize("lease_s", [1.5, 20])

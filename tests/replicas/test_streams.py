@@ -14,6 +14,7 @@ from tests.support.stub_answers import as_json, held
 from tests.support.stub_provider import StubProvider
 
 READERS = 1000
+MOVE_AFTER = 5
 EVENTS, EVENT_CHARACTERS = 5_000, 4_000
 GROWTH_BYTES = 12 * 2**20
 CHAIN = plan_of(task("t1", "researcher"), task("t2", "writer", ["t1"]))
@@ -88,43 +89,73 @@ class RawReader:
         self._reader, self._writer = reader, writer
 
     @classmethod
-    async def on(cls, replica: Replica, run_id: str) -> "RawReader":
+    async def on(cls, replica: Replica, run_id: str, after: int = 0) -> "RawReader":
         where = urlsplit(replica.url)
         reader, writer = await asyncio.open_connection(where.hostname, where.port)
-        path = f"/v1/runs/{run_id}/events"
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n".encode())
+        lines = (
+            f"GET /v1/runs/{run_id}/events HTTP/1.1",
+            "Host: x",
+            "Accept: text/event-stream",
+            "Connection: close",
+            *([f"Last-Event-ID: {after}"] if after else ()),
+        )
+        writer.write("".join(f"{line}\r\n" for line in (*lines, "")).encode())
         assert b"200" in await reader.readline()
         return cls(reader, writer)
 
     async def until(self, last: int) -> list[int]:
         """The ids up to `last`."""
         ids: list[int] = []
-        while not ids or ids[-1] != last:
-            line = await self._reader.readline()
-            assert line
+        async for number in self._ids():
+            ids.append(number)
+            if number == last:
+                return ids
+        raise AssertionError(f"the stream ended with {ids}")
+
+    async def rest(self) -> list[int]:
+        """The ids up to the end of the stream."""
+        return [number async for number in self._ids()]
+
+    async def _ids(self) -> AsyncIterator[int]:
+        async for line in self._reader:
             if line.startswith(b"id:"):
-                ids.append(int(line.removeprefix(b"id:")))
-        return ids
+                yield int(line.removeprefix(b"id:"))
 
     def close(self) -> None:
         self._writer.close()
 
 
-async def test_a_thousand_readers_of_one_run_get_all_of_it(replicas: Replicas, player: Player) -> None:
-    replica = await replicas.start(engine="false", database_pool="5")
-    play = await player.take(await post_job(replica))
-    async with asyncio.timeout(60):
-        readers = [await RawReader.on(replica, play.run_id) for _ in range(READERS)]
-        reading = [asyncio.create_task(reader.until(10)) for reader in readers]
-        await play.whole()
-        async with replica.client as client:
+async def test_a_thousand_readers_of_one_run_get_all_of_it_also_those_that_change_the_replica(
+    replicas: Replicas, player: Player
+) -> None:
+    pair = await asyncio.gather(*(replicas.start(engine="false", database_pool="5") for _ in range(2)))
+    play = await player.take(await post_job(pair[0]))
+
+    async def moved(reader: RawReader, to: Replica) -> RawReader:
+        reader.close()
+        return await RawReader.on(to, play.run_id, after=MOVE_AFTER)
+
+    async with asyncio.timeout(100):
+        staying, moving = [
+            [await RawReader.on(pair[number % 2], play.run_id) for number in range(READERS // 2)] for _ in range(2)
+        ]
+        await play.start()
+        await play.plan("t1")
+        await play.start_task("t1")
+        early = await asyncio.gather(*(reader.until(MOVE_AFTER) for reader in (*staying, *moving)))
+        moves = [asyncio.create_task(moved(reader, pair[1 - n % 2])) for n, reader in enumerate(moving)]
+        await play.finish_task("t1")
+        moving = await asyncio.gather(*moves)
+        await play.synthesize()
+        await play.succeed()
+        async with pair[0].client as client:
             answer = await client.get(f"/v1/runs/{play.run_id}")
-        found = await asyncio.gather(*reading)
-    for reader in readers:
+        late = await asyncio.gather(*(reader.rest() for reader in (*staying, *moving)))
+    for reader in (*staying, *moving):
         reader.close()
 
     assert answer.json()["status"] == "succeeded"
-    assert all(ids == list(range(1, 11)) for ids in found)
+    assert all(first + then == list(range(1, 11)) for first, then in zip(early, late, strict=True))
 
 
 async def test_a_reader_that_takes_nothing_costs_little_and_delays_nobody(replicas: Replicas, player: Player) -> None:

@@ -1,12 +1,17 @@
+import asyncio
 import signal
 import time
+from typing import Any
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from app.domain import events as ev
 from app.domain.events import RUN_ENDS
 from app.store.database import Database
+from app.tools.tool import ToolContext
+from tests.engine.toolbox import team_with, tool
 from tests.replicas.watching import (
     audit,
     authority,
@@ -16,16 +21,22 @@ from tests.replicas.watching import (
     until_said,
     writes_after_takeover,
 )
+from tests.support.fixtures import Services
 from tests.support.processes import QUICK, Replica, Replicas, post_job, run_at_end
 from tests.support.rows import check_rows, events_in
 from tests.support.service import plan_of, report, task
-from tests.support.stub_answers import Answer, as_json, held
+from tests.support.stub_answers import Answer, as_json, call, held, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
 
 LEASE_S, POLL_S = float(QUICK["CHARGEHAND_LEASE_SECONDS"]), float(QUICK["CHARGEHAND_POLL_SECONDS"])
 MARGIN_S = 4.0
 """For a machine that has other things to do."""
+ASKS_ON = tool_calls(call("calculate", {"expression": "6*7"}))
+"""A reply that leads to another request at once."""
+
+_KEPT_WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+"""Sessions that wait for the one that asks."""
 
 
 async def pair(
@@ -37,11 +48,11 @@ async def pair(
     def answer(seen: SeenRequest) -> Answer:
         [name] = [name for name in tasks if f"Do {name}." in str(seen.body)]
         again = len(calls_for(stub, name)) > 1
-        return held(as_json(report("B")), "second") if again else held(as_json(report("A")), f"first {name}")
+        return held(as_json(report("B")), "second") if again else held(ASKS_ON, f"first {name}")
 
     stub.on("work", answer)
     first = await start_named(replicas, "first")
-    runs = [await post_job(first, plan=plan_of(task(name))) for name in tasks]
+    runs = [await post_job(first, plan=plan_of(task(name, "analyst"))) for name in tasks]
     await stub.seen(len(tasks), role="work")
     second = await start_named(replicas, "second")
     assert all(runs_on(first, authority(sql, run_id)[0]) for run_id in runs)
@@ -115,6 +126,34 @@ async def test_a_replica_that_slept_through_its_lease_writes_and_calls_nothing_w
         assert writes_after_takeover(sql, run_id) == {"second"}
         await check_log(database_url, run_id, second)
     assert len(stub.log) == 4
+
+
+async def test_a_replica_whose_run_is_taken_while_a_tool_runs_asks_nothing_more(
+    services: Services, stub: StubProvider, sql: psycopg.Connection
+) -> None:
+    looking, found = asyncio.Event(), asyncio.Event()
+
+    async def look_up(_: Any, __: ToolContext) -> str:
+        looking.set()
+        await found.wait()
+        return "found"
+
+    looks = tool("look_up", look_up)
+    stub.on("work", tool_calls(call("look_up")))
+    service = await services.start(lease_seconds=60, tools=[looks])
+    run_id = await service.submit(team=team_with(looks), plan=plan_of(task("t1", "keeper")))
+    await asyncio.wait_for(looking.wait(), 10)
+    await service.until_logged(run_id, "tool.started")
+
+    with capture_logs() as lines:
+        with sql.transaction():
+            sql.execute("UPDATE runs SET owner = 'another', owner_epoch = 2")
+            found.set()
+            await until(lambda: sql.execute(_KEPT_WAITING).fetchone() != (0,))
+        await until(lambda: "run left" in [line["event"] for line in lines])
+
+    assert len(stub.log) == 1
+    assert [event.type for event in await service.events(run_id)][-1] == "tool.started"
 
 
 async def test_a_replica_that_cannot_renew_stops_its_work_before_anybody_else_begins(
