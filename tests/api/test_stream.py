@@ -136,7 +136,7 @@ async def test_only_events_of_the_wanted_types_are_sent_and_the_stream_still_end
 async def test_a_silent_stream_gives_signs_of_life(start_api: Starts) -> None:
     api = await start_api(heartbeat_seconds=0.1)
     play = await api.played()
-    async with served(api) as address, reading(address, play.run_id) as stream:
+    async with asyncio.timeout(10), served(api) as address, reading(address, play.run_id) as stream:
         await stream.next_event()
         signs = [await anext(stream.frames) for _ in range(3)]
         await play.start()
