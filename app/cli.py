@@ -79,11 +79,14 @@ def engine(
     migrate: MigrateFirst = False,
 ) -> None:
     """Execute runs without serving the API."""
+    from uvicorn.loops.auto import auto_loop_factory  # The loop that `serve` gets: uvloop's where it is installed.
+
     settings = _start(engine=True)
     _check_team_files(settings)
     with _stopped_by_signals(), _database(settings, migrate=migrate) as url:
         _say(_who_answers(settings))
-        asyncio.run(_execute_until_stopped(settings, url))
+        with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+            runner.run(_execute_until_stopped(settings, url))
 
 
 @cli.command()

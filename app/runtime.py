@@ -9,16 +9,19 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import jsonschema_rs
 import structlog
 import yaml
 from pydantic import ValidationError
 
 from app.domain.errors import ChargehandError
 from app.domain.retries import Policy
-from app.domain.team import Team
+from app.domain.team import TIERS, Team, Worker
+from app.domain.usage import Usage
 from app.llm.claude import Claude
 from app.llm.demo import DemoModel
 from app.llm.model import Model
+from app.llm.pricing import price
 from app.settings import Settings
 from app.store.database import Database
 from app.store.deltas import Deltas
@@ -34,10 +37,19 @@ log = structlog.get_logger(__name__)
 BUILT_IN_TEAMS = Path(__file__).parent / "teams"
 TENANT = "default"
 """Whom everything belongs to while there are no keys."""
+PROBLEMS_SHOWN = 10
+"""Problems of one team file that are told at once."""
 
 
 class TeamFileInvalid(ChargehandError):
     """A team file cannot be used; the message names the file and what is wrong."""
+
+
+class _NoPages(PageFetcher):
+    """Fetches nothing and opens nothing: for those who ask only which tools there are."""
+
+    def __init__(self) -> None:
+        pass
 
 
 @dataclass(slots=True)
@@ -84,6 +96,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         heartbeat_s=settings.heartbeat_seconds,
         retention_days=settings.retention_days,
     )
+    _warn_of_models_without_price(runtime.model)
     for team in known_teams(settings):
         await put_team(runtime.database, TENANT, team)
     listening = asyncio.create_task(wakeups.listen_forever(), name="wakeups")
@@ -101,28 +114,60 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
 
 
 def known_teams(settings: Settings) -> list[Team]:
-    """The built-in teams and those of the operator. Raises `TeamFileInvalid`."""
-    return teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(PageFetcher()))
+    """The built-in teams and those of the operator, whose file wins over a built-in one. Raises `TeamFileInvalid`."""
+    return teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(_NoPages()))
 
 
 def teams_in(*directories: Path | None, tools: Mapping[str, Tool]) -> list[Team]:
-    """The teams described by the YAML files of the directories. Raises `TeamFileInvalid`."""
+    """The teams described by the YAML files of the directories; of two with one name the later file's.
+
+    Raises `TeamFileInvalid`.
+    """
     files = [file for directory in directories if directory for file in sorted(directory.glob("*.y*ml"))]
-    return [_team(file, tools) for file in files]
+    teams = [_team(file, tools) for file in files]
+    return list({team.name: team for team in teams}.values())
 
 
 def _team(file: Path, tools: Mapping[str, Tool]) -> Team:
     try:
         team = Team.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise TeamFileInvalid(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise TeamFileInvalid(f"{file}: {_problems(error)}") from None
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise TeamFileInvalid(f"{file}: {' '.join(str(error).split())}") from None
     unknown = sorted({tool for worker in team.workers for tool in worker.tools} - tools.keys())
     if unknown:
         raise TeamFileInvalid(f"{file}: unknown tools: {', '.join(unknown)}")
+    for worker in team.workers:
+        try:
+            _compile_output_schema(worker)
+        except jsonschema_rs.ValidationError as error:
+            place = ".".join(map(str, ("output_schema", *error.instance_path)))
+            raise TeamFileInvalid(f"{file}: worker {worker.name}: {place}: {error.message}") from None
     return team
+
+
+def _compile_output_schema(worker: Worker) -> None:
+    """Do once what reading a report does, and with the schema as it will come back from the store."""
+    schema = worker.model_dump(mode="json")["output_schema"]
+    if schema is not None:
+        jsonschema_rs.validator_for(schema, offline=True, validate_formats=True)
+
+
+def _problems(error: ValidationError) -> str:
+    errors = error.errors(include_url=False, include_input=False)
+    shown = [f"{'.'.join(map(str, each['loc'])) or 'the file'}: {each['msg']}" for each in errors[:PROBLEMS_SHOWN]]
+    more = [f"and {len(errors) - len(shown)} more"] if len(errors) > len(shown) else []
+    return "; ".join(shown + more)
+
+
+def _warn_of_models_without_price(model: Model) -> None:
+    if isinstance(model, DemoModel):
+        return
+    models = {tier: model.model_id(tier) for tier in TIERS}
+    unpriced = {tier: name for tier, name in models.items() if price(name, Usage()) is None}
+    if unpriced:
+        log.warning("limits.cost_usd does not bind", tiers=unpriced, reason="their models have no known price")
 
 
 def _model(settings: Settings) -> Model:

@@ -1,16 +1,22 @@
 """What an operator may set, read once from the environment at the entry of a process."""
 
 import os
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import DirectoryPath, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "CHARGEHAND_"
 MIB = 1024 * 1024
+
+_SERVICE_LINK = re.compile(r"(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)")
+_LINKED_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
+"""Names after our prefix, and the value, of variables that Kubernetes makes for a Service named chargehand or
+chargehand-…. Nobody has set them, and they mean nothing to us."""
 
 
 class SettingsError(Exception):
@@ -76,7 +82,7 @@ class Settings(BaseSettings):
     """Seconds a process that is told to stop has to hand back its runs."""
     retention_days: int | None = Field(default=None, ge=1, le=36_500)
     """Days after which ended runs are deleted; unset keeps them."""
-    teams_dir: Path | None = None
+    teams_dir: DirectoryPath | None = None
     """Directory with further team files (YAML)."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -90,6 +96,12 @@ class Settings(BaseSettings):
         if url is not None and not url.get_secret_value().startswith(("postgresql://", "postgres://")):
             raise ValueError("must start with postgresql:// or postgres://")
         return url
+
+    @field_validator("port", mode="before")
+    @classmethod
+    def _without_service_link(cls, port: object) -> object:
+        linked = isinstance(port, str) and _LINKED_ADDRESS.match(port)
+        return cls.model_fields["port"].default if linked else port
 
     @field_validator("log_level", mode="before")
     @classmethod
@@ -128,9 +140,16 @@ def variable(field: str) -> str:
     return alias if isinstance(alias, str) else PREFIX + field.upper()
 
 
-def _unknown(names: Iterable[str]) -> list[str]:
+def _unknown(environment: Mapping[str, str]) -> list[str]:
     known = {variable(field) for field in Settings.model_fields}
-    return sorted(name for name in names if name.upper().startswith(PREFIX) and name.upper() not in known)
+    ours = {name: name.upper().removeprefix(PREFIX) for name in environment if name.upper().startswith(PREFIX)}
+    return sorted(
+        name
+        for name, rest in ours.items()
+        if name.upper() not in known
+        and not _SERVICE_LINK.fullmatch(rest)
+        and not (rest.endswith("_PORT") and _LINKED_ADDRESS.match(environment[name]))
+    )
 
 
 def _problem(location: str, message: str) -> str:

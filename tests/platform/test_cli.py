@@ -56,6 +56,20 @@ def test_a_wrong_setting_ends_in_one_line_and_code_2(run: Run, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("command", ["serve", "engine", "migrate"])
+def test_a_home_that_cannot_be_written_ends_in_one_line_and_code_2(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("CHARGEHAND_HOME", str(tmp_path / "file" / "home"))
+
+    code, _, errors = run(command)
+
+    assert code == 2
+    assert len(errors) == 1
+    assert errors[0].startswith("chargehand: no DATABASE_URL is set, and the private Postgres cannot keep its data in ")
+
+
+@pytest.mark.parametrize("command", ["serve", "engine", "migrate"])
 def test_an_unreachable_database_is_one_line_without_its_password(
     run: Run, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
@@ -97,6 +111,33 @@ def test_serve_answers_and_ends_quietly_when_told_to_stop(database_url: str, num
         assert process.wait(timeout=30) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says which loop it is")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_engine_runs_on_uvloop_and_ends_quietly_when_told_to_stop(database_url: str, number: signal.Signals) -> None:
+    pytest.importorskip("uvloop")
+    environment = os.environ | {
+        "DATABASE_URL": database_url,
+        "PYTHONPATH": str(ROOT),
+        "ANTHROPIC_BASE_URL": "http://127.0.0.1:1",
+        "CHARGEHAND_MODEL_FAST": "no-price",
+    }
+    command = [sys.executable, "-m", "app", "engine"]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert "no-price" in process.stdout.readline()  # The warning of it is written by the loop.
+            assert "uvloop" in Path(f"/proc/{process.pid}/maps").read_text()
+            process.send_signal(number)
+
+            assert process.wait(timeout=30) == 0
+            assert process.stderr.read() == "Claude answers, at http://127.0.0.1:1.\n"
+        finally:
+            process.kill()
 
 
 def test_states_prints_one_diagram_for_each_table(run: Run) -> None:

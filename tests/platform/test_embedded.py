@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from app.store import embedded
-from app.store.embedded import EmbeddedPostgresError, embedded_postgres, with_defaults
+from app.store.embedded import EmbeddedPostgresError, embedded_postgres
 from tests.support.postgres import ROOT, TEST_SETTINGS
 
 USE_UNTIL_KILLED = """
@@ -168,8 +168,18 @@ def test_a_missing_wheel_is_explained_in_one_line(place: Path, monkeypatch: pyte
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.setattr(sys, "path_importer_cache", {})
 
-    with pytest.raises(EmbeddedPostgresError, match=r"set it, or install chargehand\[embedded\]"):
-        embedded_postgres(place).__enter__()
+    for home in (place, Path("/proc/nowhere")):
+        with pytest.raises(EmbeddedPostgresError, match=r"set it, or install chargehand\[embedded\]"):
+            embedded_postgres(home).__enter__()
+
+
+@pytest.mark.parametrize("below", ["file", "file/below", "locked"])
+def test_a_directory_that_cannot_be_used_is_explained_in_one_line(place: Path, below: str) -> None:
+    (place / "file").write_text("")
+    (place / "locked" / "users.lock").mkdir(parents=True)
+
+    with pytest.raises(EmbeddedPostgresError, match=r"^no DATABASE_URL is set, .*set it, or have CHARGEHAND_HOME"):
+        embedded_postgres(place / below).__enter__()
 
 
 def test_a_server_that_cannot_start_says_why(place: Path) -> None:
@@ -178,13 +188,3 @@ def test_a_server_that_cannot_start_says_why(place: Path) -> None:
         embedded_postgres(place, settings={**TEST_SETTINGS, "max_connections": "many"}),
     ):
         pass
-
-
-def test_a_url_gets_the_defaults_it_does_not_set_itself() -> None:
-    url = with_defaults("postgres://user:p%40ss@db:6543/runs?sslmode=require&connect_timeout=1")
-
-    parameters = psycopg.conninfo.conninfo_to_dict(url)
-    assert parameters["password"] == "p@ss"
-    assert (parameters["host"], parameters["port"], parameters["dbname"]) == ("db", "6543", "runs")
-    assert (parameters["sslmode"], parameters["connect_timeout"]) == ("require", "1")
-    assert parameters["tcp_user_timeout"] == "10000"

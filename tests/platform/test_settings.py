@@ -15,6 +15,14 @@ def test_an_empty_environment_means_a_private_database_and_the_demo_model() -> N
     assert (settings.host, settings.port) == ("127.0.0.1", 8000)
 
 
+def test_by_default_the_runs_of_a_dead_process_go_on_within_fifteen_seconds() -> None:
+    settings = read_settings()
+
+    # The lease lapses, then the reconciler's next look announces the run, and the queue's next one finds the entry
+    # should its notice be lost.
+    assert settings.lease_seconds + 2 * settings.poll_seconds <= 15
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [("ANTHROPIC_API_KEY", "sk-ant-0123456789"), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")],
@@ -54,6 +62,29 @@ def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         read_settings()
 
 
+@pytest.mark.parametrize("service", ["CHARGEHAND", "CHARGEHAND_API"])
+def test_what_kubernetes_says_of_a_service_is_no_setting(monkeypatch: pytest.MonkeyPatch, service: str) -> None:
+    monkeypatch.setenv(f"{service}_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv(f"{service}_SERVICE_PORT", "8000")
+    monkeypatch.setenv(f"{service}_SERVICE_PORT_HTTP", "8000")
+    monkeypatch.setenv(f"{service}_PORT", "tcp://10.0.0.1:9000")
+    monkeypatch.setenv(f"{service}_PORT_9000_TCP", "tcp://10.0.0.1:9000")
+    monkeypatch.setenv(f"{service}_PORT_9000_TCP_PROTO", "tcp")
+    monkeypatch.setenv(f"{service}_PORT_9000_TCP_PORT", "9000")
+    monkeypatch.setenv(f"{service}_PORT_9000_TCP_ADDR", "10.0.0.1")
+
+    assert read_settings() == Settings()
+    assert read_settings().port == 8000
+
+
+@pytest.mark.parametrize("name", ["CHARGEHAND_API_PORT", "CHARGEHAND_SERVICE", "CHARGEHAND_PORT_9000"])
+def test_a_name_that_only_resembles_those_of_kubernetes_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "9000")
+
+    with pytest.raises(SettingsError, match=f"unknown setting: {name}"):
+        read_settings()
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -65,6 +96,8 @@ def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         ("CHARGEHAND_MODEL", "gpt"),
         ("CHARGEHAND_LOG_FORMAT", "xml"),
         ("CHARGEHAND_RETENTION_DAYS", "0"),
+        ("CHARGEHAND_TEAMS_DIR", "/nowhere"),
+        ("CHARGEHAND_TEAMS_DIR", __file__),
         ("ANTHROPIC_BASE_URL", "ftp://models"),
     ],
 )

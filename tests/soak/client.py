@@ -1,6 +1,7 @@
 """The clients: each posts a job, may follow or cancel it, waits for its end, and comes back when it is cut off."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,8 +15,10 @@ from tests.soak.jobs import JobToDo
 from tests.support.stub_provider import StubProvider
 
 TRIES = 200
-LOOKS = 24
-"""How often a client looks whether its run has ended, for five seconds each."""
+RUN_TAKES_S = 120
+"""How long a client waits for the end of its run."""
+PARKED_S = 0.5
+"""How long a client leaves a run alone that waits itself: a read of it is answered at once."""
 PATIENCE_S = 10
 """How long a replica may take to answer: a paused one answers late."""
 UNAVAILABLE = 503
@@ -65,10 +68,13 @@ class Clients:
             await self._end_of(run_id)
 
     async def _end_of(self, run_id: str) -> None:
-        for _ in range(LOOKS):
+        patience = time.monotonic() + RUN_TAKES_S
+        while time.monotonic() < patience:
             run = (await self._request("GET", f"/v1/runs/{run_id}", headers={"prefer": "wait=5"})).json()
             if run["finished_at"] is not None:
                 return
+            if run["status"] == "waiting":
+                await asyncio.sleep(PARKED_S)  # Nothing tells a client that a run goes on but another look.
         raise AssertionError(f"{run_id} does not end: {run}")
 
     async def _cancel(self, run_id: str, after: int) -> None:
