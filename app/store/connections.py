@@ -44,6 +44,11 @@ class ImpatientConnection(psycopg.AsyncConnection[TupleRow]):
     answer_seconds = 15.0
     """Waiting for notices is not bounded by it."""
 
+    def __del__(self, *_: object) -> None:
+        """Close what was dropped: a task that is cancelled twice while it gives a connection back gets no further."""
+        if hasattr(self, "pgconn"):
+            self.pgconn.finish()
+
     async def wait(
         self,
         gen: PQGen[ResultT],

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 from typing import Any
 
 import psycopg
@@ -29,6 +30,19 @@ async def test_whoever_stands_still_in_a_transaction_is_cut_off_and_its_locks_ar
         await stands_still()
     assert await every(database, "SELECT 1 AS one") == [{"one": 1}]
     await database.close()
+
+
+async def test_a_connection_that_was_dropped_is_closed(database_url: str, sql: psycopg.Connection) -> None:
+    connection = await connections.ImpatientConnection.connect(database_url)
+    sessions = f"SELECT count(*) FROM pg_stat_activity WHERE pid = {connection.info.backend_pid}"
+    assert sql.execute(sessions.encode()).fetchone() == (1,)
+
+    del connection
+    gc.collect()
+
+    async with asyncio.timeout(5):
+        while sql.execute(sessions.encode()).fetchone() != (0,):  # Postgres tells nobody of an end.
+            await asyncio.to_thread(sql.execute, "SELECT pg_sleep(0.01)")
 
 
 async def test_every_process_of_ours_is_cut_off_in_time(database_url: str) -> None:
