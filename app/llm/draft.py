@@ -19,7 +19,7 @@ _FIELDS = {
 }
 """By type of a delta: the field that carries the piece, and the field of the block that it adds to."""
 
-_MALFORMED = (KeyError, TypeError, AttributeError, RecursionError)
+_MALFORMED = (KeyError, TypeError, AttributeError, ValueError, RecursionError)
 
 UNREADABLE_INPUT = "INVALID_JSON"
 """The one field of a tool call's input that was cut or malformed: no tool takes it, and the model can see why."""
