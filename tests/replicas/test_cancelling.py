@@ -26,10 +26,8 @@ RACES = 50
 JITTER_S = 0.02
 NEVER: dict[str, Any] = {"lease_seconds": 60, "poll_seconds": 60}
 """Settings under which no poll comes within a test."""
-NOTICED_S = 1.0
-"""Within which a cancel that is heard of has ended a run, with room for a machine that has other things to do."""
-RENEWED_S = 2.5
-"""The same when only a renewal of the lease tells of it."""
+NEWS_S = 10.0
+"""Far less than a poll or the end of a lease would take: the news must have come by the way that is tried."""
 
 
 class Site:
@@ -87,7 +85,7 @@ async def test_a_cancel_is_heard_of_at_once_by_an_owner_that_neither_polls_nor_r
     run_id = await client.submit(plan=ONE)
     asked = await stub.seen(1)
 
-    async with asyncio.timeout(NOTICED_S):
+    async with asyncio.timeout(NEWS_S):
         assert await client.cancel(run_id) is True
         run, outcome = await asyncio.gather(client.ended(run_id), stub.ended(asked))
 
@@ -145,7 +143,7 @@ async def test_a_cancel_reaches_an_owner_that_hears_nothing_and_stops_its_tool(
         proxy.newcomers = "refuse"
         assert proxy.drop(listening) > 0
 
-        async with asyncio.timeout(RENEWED_S):
+        async with asyncio.timeout(NEWS_S):
             assert await client.cancel(run_id) is True
             run = await client.ended(run_id)
             await site.left.wait()
