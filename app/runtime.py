@@ -45,13 +45,6 @@ class TeamFileInvalid(ChargehandError):
     """A team file cannot be used; the message names the file and what is wrong."""
 
 
-class _NoPages(PageFetcher):
-    """Fetches nothing and opens nothing: for those who ask only which tools there are."""
-
-    def __init__(self) -> None:
-        pass
-
-
 @dataclass(slots=True)
 class Runtime:
     """One process's share of the service. Values that were settings are plain fields here."""
@@ -115,7 +108,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
 
 def known_teams(settings: Settings) -> list[Team]:
     """The built-in teams and those of the operator, whose file wins over a built-in one. Raises `TeamFileInvalid`."""
-    return teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(_NoPages()))
+    return teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(PageFetcher()))
 
 
 def teams_in(*directories: Path | None, tools: Mapping[str, Tool]) -> list[Team]:

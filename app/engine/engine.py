@@ -127,10 +127,11 @@ class Engine:
         try:
             asked_at = time.monotonic()
             claim = await self._claim(run_id, suspects=self._suspect == run_id)
-            if claim is not None and not claim.suspect:
+            if claim is None:
+                return
+            if not claim.suspect:
                 self._clear(run_id)
-            if claim is not None:
-                await self._execute(claim, self._held_until(asked_at))
+            await self._execute(claim, self._held_until(asked_at))
         finally:
             self._clear(run_id)
 

@@ -23,6 +23,12 @@ from app.store.projection import as_json
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, AssertionError, IllegalMove)
 """What a damaged log, or one of another release, does to our code."""
 
+LOG_OF_RUN = """(
+    SELECT json_agg(json_build_object(
+        'seq', seq, 'type', type, 'at', at, 'run_id', run_id, 'task_id', task_id, 'attempt', attempt, 'data', data
+    ) ORDER BY seq) FROM events WHERE run_id = runs.id) AS log"""
+"""The log as a column beside a row of `runs`, as `read_run` takes it."""
+
 _END = text(
     """
     WITH run AS (
@@ -47,8 +53,6 @@ _END = text(
     SELECT pg_notify(:channel, id || ':' || last_seq) FROM changed
     """
 )
-
-
 _NOTE_CANCEL = text(
     """
     WITH changed AS (

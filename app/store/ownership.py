@@ -12,7 +12,7 @@ from app.domain.retries import Policy
 from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN
 from app.store.database import Database
-from app.store.logs import end_unreadable, read_run
+from app.store.logs import LOG_OF_RUN, end_unreadable, read_run
 from app.store.queue import Place, RunQueue
 
 IDLE_CLAIMS_ALLOWED = 5
@@ -22,7 +22,7 @@ SUSPECT_AFTER = 2
 may only have died with it, clear themselves."""
 
 _CLAIM = text(
-    """
+    f"""
     WITH free AS (
         SELECT id, owner IS NOT NULL AS died FROM runs
         WHERE id = :id AND NOT status = ANY(:ended) AND (owner IS NULL OR lease_until < now())
@@ -38,10 +38,8 @@ _CLAIM = text(
     FROM free, teams
     WHERE runs.id = free.id
       AND teams.tenant = runs.tenant AND teams.name = runs.team_name AND teams.version = runs.team_version
-    RETURNING runs.objective, runs.limits, runs.owner_epoch, runs.idle_claims, teams.definition, free.died, (
-        SELECT json_agg(json_build_object(
-            'seq', seq, 'type', type, 'at', at, 'run_id', run_id, 'task_id', task_id, 'attempt', attempt, 'data', data
-        ) ORDER BY seq) FROM events WHERE run_id = runs.id) AS log
+    RETURNING runs.objective, runs.limits, runs.owner_epoch, runs.idle_claims, teams.definition, free.died,
+              {LOG_OF_RUN}
     """
 )
 _INPUTS = text("SELECT name, media_type, content FROM run_inputs WHERE run_id = :id ORDER BY position")

@@ -130,7 +130,8 @@ class RunQueue:
         Whoever `look` is still at work for is cancelled then, so it must shield what has to go on.
         """
         self._look = look
-        async with self._app.open_async():
+        try:
+            await self._app.open_async()
             await self._app.run_worker_async(
                 queues=[QUEUE],
                 concurrency=at_once,
@@ -139,3 +140,5 @@ class RunQueue:
                 delete_jobs="always",
                 shutdown_graceful_timeout=STOP_SECONDS,
             )
+        finally:
+            await self._app.close_async()  # Also what was about to open: its tasks would keep the process from ending.

@@ -16,7 +16,7 @@ from sqlalchemy import text
 from app.domain.errors import RunUnreadable
 from app.domain.retries import Policy
 from app.store.database import Database
-from app.store.logs import read_run
+from app.store.logs import LOG_OF_RUN, read_run
 from app.store.projection import attempt_row, task_row
 
 Row = dict[str, Any]
@@ -67,11 +67,8 @@ _ATTEMPTS = text(
     """
 )
 _LOG = text(
-    """
-    SELECT runs.objective, runs.limits, teams.definition, (
-        SELECT json_agg(json_build_object(
-            'seq', seq, 'type', type, 'at', at, 'run_id', run_id, 'task_id', task_id, 'attempt', attempt, 'data', data
-        ) ORDER BY seq) FROM events WHERE run_id = runs.id) AS log
+    f"""
+    SELECT runs.objective, runs.limits, teams.definition, {LOG_OF_RUN}
     FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
                         AND teams.version = runs.team_version
     WHERE runs.id = :id AND runs.tenant = :tenant

@@ -5,6 +5,7 @@ import codecs
 import re
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import cached_property
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Self
@@ -73,8 +74,12 @@ class PageFetcher:
 
     def __init__(self, guard: NetworkGuard | None = None, *, byte_limit: int = BYTE_LIMIT) -> None:
         self._byte_limit = byte_limit
-        self._client = httpx2.AsyncClient(
-            transport=_GuardedTransport(guard or NetworkGuard()),
+        self._guard = guard or NetworkGuard()
+
+    @cached_property
+    def _client(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            transport=_GuardedTransport(self._guard),
             trust_env=False,
             follow_redirects=False,
             timeout=SILENCE_ALLOWED_S,
@@ -94,7 +99,8 @@ class PageFetcher:
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._client.aclose()
+        if "_client" in vars(self):
+            await self._client.aclose()
 
     async def fetch(self, url: str) -> str:
         """The page at `url` as Markdown under its title and final address; raises `ToolError`."""

@@ -15,6 +15,7 @@ from app.api.app import create_app
 from app.runtime import Runtime, open_runtime
 from app.settings import Settings
 from tests.api.playing import Play, Player, playing
+from tests.support.waiting import until
 
 BODY_LIMIT = 300_000
 JOB = {"objective": "Find out."}
@@ -103,13 +104,6 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.up.set()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds that no signal tells of."""
-    async with asyncio.timeout(5):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)  # nothing signals that a reader has come or gone
 
 
 Starts = Callable[..., Awaitable[Api]]

@@ -10,7 +10,8 @@ from structlog.testing import capture_logs
 
 from app.api.bodies import VALUES_ALLOWED, extent_of, parsed
 from app.api.errors import Refusal
-from tests.api.serving import BODY_LIMIT, JOB, Api, until
+from tests.api.serving import BODY_LIMIT, JOB, Api
+from tests.support.waiting import until
 
 JSON = {"Content-Type": "application/json"}
 

@@ -13,7 +13,8 @@ from app.store.database import Database
 from app.store.runs import StoredEvent
 from app.store.wakeups import Wakeups
 from tests.api.reading import reading
-from tests.api.serving import Api, Starts, served, until
+from tests.api.serving import Api, Starts, served
+from tests.support.waiting import until
 
 ALL = list(range(1, 11))
 

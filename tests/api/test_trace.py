@@ -12,6 +12,7 @@ from app.domain.spans import Spans
 from app.domain.usage import Usage
 from tests.api.playing import Play
 from tests.api.serving import Api
+from tests.support.waiting import until_blocked
 
 
 async def trace_of(api: Api, play: Play) -> Any:
@@ -62,20 +63,12 @@ async def test_no_task_of_a_trace_is_ahead_of_its_events(api: Api, database_url:
     async with await psycopg.AsyncConnection.connect(database_url) as writer:
         await writer.execute("LOCK TABLE tasks IN ACCESS EXCLUSIVE MODE")
         reading = asyncio.create_task(trace_of(api, play))
-        await until_somebody_waits_for_a_lock(writer)
+        await until_blocked(api.runtime.database)
         await writer.execute("UPDATE tasks SET status = 'failed', error = '{}', finished_at = now()")
     trace = await asyncio.wait_for(reading, 5)
 
     assert [task["status"] for task in trace["tasks"]] == ["running"]
     assert [event["type"] for event in trace["events"]][-1] == "task.started"
-
-
-async def until_somebody_waits_for_a_lock(connection: psycopg.AsyncConnection[Any]) -> None:
-    waiting = """SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
-                 WHERE datname = current_database() AND NOT granted"""
-    async with asyncio.timeout(5):
-        while await (await connection.execute(waiting)).fetchone() is None:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)  # nothing signals that a statement is held up
 
 
 async def test_spans_say_what_happened_when_and_under_what(api: Api) -> None:

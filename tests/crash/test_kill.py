@@ -8,12 +8,12 @@ import psycopg
 import pytest
 
 from app.store.database import Database
-from tests.replicas.watching import until
 from tests.support.processes import QUICK, Replica, Replicas, post_job, run_at_end, start_process, until_told
 from tests.support.rows import check_rows, events_in
 from tests.support.service import plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, call, held, tool_calls
 from tests.support.stub_provider import StubProvider
+from tests.support.waiting import until
 
 PLAN = plan_of(task("t1", "researcher"), task("t2", "analyst"), task("t3", "writer", ["t1", "t2"]))
 TOOL = tool_calls(call("fetch_page", {"url": "http://127.0.0.1/"}))

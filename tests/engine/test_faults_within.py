@@ -12,6 +12,7 @@ from tests.support.rows import every
 from tests.support.service import Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, call, held, tool_calls
 from tests.support.stub_provider import StubProvider
+from tests.support.waiting import until, until_blocked
 
 KEEP = plan_of(task("t1", "keeper"))
 
@@ -165,23 +166,34 @@ async def test_an_engine_of_which_a_part_breaks_leaves_its_runs_to_others(
     assert broken.runtime.draining.is_set()
 
 
+LOOP_TURNS = 50
+"""Enough for a run that has been stopped to come to whatever it does next."""
+
+
 async def test_a_reply_whose_commit_takes_beyond_the_deadline_is_recorded_all_the_same(
     services: Services, stub: StubProvider, database_url: str
 ) -> None:
     service = await services.start(lease_seconds=60)
     stub.on("work", held(as_json(report())))
     run_id = await service.submit(plan=plan_of(task("a"), task("b")), limits={"timeout_s": 1})
-    asked = await stub.seen(2)
+    await stub.seen(2)
     with psycopg.connect(database_url) as connection:
         connection.execute("SELECT 1 FROM runs FOR UPDATE")
         stub.release()
-        await stub.ended(asked)
-        await asyncio.sleep(1)  # The deadline, behind which nobody wants what waits for its commit.
+        await until_blocked(service.database)
+        await until(lambda: commands_of(run_id) == [])  # At the deadline nobody wants what waits for its commit.
+        for _ in range(LOOP_TURNS):
+            await asyncio.sleep(0)
 
     await service.ended(run_id)
 
     types = [event.type for event in await service.events(run_id)]
     assert (types.count("llm.completed"), types.count("run.resumed")) == (2, 0)
+
+
+def commands_of(run_id: str) -> list[str]:
+    """What is being done for a run in this process, by the names of its tasks."""
+    return [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith(f"{run_id} ")]
 
 
 async def test_a_process_has_all_its_places_again_after_its_queue_was_cut_off(

@@ -10,7 +10,7 @@ from app.tools.tool import ToolContext
 from tests.engine.toolbox import team_with, tool
 from tests.support.fixtures import Services
 from tests.support.rows import every
-from tests.support.service import CREW, plan_of, report, synthesis, task
+from tests.support.service import CREW, Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import Answer, as_json, call, held, server_error, text, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import Script, SeenRequest
@@ -216,6 +216,14 @@ async def test_a_process_that_cannot_renew_its_lease_stops_before_the_lease_ends
     service.database.cut = False
 
 
+async def stop_during_its_calls(services: Services, stub: StubProvider, service: Service) -> None:
+    """End a service in good order, and have its calls answered once it has been told."""
+    stopping = asyncio.create_task(services.stop(service))
+    await service.runtime.draining.wait()
+    stub.release()
+    await stopping
+
+
 async def test_a_process_that_is_told_to_stop_finishes_its_call_and_another_goes_on_at_once(
     services: Services, stub: StubProvider
 ) -> None:
@@ -226,10 +234,7 @@ async def test_a_process_that_is_told_to_stop_finishes_its_call_and_another_goes
     await stub.seen(1, role="plan")
     second = await services.start(lease_seconds=60)
 
-    stopping = asyncio.create_task(services.stop(first))
-    await first.runtime.draining.wait()
-    stub.release()
-    await stopping
+    await stop_during_its_calls(services, stub, first)
     run = await second.ended(run_id, timeout_s=5)
 
     assert run["status"] == "succeeded"
@@ -321,10 +326,7 @@ async def test_a_process_that_is_told_to_stop_still_does_once_what_it_has_record
     await stub.seen(1)
     second = await services.start(lease_seconds=60, tools=[mail])
 
-    stopping = asyncio.create_task(services.stop(first))
-    await first.runtime.draining.wait()
-    stub.release()
-    await stopping
+    await stop_during_its_calls(services, stub, first)
     run = await second.ended(run_id, timeout_s=5)
 
     assert run["status"] == "succeeded"

@@ -11,12 +11,12 @@ from app.store import deltas as deltas_module
 from app.store.deltas import DELTAS_CHANNEL, LISTENERS_CHANNEL, Deltas, Passage
 from app.store.wakeups import Wakeups
 from tests.api.reading import reading
-from tests.replicas.watching import until
 from tests.support.processes import Replicas, post_job
 from tests.support.proxy import Proxy
 from tests.support.service import plan_of, report, task
 from tests.support.stub_answers import as_json, held
 from tests.support.stub_provider import StubProvider
+from tests.support.waiting import until
 
 RUN = "run_1"
 STORY = " ".join(f"word{number}" for number in range(400))

@@ -14,12 +14,12 @@ from app.cli import SILENT_CLIENT_MS, _listening
 from app.domain.events import RUN_ENDS
 from app.settings import Settings
 from app.store.connections import ImpatientConnection
-from tests.replicas.watching import until
 from tests.support.fixtures import Services
 from tests.support.proxy import Link, Proxy, listening
 from tests.support.service import Service, plan_of, report, task
 from tests.support.stub_answers import as_json, held
 from tests.support.stub_provider import StubProvider
+from tests.support.waiting import until
 
 ONE = plan_of(task("t1"))
 CHAIN = plan_of(task("t1", "researcher"), task("t2", "writer", ["t1"]))

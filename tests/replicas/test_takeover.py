@@ -17,7 +17,6 @@ from tests.replicas.watching import (
     authority,
     runs_on,
     start_named,
-    until,
     until_said,
     writes_after_takeover,
 )
@@ -28,6 +27,7 @@ from tests.support.service import plan_of, report, task
 from tests.support.stub_answers import Answer, as_json, call, held, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
+from tests.support.waiting import until
 
 LEASE_S, POLL_S = float(QUICK["CHARGEHAND_LEASE_SECONDS"]), float(QUICK["CHARGEHAND_POLL_SECONDS"])
 MARGIN_S = 4.0

@@ -1,12 +1,11 @@
 """Seeing what replicas do: which of them owns a run, what each has written, and what it says."""
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import psycopg
 
 from tests.support.processes import Replica, Replicas
+from tests.support.waiting import until
 
 _AUDIT = """
 CREATE TABLE written (at timestamptz DEFAULT clock_timestamp(), by text, what text, run_id text, epoch bigint);
@@ -57,13 +56,6 @@ def authority(sql: psycopg.Connection, run_id: str) -> tuple[str | None, int, An
 def runs_on(replica: Replica, owner: str | None) -> bool:
     """Whether the owner of a run is this replica: its name holds the process id."""
     return f"-{replica.process.pid}-" in (owner or "")
-
-
-async def until(holds: Callable[[], bool], within_s: float = 15) -> None:
-    """Wait until something holds that no signal tells of."""
-    async with asyncio.timeout(within_s):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)  # a row or a log line of another process, of which nothing tells us
 
 
 async def until_said(replica: Replica, *words: str, within_s: float = 15) -> None:

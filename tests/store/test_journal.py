@@ -13,8 +13,9 @@ from app.store import journal as journal_module
 from app.store.journal import Journal, RunLog
 from app.store.journal_sql import commit
 from tests.store.claiming import ME, claimed, failed, spent, started
-from tests.support.rows import check_rows, every
+from tests.support.rows import check_rows
 from tests.support.service import Service
+from tests.support.waiting import until_blocked
 
 
 @pytest.fixture
@@ -53,14 +54,6 @@ def held_row(sql: psycopg.Connection, log: RunLog) -> Iterator[None]:
         yield
 
 
-async def blocked(service: Service) -> None:
-    """Wait until a commit waits for a lock."""
-    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    async with asyncio.timeout(10):
-        while not await every(service.database, waiting):  # Postgres tells nobody of a wait.
-            await every(service.database, "SELECT pg_sleep(0.01)")
-
-
 async def test_events_are_recorded_in_order_with_the_rows_they_change(journal: Journal, service: Service) -> None:
     log = await opened(journal, service)
 
@@ -78,7 +71,7 @@ async def test_what_is_appended_during_a_commit_shares_the_next_one(
     logs = [await opened(journal, service) for _ in range(5)]
     with held_row(sql, logs[0]):
         first = logs[0].append(spent(logs[0].run_id))
-        await blocked(service)
+        await until_blocked(service.database)
         later = [log.append(spent(log.run_id), spent(log.run_id)) for log in logs for _ in range(10)]
     await asyncio.gather(first, *later)
 
@@ -279,7 +272,7 @@ async def test_a_log_that_is_closed_while_its_commit_is_under_way_breaks_nothing
 
     with held_row(sql, closed):
         waiting = closed.append(spent(closed.run_id))
-        await blocked(service)
+        await until_blocked(service.database)
         closed.close()
         with pytest.raises(OwnershipLost):
             await waiting

@@ -73,9 +73,9 @@ async def test_a_run_that_the_first_release_took_in_is_executed_after_the_migrat
     team = {"name": "writers", "workers": [{"name": "writer", "description": "Writes.", "instructions": "Write."}]}
     queued = {"objective": "Find out.", "team": {"name": "writers", "version": 1}, "limits": {}}
     migrate(empty_url, "0001")
-    with psycopg.ClientCursor(psycopg.connect(empty_url, autocommit=True)) as cursor:
-        cursor.execute(RUN_OF_THE_FIRST_RELEASE.encode(), {"team": json.dumps(team), "queued": json.dumps(queued)})
-        cursor.connection.close()
+    with psycopg.connect(empty_url, cursor_factory=psycopg.ClientCursor) as connection:
+        values = {"team": json.dumps(team), "queued": json.dumps(queued)}
+        connection.execute(RUN_OF_THE_FIRST_RELEASE.encode(), values)
     stub.on("plan", as_json(plan_of(task("t1"))))
     stub.on("work", as_json(report("found")))
 

@@ -59,3 +59,17 @@ async def test_a_look_that_the_database_breaks_off_is_told_of_in_one_line(servic
             await asyncio.wait_for(looked.get(), 10)
 
     assert [(line["event"], line["run_id"]) for line in lines] == [("look interrupted", "run_1")]
+
+
+async def test_a_delivery_that_is_cancelled_while_it_opens_leaves_nothing_behind(service: Service) -> None:
+    async def look(_: str) -> None:
+        raise AssertionError("there is no run")
+
+    for turns in range(0, 60, 3):
+        delivery = asyncio.create_task(service.runtime.queue.deliver(look, at_once=5, poll_s=0.2))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        delivery.cancel()
+        await asyncio.wait({delivery})
+
+    assert [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("pool-")] == []

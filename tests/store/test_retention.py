@@ -12,12 +12,12 @@ from app.store.runs import events_of
 from app.store.teams import put_team, team_named
 from app.tools.tool import ToolContext
 from tests.engine.toolbox import Note, team_with, tool
-from tests.replicas.watching import until
 from tests.support.fixtures import Services
 from tests.support.service import CREW, Service, new_run_id, plan_of, report, task
 from tests.support.stub_answers import Answer, as_json, call, held, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
+from tests.support.waiting import until
 
 ONE = plan_of(task("t1"))
 OLD_DAYS, KEPT_DAYS = 40, 30

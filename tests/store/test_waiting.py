@@ -10,11 +10,11 @@ from app.domain import commands
 from app.domain import events as ev
 from app.domain.team import Team, Worker
 from app.store import ownership, reconcile
-from tests.replicas.watching import until
 from tests.support.fixtures import Services
 from tests.support.service import Service, plan_of, report, task
 from tests.support.stub_answers import as_json, rate_limited
 from tests.support.stub_provider import StubProvider
+from tests.support.waiting import until
 
 ONE = plan_of(task("t1"))
 PARKED = 10_000
