@@ -1,19 +1,19 @@
 """The command line: reads the settings and assembles a process from the parts it needs."""
 
 import asyncio
-import gc
 import json
 import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Never
 
 import typer
 
+from app import version
 from app.domain.errors import ChargehandError
 from app.domain.states import ATTEMPT_MOVES, RUN_MOVES, TASK_MOVES, diagram
 from app.settings import Settings, SettingsError, read_settings
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from app.runtime import Runtime
+    from app.store.preflight import UsableDatabase
 
 # The heavy parts are imported where they are used: `--help` and `states` need none of them.
 
@@ -40,11 +41,25 @@ StatesFile = Annotated[
 
 cli = typer.Typer(
     name="chargehand",
-    help="Supervisor-worker orchestration as an API, on one Postgres.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"chargehand {version}")
+        raise typer.Exit
+
+
+@cli.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Supervisor-worker orchestration as an API, on one Postgres."""
 
 
 class CommandRefused(ChargehandError):
@@ -69,9 +84,9 @@ def serve(
     """Serve the API, and execute runs unless CHARGEHAND_ENGINE is false."""
     settings = _start(host=host, port=port)
     _check_team_files(settings)
-    with _stopped_by_signals(), _database(settings, migrate=migrate) as url, _listening(settings) as listener:
-        _say(_who_answers(settings))
-        _serve(settings, url, listener)
+    with _stopped_by_signals(), _database(settings, migrate=migrate) as database, _listening(settings) as listener:
+        _say_what_is_used(settings, database)
+        _serve(settings, database.url, listener)
 
 
 @cli.command()
@@ -83,18 +98,20 @@ def engine(
 
     settings = _start(engine=True)
     _check_team_files(settings)
-    with _stopped_by_signals(), _database(settings, migrate=migrate) as url:
-        _say(_who_answers(settings))
+    with _stopped_by_signals(), _database(settings, migrate=migrate) as database:
+        _say_what_is_used(settings, database)
         with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
-            runner.run(_execute_until_stopped(settings, url))
+            runner.run(_execute_until_stopped(settings, database.url))
 
 
 @cli.command()
 def migrate() -> None:
-    """Bring the database's schema to the newest revision."""
+    """Bring the database's schema to the newest revision; one that is newer is left as it is."""
     settings = _start()
-    with _database(settings, migrate=True):
-        _say("The schema is up to date.")
+    with _database(settings, migrate=True) as database:
+        found = database.schema
+        state = "of a newer release, with which this one works" if found.is_newer else "up to date"
+        _say(f"The schema is at revision {found.revision}, {state}.")
 
 
 @cli.command()
@@ -133,34 +150,24 @@ def _check_team_files(settings: Settings) -> None:
     known_teams(settings)
 
 
-@contextmanager
-def _database(settings: Settings, *, migrate: bool) -> Iterator[str]:
-    """The URL of a database that is there and has our schema. The private one is always brought up to date."""
-    from app.store.database import migrate as migrate_schema
-    from app.store.embedded import embedded_postgres
-    from app.store.preflight import check_reachable, check_schema
+def _database(settings: Settings, *, migrate: bool) -> "AbstractContextManager[UsableDatabase]":
+    from app.store.preflight import usable_database
 
-    if settings.database_url is None:
-        with embedded_postgres(settings.home) as url:
-            migrate_schema(url)
-            yield url
-        return
-    url = settings.database_url.get_secret_value()
-    check_reachable(url)
-    if migrate:
-        migrate_schema(url)
-    check_schema(url)
-    yield url
+    url = settings.database_url.get_secret_value() if settings.database_url else None
+    return usable_database(url, settings.home, migrate_first=migrate)
 
 
 @contextmanager
 def _listening(settings: Settings) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        listener = socket.create_server((settings.host, settings.port), family=family)
+        both = settings.host == "::" and socket.has_dualstack_ipv6()
+        listener = socket.create_server((settings.host, settings.port), family=family, dualstack_ipv6=both)
     except OSError as error:
         reason = str(error.strerror).partition(" (")[0]
-        raise CommandRefused(f"cannot listen on {settings.host} port {settings.port}: {reason}") from None
+        raise CommandRefused(
+            f"cannot listen on {settings.host} port {settings.port}: {reason}; CHARGEHAND_PORT or --port names another"
+        ) from None
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         # A client that has gone without a word is dropped, and what its stream still holds with it.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_CLIENT_MS)
@@ -224,7 +231,7 @@ def _application(settings: Settings, url: str) -> "FastAPI":
 @asynccontextmanager
 async def _runtime(settings: Settings, url: str) -> "AsyncIterator[Runtime]":
     from app.engine.engine import running_engine
-    from app.runtime import open_runtime
+    from app.runtime import open_runtime, spare_the_collector
 
     async with open_runtime(settings, url) as runtime:
         spare_the_collector()
@@ -235,17 +242,6 @@ async def _runtime(settings: Settings, url: str) -> "AsyncIterator[Runtime]":
             yield runtime
 
 
-def spare_the_collector() -> None:
-    """Have the garbage collector pass over what was loaded at the start, and look at the rest less often.
-
-    A run makes many small values that die by reference count; looking through all of them for cycles every few hundred
-    allocations cost a fifth of the CPU.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
-
-
 async def _execute_until_stopped(settings: Settings, url: str) -> None:
     told_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -254,6 +250,11 @@ async def _execute_until_stopped(settings: Settings, url: str) -> None:
     async with _runtime(settings, url) as runtime:
         leaving = [asyncio.create_task(event.wait()) for event in (told_to_stop, runtime.draining)]
         await asyncio.wait(leaving, return_when=asyncio.FIRST_COMPLETED)
+
+
+def _say_what_is_used(settings: Settings, database: "UsableDatabase") -> None:
+    _say(f"Runs are kept in {database.where}.")
+    _say(_who_answers(settings))
 
 
 def _who_answers(settings: Settings) -> str:
@@ -268,6 +269,7 @@ def _who_answers(settings: Settings) -> str:
 
 def _shown_address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
+    host = "localhost" if host in ("::", "0.0.0.0") else host
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

@@ -18,6 +18,9 @@ _LINKED_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
 """Names after our prefix, and the value, of variables that Kubernetes makes for a Service named chargehand or
 chargehand-…. Nobody has set them, and they mean nothing to us."""
 
+_POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://")
+"""What other libraries take names their driver behind a plus; it means the same to us."""
+
 
 class SettingsError(Exception):
     """The environment does not make valid settings; the message is one line and names the variables."""
@@ -42,7 +45,7 @@ class Settings(BaseSettings):
 
     anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
     """Key of the Messages API."""
-    anthropic_base_url: str | None = Field(default=None, validation_alias="ANTHROPIC_BASE_URL", pattern=r"^https?://")
+    anthropic_base_url: str | None = Field(default=None, validation_alias="ANTHROPIC_BASE_URL")
     """Another server that speaks the Messages API: a gateway or a local model."""
     model: Literal["auto", "claude", "demo"] = "auto"
     """Who answers: `claude`, the `demo` stand-in, or `auto`: Claude when there is a key or a base URL."""
@@ -93,8 +96,15 @@ class Settings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _is_postgres(cls, url: SecretStr | None) -> SecretStr | None:
-        if url is not None and not url.get_secret_value().startswith(("postgresql://", "postgres://")):
+        if url is not None and not _POSTGRES.match(url.get_secret_value().strip()):
             raise ValueError("must start with postgresql:// or postgres://")
+        return url
+
+    @field_validator("anthropic_base_url")
+    @classmethod
+    def _is_web_address(cls, url: str | None) -> str | None:
+        if url is not None and not url.startswith(("http://", "https://")):
+            raise ValueError("must start with http:// or https://, like http://127.0.0.1:8080")
         return url
 
     @field_validator("port", mode="before")

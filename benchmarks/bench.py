@@ -18,8 +18,8 @@ from typing import Any
 
 import psycopg
 
-from app.store.database import migrate
 from app.store.embedded import LOCAL_SETTINGS, embedded_postgres
+from app.store.schema import migrate
 
 COMMIT_MS = 3.5
 """What a commit takes here, whatever this machine's disk can do."""

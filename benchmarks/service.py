@@ -12,8 +12,8 @@ import time
 
 import uvloop
 
-from app.cli import spare_the_collector
 from app.domain.team import Team
+from app.runtime import spare_the_collector
 from app.store import journal
 from benchmarks.floor import cpu_seconds
 from benchmarks.reference_job import EVENTS, TEAM

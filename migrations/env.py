@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the revisions on the connection that `app.store.database` hands over."""
+"""Alembic's entry: runs the revisions on the connection that `app.store.schema` hands over."""
 
 from alembic import context
 
@@ -6,12 +6,13 @@ from app.store.tables import metadata
 
 
 def ours(_object: object, name: str | None, kind: str, _reflected: bool, _compare_to: object) -> bool:
-    """Procrastinate's tables are made from its own package and are not ours to compare."""
-    return not (kind == "table" and name is not None and name.startswith("procrastinate_"))
+    """What Procrastinate makes, and what else is in the database, is not ours to compare."""
+    return kind != "table" or name in metadata.tables
 
 
 context.configure(
     connection=context.config.attributes["connection"],
+    version_table=context.config.attributes["version_table"],
     target_metadata=metadata,
     include_object=ours,
     compare_server_default=True,

@@ -15,7 +15,7 @@ from app.runtime import Runtime
 WAIT_CEILING_S = 60
 KEY_LENGTH = 255
 
-_RUN_ID = re.compile(r"run_[0-9a-z]{1,64}")
+RUN_ID = re.compile(r"run_[0-9a-z]{1,64}")
 _WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 
 
@@ -25,7 +25,7 @@ async def runtime_of(request: Request) -> Runtime:
 
 
 async def _run_id(run_id: Annotated[str, Path(description="Id of a run.")]) -> str:
-    if not _RUN_ID.fullmatch(run_id):
+    if not RUN_ID.fullmatch(run_id):
         raise RunNotFound
     return run_id
 

@@ -19,7 +19,17 @@ from app.domain.plan import Plan
 from app.domain.states import TERMINAL_RUN, RunStatus
 from app.runtime import TENANT, Runtime
 from app.store.intake import request_cancel
-from app.store.runs import Place, Row, WholeRun, find_run, page_of_runs, plan_of, whole_run
+from app.store.runs import (
+    OBJECTIVE_PREVIEW,
+    Listing,
+    Place,
+    Row,
+    WholeRun,
+    find_run,
+    page_of_runs,
+    plan_of,
+    whole_run,
+)
 
 CANCEL_WAIT_S = 1.0
 """How long a cancellation waits for the run to end, so that its answer can usually show it."""
@@ -29,6 +39,16 @@ router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], 
 After = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
 Status = Annotated[RunStatus | None, Query(description="Only runs in this status.")]
 TeamFilter = Annotated[str | None, Query(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="Only runs of this team.")]
+Include = Annotated[
+    str,
+    Query(
+        pattern=r"^((result|objective)(,(result|objective))?)?$",
+        description=(
+            "What each run of the list has in full, joined by commas: `result`, which is null otherwise, and "
+            f"`objective`, which is cut to {OBJECTIVE_PREVIEW} characters otherwise."
+        ),
+    ),
+]
 Revision = Annotated[int | None, Query(ge=1, le=1_000_000, description="An older revision; the newest by default.")]
 IfNoneMatch = Annotated[list[str] | None, Header(description="ETag of the run as the client knows it.")]
 
@@ -48,10 +68,13 @@ async def list_runs(
     after: After = None,
     status: Status = None,
     team: TeamFilter = None,
+    include: Include = "",
 ) -> Response:
-    """Runs, newest first."""
+    """Runs, newest first. A list carries neither results nor long objectives unless they are asked for."""
     place = place_of(after) if after is not None else None
-    rows = await page_of_runs(runtime.database, TENANT, limit=limit + 1, after=place, status=status, team=team)
+    asked = include.split(",")
+    listing = Listing(status, team, place, whole_objectives="objective" in asked, results="result" in asked)
+    rows = await page_of_runs(runtime.database, TENANT, listing, limit=limit + 1)
     shown, now = rows[:limit], datetime.now(UTC)
     more = cursor_of(Place(shown[-1]["created_at"], shown[-1]["id"])) if len(rows) > limit else None
     return JSONResponse(page([run_resource(row, now) for row in shown], more))

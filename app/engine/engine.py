@@ -26,6 +26,8 @@ RENEWAL_CEILING_S = 1.0
 PRUNE_PAUSE_S = 60.0
 LEASE_MARGIN = 0.15
 """Share of a lease, before its end, at which a run that could not be renewed is dropped."""
+LISTENING_SECONDS = 5.0
+"""How long a start waits until the process hears of runs at once."""
 STOP_SECONDS = 5.0
 """How long the parts of the engine may take to end once they are told to."""
 
@@ -240,10 +242,14 @@ class Engine:
 
 @asynccontextmanager
 async def running_engine(runtime: Runtime) -> AsyncIterator[Engine]:
-    """An engine that runs for as long as the block, and then hands its runs back."""
+    """An engine that runs for as long as the block, and then hands its runs back. It hears of runs at the start."""
     engine = Engine(runtime)
     engine.start()
     try:
+        with suppress(TimeoutError):  # It runs all the same, and looks from time to time.
+            async with asyncio.timeout(LISTENING_SECONDS):
+                await runtime.wakeups.connected.wait()
+                await runtime.queue.listening.wait()
         yield engine
     finally:
         await engine.stop()

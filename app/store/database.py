@@ -1,23 +1,19 @@
-"""Connections to Postgres, and the migrations that make its schema."""
+"""The pool of connections to Postgres that a process works through."""
 
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import psycopg
-from alembic import command
-from alembic.config import Config
 from procrastinate.exceptions import ConnectorException
 from psycopg_pool import PoolTimeout
-from sqlalchemy import NullPool, create_engine, event, text
-from sqlalchemy.engine import Connection, make_url
+from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from app.store.connections import ImpatientConnection, with_defaults
+from app.store.connections import IS_READ_ONLY, ImpatientConnection, with_defaults
 
 OUTAGE = (
     OperationalError,
@@ -36,10 +32,6 @@ TROUBLE = (*OUTAGE, DBAPIError, psycopg.Error)
 
 IDLE_SECONDS = 1.0
 
-MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
-MIGRATION_LOCK = 7_204_119_620
-"""Advisory lock that lets one process migrate at a time."""
-
 
 class Database:
     """A pool of connections. Nothing holds one across a model call, a tool call or a stream."""
@@ -47,12 +39,12 @@ class Database:
     def __init__(self, url: str, *, pool: int) -> None:
         self.url = with_defaults(url)
         self._engine: AsyncEngine = create_async_engine(
-            make_url(self.url).set(drivername="postgresql+psycopg"),
+            "postgresql+psycopg://",
+            async_creator=self._connect,
             pool_size=pool,
             max_overflow=0,
             pool_timeout=30,
             hide_parameters=True,  # Errors are logged, and parameters hold what a job is about.
-            connect_args={"prepare_threshold": 2, "async_creator_fn": ImpatientConnection.connect},
         )
         self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         _probe_idle_connections(self._engine)
@@ -70,9 +62,14 @@ class Database:
             yield connection
 
     async def ping(self) -> None:
-        """One round trip. Raises when the database does not answer."""
+        """One round trip. Raises one of `OUTAGE` when the database does not answer, or takes no writes."""
         async with self.statement() as connection:
-            await connection.execute(text("SELECT 1"))
+            if (await connection.execute(text(IS_READ_ONLY))).scalar_one():
+                await connection.invalidate()
+                raise psycopg.OperationalError("the session is read-only")
+
+    async def _connect(self) -> ImpatientConnection:
+        return await ImpatientConnection.connect(self.url, prepare_threshold=2)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -80,7 +77,7 @@ class Database:
 
 
 def _probe_idle_connections(engine: AsyncEngine) -> None:
-    """Ask a connection that lay idle whether it is alive before it is used; a busy one has just shown it."""
+    """Ask a connection that lay idle whether it can be written to before it is used; a busy one has just shown it."""
 
     @event.listens_for(engine.sync_engine, "checkin")
     def used(_connection: Any, record: Any) -> None:
@@ -90,24 +87,18 @@ def _probe_idle_connections(engine: AsyncEngine) -> None:
     def probed(connection: Any, record: Any, _proxy: Any) -> None:
         if time.monotonic() - record.info.get("used_at", time.monotonic()) > IDLE_SECONDS:
             try:
-                engine.dialect.do_ping(connection)
+                read_only = _is_read_only(connection)
             except engine.dialect.loaded_dbapi.Error as error:
                 raise DisconnectionError from error
+            if read_only:
+                raise DisconnectionError
 
 
-def migrate(url: str, revision: str = "head") -> None:
-    """Bring the schema to a revision, the newest by default. Blocks; several processes may call it at the same time."""
-    engine = create_engine(
-        make_url(with_defaults(url)).set(drivername="postgresql+psycopg"), poolclass=NullPool, hide_parameters=True
-    )
-    with engine.begin() as connection:
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
-        command.upgrade(migration_config(connection), revision)
-
-
-def migration_config(connection: Connection) -> Config:
-    """The Alembic configuration for one connection."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    config.attributes["connection"] = connection
-    return config
+def _is_read_only(connection: Any) -> bool:
+    autocommit, connection.autocommit = connection.autocommit, True
+    try:
+        cursor = connection.cursor()
+        cursor.execute(IS_READ_ONLY)
+        return bool(cursor.fetchone()[0])
+    finally:
+        connection.autocommit = autocommit

@@ -1,57 +1,73 @@
-"""What must be true of a database before a process starts to work on it."""
+"""What must be true of a server before a process starts to work with it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 import psycopg
-from alembic.script import ScriptDirectory
 
-from app.domain.errors import ChargehandError
-from app.store.connections import with_defaults
-from app.store.database import MIGRATIONS
+from app.store.connections import IS_READ_ONLY
+from app.store.embedded import embedded_postgres
+from app.store.schema import DatabaseUnusable, Schema, check_schema, looking_at, migrate
 
-
-class DatabaseUnusable(ChargehandError):
-    """The database cannot be used as it is; the message is one line for the operator, without the password."""
+_ROUNDS = 3
+_SESSION = "SELECT pg_backend_pid()"
 
 
-def check_reachable(url: str) -> None:
-    """Connect once. Raises `DatabaseUnusable`."""
-    with _connection(url):
-        pass
+@dataclass(frozen=True, slots=True)
+class UsableDatabase:
+    """A database that a process can work with."""
 
-
-def check_schema(url: str) -> None:
-    """Refuse a schema that is older than our migrations, by raising `DatabaseUnusable`.
-
-    A newer one passes: while a release is rolled out, processes of the one before it still start.
-    """
-    script = ScriptDirectory(str(MIGRATIONS))
-    newest = script.get_current_head()
-    with _connection(url) as connection:
-        found = _revision(connection)
-    if found is None:
-        raise DatabaseUnusable("the database has no schema yet: run `chargehand migrate`")
-    if found != newest and found in {each.revision for each in script.walk_revisions()}:
-        raise DatabaseUnusable(f"the schema is at revision {found}, older than {newest}: run `chargehand migrate`")
+    url: str
+    where: str
+    """Where it is, for people; without the password."""
+    schema: Schema
 
 
 @contextmanager
-def _connection(url: str) -> Iterator[psycopg.Connection]:
-    try:
-        with psycopg.connect(with_defaults(url)) as connection:
-            yield connection
-    except psycopg.Error as error:
-        raise DatabaseUnusable(f"cannot use the database: {_first_line(error)}") from None
+def usable_database(url: str | None, home: Path, *, migrate_first: bool) -> Iterator[UsableDatabase]:
+    """The database at `url`, or without one the private one under `home`, which is always brought up to date.
+
+    Raises `DatabaseUnusable` or `EmbeddedPostgresError`.
+    """
+    if url is None:
+        with embedded_postgres(home) as private:
+            where = f"a private Postgres in {home.expanduser().resolve()}"
+            yield UsableDatabase(private, where, migrate(private))
+        return
+    where = check_server(url)
+    if migrate_first:
+        migrate(url)
+    yield UsableDatabase(url, where, check_schema(url))
 
 
-def _revision(connection: psycopg.Connection) -> str | None:
-    try:
-        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    except psycopg.errors.UndefinedTable:
-        return None
-    return None if row is None else str(row[0])
+def check_server(url: str) -> str:
+    """Connect, and see that sessions are ours alone and take what we write. Raises `DatabaseUnusable`.
+
+    Where the database is, for people.
+    """
+    with looking_at(url) as connection, looking_at(url) as other:
+        if _value(connection, IS_READ_ONLY):
+            raise DatabaseUnusable("the database takes no writes: DATABASE_URL must lead to the primary server")
+        if (encoding := _value(connection, "SHOW server_encoding")) != "UTF8":
+            raise DatabaseUnusable(f"the database's encoding is {encoding}: Chargehand needs one in UTF8")
+        if _share_sessions(connection, other):
+            raise DatabaseUnusable(
+                "DATABASE_URL leads to a pooler in transaction mode: Chargehand listens and prepares statements, "
+                "and needs a direct connection, or a pooler in session mode"
+            )
+        return f"the database {connection.info.dbname} at {connection.info.host}, port {connection.info.port}"
 
 
-def _first_line(error: psycopg.Error) -> str:
-    return str(error).strip().partition("\n")[0]
+def _share_sessions(one: psycopg.Connection, other: psycopg.Connection) -> bool:
+    """Whether connections are given a session of the server for a statement only."""
+    asked = [(_value(one, _SESSION), _value(other, _SESSION)) for _ in range(_ROUNDS)]
+    first, second = asked[0]
+    return first == second or any(each != (first, second) for each in asked)
+
+
+def _value(connection: psycopg.Connection, query: str) -> object:
+    row = connection.execute(query.encode()).fetchone()
+    assert row is not None
+    return row[0]

@@ -7,13 +7,17 @@ entries carry a run id and no state, at most one waits for a run, and an entry i
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import procrastinate
+import psycopg
 import structlog
 from procrastinate.connector import Notify
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
+from psycopg import sql
+from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -28,6 +32,8 @@ PING = '{"type":"job_inserted","job_id":0}'
 STOP_SECONDS = 2.0
 """How long the queue waits for a look to end once it has stopped."""
 RELISTEN_SECONDS = 1.0
+SILENCE_SECONDS = 10.0
+"""How long the connection that listens may be silent before it is probed."""
 TURNS = 10_000_000
 """Turns that one step of priority outweighs; the queue's own priority has 32 bits."""
 CHANNEL = "procrastinate_any_queue_v1"
@@ -70,31 +76,67 @@ class _Entries(JobManager):
 class _Connector(procrastinate.PsycopgConnector):
     """The connections. The one that listens is opened again for as long as it takes; until then the queue polls."""
 
-    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
-        while True:
-            try:
-                await super().listen_notify(on_notification=on_notification, channels=channels)
-            except ConnectorException as error:
-                log.warning("queue listener interrupted", error=type(error).__name__)
-            await asyncio.sleep(RELISTEN_SECONDS)
-
-
-class RunQueue:
-    """The queue as one process uses it: it announces runs, and hears of them while `deliver` runs."""
-
-    def __init__(self, url: str) -> None:
-        self._connector = _Connector(
-            conninfo=with_defaults(url),
+    def __init__(self, conninfo: str) -> None:
+        super().__init__(
+            pool_factory=_pool,
+            conninfo=conninfo,
             min_size=1,
             max_size=4,
             timeout=10,
             reconnect_timeout=2,
             connection_class=ImpatientConnection,
         )
+        self._conninfo = conninfo
+        self.listening = asyncio.Event()
+        """Set while the queue hears of every entry at once."""
+
+    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        names = list(channels)
+        while True:
+            try:
+                async with await ImpatientConnection.connect(self._conninfo, autocommit=True) as connection:
+                    await self._listen(connection, names, on_notification)
+            except (psycopg.Error, OSError, TimeoutError) as error:
+                log.warning("queue listener interrupted", error=type(error).__name__)
+            finally:
+                self.listening.clear()
+            await asyncio.sleep(RELISTEN_SECONDS)
+
+    async def _listen(self, connection: ImpatientConnection, channels: list[str], on_notification: Notify) -> None:
+        for channel in channels:
+            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        self.listening.set()
+        await on_notification(channel=channels[0], payload=PING)  # The queue has looked before it could hear.
+        while True:
+            async for notice in connection.notifies(timeout=SILENCE_SECONDS):
+                await on_notification(channel=notice.channel, payload=notice.payload)
+            await connection.ensure_writable()
+
+
+def _pool(**arguments: Any) -> AsyncConnectionPool[Any]:
+    """A pool that hands out no connection which takes no writes."""
+    return AsyncConnectionPool(**arguments | {"check": ImpatientConnection.ensure_writable})
+
+
+class RunQueue:
+    """The queue as one process uses it: it announces runs, and hears of them while `deliver` runs."""
+
+    def __init__(self, url: str) -> None:
+        self._connector = _Connector(with_defaults(url))
         self._app = procrastinate.App(connector=self._connector)
         self._app.job_manager = _Entries(self._connector)
         self._look: Look | None = None
         self._app.task(name=TASK, queue=QUEUE)(self._hear)
+
+    @property
+    def listening(self) -> asyncio.Event:
+        """Set while every announcement is heard at once; without it they wait for the next look at the queue."""
+        return self._connector.listening
+
+    @property
+    def is_deaf(self) -> bool:
+        """Whether this process is to hear of runs and, at the moment, does so only when it looks."""
+        return self._look is not None and not self.listening.is_set()
 
     async def _hear(self, run_id: str) -> None:
         assert self._look is not None

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from pydantic_core import to_jsonable_python
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from app.domain.errors import RunUnreadable
 from app.domain.retries import Policy
@@ -21,23 +22,24 @@ from app.store.projection import attempt_row, task_row
 
 Row = dict[str, Any]
 
+OBJECTIVE_PREVIEW = 200
+"""Characters of an objective that a list shows unless it is asked for the whole."""
+
 _COLUMNS = """
-    id, status, phase, stop_reason, waiting_for, objective, team_name, team_version, metadata, limits, plan_revision,
-    progress, usage, timing, result, error, cancellation, last_seq, created_at, started_at, finished_at
+    id, status, phase, stop_reason, waiting_for, team_name, team_version, metadata, limits, plan_revision,
+    progress, usage, timing, error, cancellation, last_seq, created_at, started_at, finished_at
 """
 _ONE_VIEW = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-_RUN = text(f"SELECT {_COLUMNS} FROM runs WHERE id = :id AND tenant = :tenant")
-_PAGE = text(
-    f"""
-    SELECT {_COLUMNS} FROM runs
-    WHERE tenant = :tenant
-      AND (CAST(:status AS text) IS NULL OR status = :status)
-      AND (CAST(:team AS text) IS NULL OR team_name = :team)
-      AND (CAST(:id AS text) IS NULL OR (created_at, id) < (CAST(:created_at AS timestamptz), :id))
-    ORDER BY created_at DESC, id DESC
-    LIMIT :limit
-    """
-)
+_RUN = text(f"SELECT {_COLUMNS}, objective, result FROM runs WHERE id = :id AND tenant = :tenant")
+_SHORT_OBJECTIVE = f"""
+    CASE WHEN char_length(objective) > {OBJECTIVE_PREVIEW} THEN left(objective, {OBJECTIVE_PREVIEW - 1}) || '…'
+         ELSE objective END AS objective
+"""
+_FILTERS = {
+    "status": "status = :status",
+    "team": "team_name = :team",
+    "id": "(created_at, id) < (:created_at, :id)",
+}
 _PLAN = text(
     """
     SELECT plans.plan FROM plans JOIN runs ON runs.id = plans.run_id
@@ -123,20 +125,44 @@ async def find_run(database: Database, tenant: str, run_id: str) -> Row | None:
     return dict(row) if row else None
 
 
-async def page_of_runs(
-    database: Database, tenant: str, *, limit: int, after: Place | None, status: str | None, team: str | None
-) -> Sequence[Row]:
-    """Up to `limit` runs, newest first, behind `after`."""
-    values = {
-        "tenant": tenant,
-        "limit": limit,
-        "status": status,
-        "team": team,
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Which runs a list shows, and how much of each."""
+
+    status: str | None = None
+    team: str | None = None
+    after: Place | None = None
+    """Only runs behind this one."""
+    whole_objectives: bool = False
+    results: bool = False
+
+
+async def page_of_runs(database: Database, tenant: str, listing: Listing, *, limit: int) -> Sequence[Row]:
+    """Up to `limit` runs, newest first."""
+    after = listing.after
+    given = {
+        "status": listing.status,
+        "team": listing.team,
         "id": after.run_id if after else None,
         "created_at": after.created_at if after else None,
     }
+    values = {name: value for name, value in given.items() if value is not None}
+    query = _page(frozenset(values), whole_objectives=listing.whole_objectives, results=listing.results)
     async with database.statement() as connection:
-        return [dict(row) for row in (await connection.execute(_PAGE, values)).mappings()]
+        found = await connection.execute(query, values | {"tenant": tenant, "limit": limit})
+        return [dict(row) for row in found.mappings()]
+
+
+@cache
+def _page(given: frozenset[str], *, whole_objectives: bool, results: bool) -> TextClause:
+    """The query of a list with these filters: each has an index, which a condition that may be void would not use."""
+    objective = "objective" if whole_objectives else _SHORT_OBJECTIVE
+    result = "result" if results else "NULL AS result"
+    wanted = [condition for name, condition in _FILTERS.items() if name in given]
+    return text(
+        f"SELECT {_COLUMNS}, {objective}, {result} FROM runs WHERE {' AND '.join(['tenant = :tenant', *wanted])} "
+        "ORDER BY created_at DESC, id DESC LIMIT :limit"
+    )
 
 
 async def plan_of(database: Database, tenant: str, run_id: str, revision: int | None = None) -> Row | None:

@@ -56,6 +56,8 @@ teams = Table(
     Column("definition", JSON, nullable=False),
     Column("digest", Text, nullable=False, comment="SHA-256 of the definition: an unchanged team makes no version"),
     Column("created_at", TIME, nullable=False, server_default=text("now()")),
+    Column("origin", Text, comment="who brought it: built_in or operator; the first release does not say"),
+    CheckConstraint("origin IN ('built_in', 'operator')", name="origin"),
 )
 
 runs = Table(
@@ -102,6 +104,8 @@ runs = Table(
     CheckConstraint("(owner IS NULL) = (lease_until IS NULL)", name="owner_has_lease"),
     CheckConstraint("status <> 'queued' OR started_at IS NULL", name="queued_has_not_started"),
     Index(None, "tenant", text("created_at DESC"), text("id DESC")),
+    Index("runs_by_status_idx", "tenant", "status", text("created_at DESC"), text("id DESC")),
+    Index("runs_by_team_idx", "tenant", "team_name", text("created_at DESC"), text("id DESC")),
     Index("runs_line_idx", "priority", "turn", postgresql_where=text("status = 'queued'")),
     Index("runs_tenant_line_idx", "tenant", "priority", "turn", postgresql_where=text("status = 'queued'")),
     Index("runs_ended_idx", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),

@@ -39,6 +39,8 @@ class Wakeups:
         self._url = with_defaults(url)
         self._listeners: dict[str, dict[Heard, None]] = defaultdict(dict)
         self._channels: dict[str, Notice] = {EVENTS_CHANNEL: self._heard_of_events}
+        self._unread: set[str] = set()
+        """Channels on which something could not be read."""
         self.connected = asyncio.Event()
         """Set while the connection listens."""
 
@@ -84,11 +86,20 @@ class Wakeups:
             wait = min(RECONNECT_SECONDS * 2 ** min(failures, 8), RECONNECT_CEILING_SECONDS)
             await asyncio.sleep(wait * (0.5 + random.random() / 2))
 
-    async def _hear(self, connection: psycopg.AsyncConnection) -> None:
+    async def _hear(self, connection: ImpatientConnection) -> None:
         while True:
             async for notice in connection.notifies(timeout=SILENCE_SECONDS):
-                self._channels[notice.channel](notice.payload)
-            await connection.execute("SELECT 1")
+                self._take(notice.channel, notice.payload)
+            await connection.ensure_writable()
+
+    def _take(self, channel: str, payload: str) -> None:
+        """Notices come from whoever may connect: other releases, or a hand. What cannot be read is passed over."""
+        try:
+            self._channels[channel](payload)
+        except (ValueError, LookupError) as error:
+            if channel not in self._unread:
+                log.warning("notice passed over", channel=channel, error=type(error).__name__, further="not logged")
+            self._unread.add(channel)
 
     def _heard_of_events(self, payload: str) -> None:
         for part in payload.split():

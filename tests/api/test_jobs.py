@@ -9,14 +9,14 @@ import pytest
 
 from app.api.schemas import Run
 from app.domain import events as ev
-from app.store.runs import page_of_runs
+from app.store.runs import Listing, page_of_runs
 from tests.api.serving import JOB, Api
 
 PLAN = {"goal": "g", "tasks": [{"id": "T 1", "instruction": "Do it.", "worker": "Writer"}]}
 
 
 async def rows(api: Api) -> int:
-    found = await page_of_runs(api.runtime.database, "default", limit=100, after=None, status=None, team=None)
+    found = await page_of_runs(api.runtime.database, "default", Listing(), limit=100)
     return len(found)
 
 

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from uuid_utils.compat import uuid7
 
+from app.api import cursors
 from app.api.schemas import Run, RunTask
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan
@@ -168,6 +169,48 @@ async def test_a_cursor_that_was_edited_is_refused(api: Api) -> None:
     answers = [await api.client.get("/v1/runs", params={"after": each}) for each in edited]
 
     assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(400, "cursor_invalid")] * 9
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "0001-01-01T00:00:00+00:00 run_x",
+        "0001-01-01T00:00:00+01:00 run_x",
+        "9999-12-31T23:59:59+00:00 run_x",
+        "9999-12-31T23:59:59-01:00 run_x",
+        "2026-01-01T00:00:00+00:00 run_\0",
+        "2026-01-01T00:00:00+00:00 \0",
+        "2026-01-01T00:00:00 run_x",
+    ],
+)
+async def test_a_cursor_that_was_forged_is_refused(api: Api, place: str) -> None:
+    forged = base64.urlsafe_b64encode(cursors._check(place.encode()) + place.encode()).decode().rstrip("=")
+
+    answer = await api.client.get("/v1/runs", params={"after": forged})
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "cursor_invalid")
+
+
+async def test_a_list_carries_neither_results_nor_long_objectives_unless_asked(api: Api) -> None:
+    whole = "é" * 300
+    run_id = await api.ended()
+    long = await api.post(objective=whole)
+    result = (await api.get(f"/v1/runs/{run_id}"))["result"]
+
+    async def shown(include: str) -> dict[str, tuple[str, object]]:
+        page = await api.get(f"/v1/runs{include}")
+        return {run["id"]: (run["objective"], run["result"]) for run in page["data"]}
+
+    short = "é" * 199 + "…"
+    assert result is not None
+    plain = await shown("")
+    assert (plain[long], plain[run_id][1]) == ((short, None), None)
+    assert (await shown("?include=result"))[run_id][1] == result
+    assert (await shown("?include=objective"))[long] == (whole, None)
+    both = await shown("?include=objective,result")
+    assert (both[long][0], both[run_id][1]) == (whole, result)
+    assert (await api.get(f"/v1/runs/{long}"))["objective"] == whole
+    assert (await api.client.get("/v1/runs?include=answer")).status_code == 422
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=-1", "limit=101", "limit=1000000000", "limit=x", "status=done"])

@@ -8,7 +8,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import NullPool, create_engine, make_url
 
 from app import cli
-from app.store.preflight import DatabaseUnusable, check_schema
+from app.store.schema import DatabaseUnusable, check_schema
 from app.store.tables import metadata
 from tests.support.postgres import ROOT
 
@@ -40,7 +40,7 @@ def test_a_schema_made_by_the_migrations_passes_and_one_that_is_missing_does_not
     check_schema(database_url)
 
     with psycopg.connect(database_url) as connection:
-        connection.execute("DROP TABLE alembic_version")
+        connection.execute("DROP TABLE chargehand_version")
     with pytest.raises(DatabaseUnusable, match="run `chargehand migrate`"):
         check_schema(database_url)
 

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -8,9 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
+import psycopg
 import pytest
 
-from app import cli
+from app import cli, version
+from app.settings import Settings
+from app.store.schema import NEWEST
 from tests.support.postgres import ROOT, Databases
 
 Run = Callable[..., tuple[object, list[str], list[str]]]
@@ -37,9 +41,10 @@ def serving(url: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            said = [process.stderr.readline(), process.stderr.readline()]
-            assert said[0] == "No ANTHROPIC_API_KEY: the demo model answers.\n"
-            yield process, said[1].removeprefix("Chargehand is at ").strip()
+            said = [process.stderr.readline() for _ in range(3)]
+            assert said[0].startswith("Runs are kept in the database test_")
+            assert said[1] == "No ANTHROPIC_API_KEY: the demo model answers.\n"
+            yield process, said[2].removeprefix("Chargehand is at ").strip()
         finally:
             process.kill()
 
@@ -98,7 +103,11 @@ def test_a_taken_port_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, databa
 
         code, _, errors = run("serve", "--port", str(port))
 
-    assert (code, errors) == (2, [f"chargehand: cannot listen on 127.0.0.1 port {port}: Address already in use"])
+    assert code == 2
+    assert errors == [
+        f"chargehand: cannot listen on 127.0.0.1 port {port}: Address already in use; "
+        "CHARGEHAND_PORT or --port names another"
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -135,7 +144,7 @@ def test_engine_runs_on_uvloop_and_ends_quietly_when_told_to_stop(database_url: 
             process.send_signal(number)
 
             assert process.wait(timeout=30) == 0
-            assert process.stderr.read() == "Claude answers, at http://127.0.0.1:1.\n"
+            assert process.stderr.read().splitlines()[1:] == ["Claude answers, at http://127.0.0.1:1."]
         finally:
             process.kill()
 
@@ -168,3 +177,53 @@ def test_states_refuses_a_file_without_the_block(run: Run, tmp_path: Path) -> No
     assert code == 2
     assert len(errors) == 1
     assert readme.read_text() == "# Title\n"
+
+
+def test_the_version_is_that_of_the_package(run: Run) -> None:
+    assert run("--version") == (0, [f"chargehand {version}"], [])
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+
+
+@pytest.mark.parametrize(
+    "password", ["with#hash", "with/slash", "with?mark", "with@at", "with%tail", "with[bracket", "with space"]
+)
+def test_no_part_of_a_password_that_was_not_encoded_is_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch, password: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"postgresql://svc:{password}@127.0.0.1:1/runs")
+
+    code, _, errors = run("serve")
+
+    assert code == 2
+    assert len(errors) == 1
+    assert re.search(r"percent-encoded|connection failed", errors[0])
+    assert password.removeprefix("with") not in errors[0]
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql+asyncpg", "postgresql+psycopg"])
+def test_the_urls_of_other_libraries_are_taken(
+    run: Run, monkeypatch: pytest.MonkeyPatch, database_url: str, scheme: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url.replace("postgresql", scheme, 1) + "\n")
+
+    assert run("migrate") == (0, [], [f"The schema is at revision {NEWEST}, up to date."])
+
+
+def test_a_newer_schema_is_no_fault(run: Run, monkeypatch: pytest.MonkeyPatch, database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE chargehand_version SET version_num = '0999'")
+    monkeypatch.setenv("DATABASE_URL", database_url)
+
+    code, _, said = run("migrate")
+
+    assert (code, said) == (0, ["The schema is at revision 0999, of a newer release, with which this one works."])
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+def test_all_addresses_means_those_of_both_families() -> None:
+    with cli._listening(Settings(host="::", port=0)) as listener:
+        port = listener.getsockname()[1]
+
+        assert cli._shown_address(listener) == f"localhost:{port}"
+        for address in ("127.0.0.1", "::1"):
+            socket.create_connection((address, port), timeout=5).close()

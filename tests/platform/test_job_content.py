@@ -13,7 +13,8 @@ from sqlalchemy.exc import DBAPIError
 
 from app.domain.events import ToolReturned
 from app.domain.job import Job
-from app.store.database import MIGRATION_LOCK, Database, migrate
+from app.store.database import Database
+from app.store.schema import MIGRATION_LOCK, DatabaseUnusable, migrate
 from app.telemetry import set_up_logging
 
 OBJECTIVE = "buy the rival in silence"
@@ -64,8 +65,10 @@ async def test_a_statement_that_fails_shows_no_values(
 
 def test_a_migration_that_fails_shows_no_values(database_url: str, output: io.StringIO) -> None:
     with psycopg.connect(database_url) as other:
+        other.execute("UPDATE chargehand_version SET version_num = '0002'")
+        other.commit()
         other.execute("SELECT pg_advisory_xact_lock(%s)", [MIGRATION_LOCK])
-        with pytest.raises(DBAPIError) as failure:
+        with pytest.raises(DatabaseUnusable) as failure:
             migrate(f"{database_url}&options=-c%20lock_timeout%3D1")
 
     lines = logged(failure.value, output)

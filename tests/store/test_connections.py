@@ -13,11 +13,7 @@ from tests.support.rows import every
 async def test_whoever_stands_still_in_a_transaction_is_cut_off_and_its_locks_are_free(
     database_url: str, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(
-        connections.CONNECTION_DEFAULTS,
-        "options",
-        "-c idle_in_transaction_session_timeout=200",
-    )
+    monkeypatch.setitem(connections.SESSION_SETTINGS, "idle_in_transaction_session_timeout", "200ms")
     database = Database(database_url, pool=1)
 
     async def stands_still() -> None:
@@ -62,7 +58,7 @@ async def test_a_fresh_connection_is_used_without_asking_whether_it_is_alive(
     def dead(_: Any) -> bool:
         raise psycopg.OperationalError("gone")
 
-    monkeypatch.setattr(database._engine.dialect, "do_ping", dead)
+    monkeypatch.setattr("app.store.database._is_read_only", dead)
 
     await database.ping()
     await database.close()

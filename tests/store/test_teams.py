@@ -1,7 +1,12 @@
 import asyncio
+from pathlib import Path
 
-from app.runtime import TENANT
+import psycopg
+import pytest
+
+from app.runtime import BUILT_IN_TEAMS, TENANT
 from app.store.teams import all_teams, put_team, team_named
+from tests.support.fixtures import Services
 from tests.support.service import CREW, Service
 
 OTHER = CREW.model_copy(update={"description": "Other."})
@@ -58,3 +63,61 @@ async def test_a_run_keeps_the_version_it_was_given(service: Service) -> None:
     await put_team(service.database, TENANT, OTHER)
 
     assert (await service.folded(run_id)).brief.team == CREW
+
+
+BUILT_IN = CREW.model_copy(update={"description": "As released."})
+NEXT_BUILT_IN = CREW.model_copy(update={"description": "As released next."})
+
+
+async def newest(service: Service) -> str:
+    stored = await team_named(service.database, TENANT, CREW.name)
+    assert stored is not None
+    return stored.team.description
+
+
+async def test_a_built_in_team_gives_way_to_the_next_release_and_to_operators(service: Service) -> None:
+    for team, origin, expected in (
+        (BUILT_IN, "built_in", BUILT_IN),
+        (NEXT_BUILT_IN, "built_in", NEXT_BUILT_IN),
+        (CREW, "operator", CREW),
+        (NEXT_BUILT_IN, "built_in", CREW),
+        (OTHER, "operator", OTHER),
+        (BUILT_IN, "built_in", OTHER),
+    ):
+        await put_team(service.database, TENANT, team, origin=origin)  # type: ignore[arg-type]
+        assert await newest(service) == expected.description
+
+
+async def test_a_built_in_team_that_an_operator_brings_as_it_is_becomes_the_operators(service: Service) -> None:
+    await put_team(service.database, TENANT, BUILT_IN, origin="built_in")
+    await put_team(service.database, TENANT, BUILT_IN, origin="operator")
+    await put_team(service.database, TENANT, NEXT_BUILT_IN, origin="built_in")
+
+    assert await newest(service) == BUILT_IN.description
+    assert await versions(service) == 1
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_of_teams_without_an_origin_those_of_the_first_release_are_built_in(
+    service: Service, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, is_first: bool
+) -> None:
+    await put_team(service.database, TENANT, BUILT_IN, origin="built_in")
+    sql.execute("UPDATE teams SET origin = NULL")
+    if is_first:
+        monkeypatch.setattr("app.store.teams.FIRST_BUILT_IN", [BUILT_IN.digest])
+
+    await put_team(service.database, TENANT, NEXT_BUILT_IN, origin="built_in")
+
+    assert await newest(service) == (NEXT_BUILT_IN if is_first else BUILT_IN).description
+
+
+async def test_a_process_without_a_team_folder_leaves_the_teams_of_others(services: Services, tmp_path: Path) -> None:
+    general = (BUILT_IN_TEAMS / "general.yaml").read_text(encoding="utf-8")
+    (tmp_path / "general.yaml").write_text(general.replace("A capable", "Ours. A capable", 1), encoding="utf-8")
+    await services.start(engine=False, teams_dir=tmp_path)
+
+    service = await services.start(engine=False)
+
+    stored = await team_named(service.database, TENANT, "general")
+    assert stored is not None
+    assert stored.team.description.startswith("Ours.")

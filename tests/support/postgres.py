@@ -80,7 +80,7 @@ def _migrations_digest() -> str:
 
 
 def _migrate(url: str) -> None:
-    from app.store.database import migrate
+    from app.store.schema import migrate
 
     migrate(url)
 
