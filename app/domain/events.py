@@ -11,6 +11,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from app.domain.codes import StopReason
 from app.domain.job import Limits
 from app.domain.plan import Finding, Plan
 from app.domain.results import Escalation, Output, Problem, Result, Synthesis
@@ -115,7 +116,7 @@ class CancelRequested(_Fact):
 class Ended(_Fact):
     """How the run ended, and what it hands over."""
 
-    stop_reason: str
+    stop_reason: StopReason
     """Why the run ended this way."""
     result: Result
     """What the run brought back."""
@@ -124,7 +125,7 @@ class Ended(_Fact):
 class EndedInFailure(_Fact):
     """Why the run failed, and what it hands over all the same."""
 
-    stop_reason: str
+    stop_reason: StopReason
     """Why the run failed."""
     error: Problem
     """The same for people."""

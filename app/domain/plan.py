@@ -6,6 +6,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from typing_extensions import TypeAliasType
+
+from app.domain.codes import described
 
 TASKS_CEILING = 100
 """Tasks that a plan can be allowed at most, whatever the limits of its run."""
@@ -14,11 +17,29 @@ NAME_SHOWN = 80
 
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
-FindingCode = Literal[
+_Code = Literal[
     "plan_empty", "plan_too_large", "id_invalid", "id_duplicate", "worker_missing", "worker_unknown",
     "dependency_unknown", "dependency_on_itself", "cycle", "instruction_blank", "field_invalid",
     "plan_unparseable", "output_invalid", "task_unknown",
 ]  # fmt: skip
+
+FINDING_CODES: Mapping[_Code, str] = {
+    "plan_empty": "The plan has no tasks.",
+    "plan_too_large": "The plan has more tasks than are allowed.",
+    "id_invalid": "A task id has characters that ids may not have, or too many.",
+    "id_duplicate": "Two tasks have the same id.",
+    "worker_missing": "A task names no worker.",
+    "worker_unknown": "A task names a worker that the team does not have.",
+    "dependency_unknown": "A task depends on one that is not in the plan.",
+    "dependency_on_itself": "A task depends on itself.",
+    "cycle": "Tasks wait for each other in a circle.",
+    "instruction_blank": "A task has no instruction.",
+    "field_invalid": "A field does not have the form it should have.",
+    "plan_unparseable": "The reply could not be read as a plan.",
+    "output_invalid": "The reply does not have the form that was asked for.",
+    "task_unknown": "The reply names a task that the plan does not have.",
+}
+FindingCode = TypeAliasType("FindingCode", Annotated[_Code, described(FINDING_CODES, "What is wrong with a plan.")])
 
 
 def normalised(name: Any) -> Any:

@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.domain.codes import TaskErrorCode
+
 
 class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
@@ -91,8 +93,8 @@ class Gap(_Value):
 
     task: str
     """Id of the task."""
-    reason: str
-    """The task's error code."""
+    reason: TaskErrorCode
+    """The error code of the task."""
     impact: str = ""
     """What its absence means for the answer, in the words of the supervisor."""
     redispatched_as: str | None = None
