@@ -69,7 +69,10 @@ def _describe_events(schemas: Json) -> None:
     schemas["Event"]["description"] = about + "\n".join(lines)
     for kind, ref in variants.items():
         schemas[_name(ref)]["properties"]["type"]["description"] = f"Always `{kind}`."
-        schemas[_name(ref)]["required"] = ["seq", "type", "at", "run_id", "task_id", "attempt", "data"]
+        for field in schemas[_name(ref)]["properties"].values():
+            field.pop("default", None)
+        # Fields of the envelope are always there; those of the data may be missing in events of an older release.
+        schemas[_name(ref)]["required"] = list(schemas[_name(ref)]["properties"])
 
 
 def _name(reference: str) -> str:

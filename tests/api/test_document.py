@@ -38,8 +38,8 @@ def problems(example: Any, schema: Json) -> list[str]:
 def shown(value: Any) -> Iterator[tuple[Any, Json]]:
     """Every example of the document with the schema it belongs to."""
     match value:
-        case {"schema": schema, **media}:
-            yield from ((media[key], schema) for key in ("example",) if key in media)
+        case {"schema": dict() as schema, **media}:
+            yield from [(media["example"], schema)] if "example" in media else []
             yield from ((each["value"], schema) for each in media.get("examples", {}).values())
             yield from shown(schema)
         case dict():
@@ -167,4 +167,4 @@ def codes_in(tree: ast.AST) -> Iterator[str]:
             ):
                 yield code
             case ast.Assign(targets=[ast.Name(id="_CODES")], value=ast.Dict(values=values)):
-                yield from (value.value for value in values if isinstance(value, ast.Constant))
+                yield from (str(value.value) for value in values if isinstance(value, ast.Constant))
