@@ -1,19 +1,22 @@
 """The application: routes, what surrounds them, and the runtime they work on."""
 
 import asyncio
+import json
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from copy import deepcopy
+from functools import cached_property
 from types import FrameType
 from typing import Any
 
 from fastapi import FastAPI
 
-from app.api import events, health, jobs, runs, teams, trace
+from app.api import events, health, jobs, pages, runs, teams, trace
 from app.api.border import BodyLimit, HeadRequests, RequestIds
+from app.api.description import complete
 from app.api.errors import install_error_handlers
-from app.api.schemas import ProblemDocument
 from app.api.stream import SharedPages
 from app.runtime import Runtime
 
@@ -24,17 +27,16 @@ RuntimeFactory = Callable[[], AbstractAsyncContextManager[Runtime]]
 
 
 class Application(FastAPI):
-    """FastAPI whose description also holds the problem document, which no route returns as a model."""
+    """FastAPI with a description that is complete."""
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI description."""
-        if self.openapi_schema is None:
-            schemas = super().openapi().setdefault("components", {}).setdefault("schemas", {})
-            problem = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
-            schemas.update(problem.pop("$defs"))
-            schemas["ProblemDocument"] = problem
-        assert self.openapi_schema is not None
-        return self.openapi_schema
+        return complete(deepcopy(super().openapi()))
+
+    @cached_property
+    def document(self) -> bytes:
+        """The description as it is served."""
+        return json.dumps(self.openapi(), ensure_ascii=False).encode()
 
 
 def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: float = SEND_LIMIT_S) -> FastAPI:
@@ -51,7 +53,8 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
     app = Application(
         title="Chargehand",
         summary="Supervisor-worker orchestration as an API.",
-        version="1",
+        version=pages.release(),
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -59,7 +62,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
         lifespan=lifespan,
     )
     app.state.send_limit_s = send_limit_s
-    for part in (jobs, runs, events, trace, teams, health):
+    for part in (pages, jobs, runs, events, trace, teams, health):
         app.include_router(part.router)
     install_error_handlers(app)
     # The last one added is the first one passed.

@@ -31,17 +31,29 @@ async def _run_id(run_id: Annotated[str, Path(description="Id of a run.")]) -> s
 
 
 async def _wait_s(
-    prefer: Annotated[list[str] | None, Header(description="`wait=N`: seconds to wait, at most 60 (RFC 7240).")] = None,
+    request: Request,
+    _: Annotated[
+        str | None,
+        Header(
+            alias="Prefer",
+            description="`wait=N`: seconds to wait, at most 60 (RFC 7240). What else it says is ignored.",
+        ),
+    ] = None,
 ) -> int | None:
     """Seconds that the client would wait, within our ceiling; other preferences are ignored."""
-    preferences = [each.strip().lower() for line in prefer or () for each in line.split(",")]
+    preferences = [each.strip().lower() for line in request.headers.getlist("prefer") for each in line.split(",")]
     asked = [int(found[1]) for each in preferences if (found := _WAIT.match(each))]
     return min(asked[0], WAIT_CEILING_S) if asked else None
 
 
 async def _idempotency_key(
     idempotency_key: Annotated[
-        str | None, Header(description="Makes a repetition of the request safe; 1 to 255 characters.")
+        str | None,
+        Header(
+            alias="Idempotency-Key",
+            description="Makes a repetition safe: under one key there is one run. 1 to 255 printable characters.",
+            json_schema_extra={"minLength": 1, "maxLength": KEY_LENGTH, "pattern": r"\S"},
+        ),
     ] = None,
 ) -> str | None:
     """The client's key, which may come quoted or bare."""

@@ -24,7 +24,11 @@ _REFUSED = re.compile(r"q=0(\.0*)?")
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
 
 LastEventId = Annotated[
-    str | None, Header(description="Number of the last event the client has; wins over `after` unless it is empty.")
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        description="For a stream: number of the last event the client has; wins over `after` unless it is empty.",
+    ),
 ]
 
 TypeNames = Annotated[str, StringConstraints(pattern=r"^[a-z_.,]{0,2000}$")]
@@ -33,7 +37,12 @@ TypeNames = Annotated[str, StringConstraints(pattern=r"^[a-z_.,]{0,2000}$")]
 class Wanted(BaseModel):
     """Which events a client asks for."""
 
-    after: str | None = Field(default=None, max_length=100, description="Only events behind this number.")
+    after: str | None = Field(
+        default=None,
+        max_length=100,
+        description="Only events behind this number.",
+        json_schema_extra={"pattern": r"^\d{1,19}$"},
+    )
     limit: int = Field(default=200, ge=1, le=1000, description="Events of a page; a stream has no limit.")
     types: list[TypeNames] = Field(default=[], max_length=50, description="Only these types; commas may join several.")
     deltas: bool = Field(default=False, description="Stream text while it is written, as `text.delta`.")

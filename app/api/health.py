@@ -15,7 +15,7 @@ PING_S = 2.0
 router = APIRouter(tags=["operations"])
 
 
-@router.get("/livez", response_model=Health)
+@router.get("/livez", response_model=Health, responses=PROBLEMS)
 async def live() -> Response:
     """Whether the process answers at all; nothing else is asked."""
     return JSONResponse({"status": "ok"})

@@ -26,7 +26,13 @@ from app.store.teams import team_named
 
 router = APIRouter(route_class=JsonBodyRoute, tags=["jobs"], responses=PROBLEMS)
 
-DryRun = Annotated[bool, Query(description="Not offered: a job that asks for it is refused, never executed.")]
+DryRun = Annotated[
+    bool,
+    Query(
+        description="Not offered: a job that asks for it is refused, never executed.",
+        json_schema_extra={"const": False},
+    ),
+]
 
 
 @router.post(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
@@ -50,21 +50,27 @@ Include = Annotated[
     ),
 ]
 Revision = Annotated[int | None, Query(ge=1, le=1_000_000, description="An older revision; the newest by default.")]
-IfNoneMatch = Annotated[list[str] | None, Header(description="ETag of the run as the client knows it.")]
+IfNoneMatch = Annotated[
+    str | None,
+    Header(alias="If-None-Match", description="ETag of the run as the client knows it; 304 while it is the same."),
+]
+PageLimit = Annotated[int, Query(ge=1, le=100, description="Runs of a page.")]
+TaskId = Annotated[str, Path(description="Id of a task.")]
 
 
 class Cancel(BaseModel):
     """What a client may say when it cancels."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     reason: str | None = Field(default=None, max_length=2000)
+    """Why; shown with the run."""
 
 
 @router.get("", response_model=RunPage)
 async def list_runs(
     runtime: RuntimeOf,
-    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    limit: PageLimit = 20,
     after: After = None,
     status: Status = None,
     team: TeamFilter = None,
@@ -82,7 +88,7 @@ async def list_runs(
 
 @router.get("/{run_id}", response_model=Run, responses={304: {"description": "The run is as the client knows it."}})
 async def get_run(
-    run_id: RunId, runtime: RuntimeOf, wait_s: WaitSeconds, if_none_match: IfNoneMatch = None
+    request: Request, run_id: RunId, runtime: RuntimeOf, wait_s: WaitSeconds, _: IfNoneMatch = None
 ) -> Response:
     """One run. `Prefer: wait=N` answers when it has ended or waits, after N seconds at the latest, at most 60."""
     row = await run_settled(runtime, run_id, SETTLED, wait_s or 0)
@@ -94,7 +100,7 @@ async def get_run(
     headers = {"ETag": etag, "Vary": "Prefer", "Cache-Control": "no-cache"}
     if wait_s is not None:
         headers["Preference-Applied"] = f"wait={wait_s}"
-    if _matches(if_none_match or (), tag):
+    if _matches(request.headers.getlist("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
     return JSONResponse(run_resource(row, datetime.now(UTC)), headers=headers)
 
@@ -122,7 +128,7 @@ async def list_tasks(run_id: RunId, runtime: RuntimeOf) -> Response:
 
 
 @router.get("/{run_id}/tasks/{task_id}", response_model=RunTask)
-async def get_task(run_id: RunId, task_id: str, runtime: RuntimeOf) -> Response:
+async def get_task(run_id: RunId, task_id: TaskId, runtime: RuntimeOf) -> Response:
     """One task with every attempt."""
     for task in task_resources(await existing_whole_run(runtime, run_id)):
         if task["id"] == task_id:

@@ -1,11 +1,18 @@
-"""The shapes of answers, for the OpenAPI description. `resources` builds them; the tests hold the two equal."""
+"""The shapes of answers, for the OpenAPI description. `resources` builds them; the tests hold the two equal.
+
+The module is longer than most, so that all that a client may get is in one file.
+"""
 
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict
+from typing_extensions import TypeAliasType
 
-from app.domain.events import Cancellation
+from app.api.problem_codes import ProblemCode
+from app.domain.codes import StopReason, TaskErrorCode
+from app.domain.events import Cancellation, Effect, Purpose
+from app.domain.events import Event as AnyEvent
 from app.domain.job import Limits
 from app.domain.plan import Plan
 from app.domain.plan import Task as PlannedTask
@@ -16,213 +23,373 @@ from app.domain.team import TeamRef
 from app.domain.timing import Timing
 from app.domain.usage import Usage
 
+Event = TypeAliasType("Event", AnyEvent)
+"""A durable fact about a run: the same form in the stream, the page and the trace. `type` says which."""
 
-class TaskCounts(BaseModel):
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class TaskCounts(_Shape):
     """Tasks by status."""
 
     total: int
+    """All tasks of the plan."""
     pending: int
+    """Not started, or between two attempts."""
     running: int
+    """Being worked on."""
     waiting: int
+    """Waiting for something outside."""
     succeeded: int
+    """Delivered."""
     failed: int
+    """Failed for good."""
     skipped: int
+    """Never started, since a task before them failed."""
     cancelled: int
+    """Stopped."""
 
 
-class Progress(BaseModel):
+class Progress(_Shape):
     """How far a run is."""
 
     tasks: TaskCounts
+    """How many tasks are in which status."""
     round: int
+    """Round of work and synthesis, from 1."""
 
 
-class Links(BaseModel):
+class Links(_Shape):
     """Where the parts of a run are."""
 
     self: str
+    """The run itself."""
     plan: str
+    """Its plan."""
     tasks: str
+    """Its tasks."""
     events: str
+    """Its events."""
     trace: str
+    """Its trace."""
     console: str | None
+    """Its page for people; null while there is none."""
 
 
-class Run(BaseModel):
+class RunProblem(Problem):
+    """Why a run failed."""
+
+    code: StopReason
+    """The same as the run's `stop_reason`."""
+
+
+class TaskProblem(Problem):
+    """Why a task or an attempt did not deliver."""
+
+    code: TaskErrorCode
+    """What went wrong, for programs."""
+
+
+class Run(_Shape):
     """The durable execution of one job."""
 
     id: str
+    """Its id."""
     object: Literal["run"]
+    """Always `run`."""
     status: RunStatus
+    """What it is doing. `succeeded`, `partial`, `failed` and `cancelled` are ends and never change."""
     phase: Phase | None
-    stop_reason: str | None
+    """What it is busy with while it runs; null otherwise."""
+    stop_reason: StopReason | None
+    """Why it ended; null until then."""
     objective: str
+    """The objective of the job."""
     team: TeamRef
+    """The team, pinned to a version."""
     parent: str | None
+    """The run that it is a part of; null for a run of its own."""
     metadata: dict[str, Any]
+    """The labels that the job came with."""
     plan_revision: int | None
+    """Revision of the newest plan; null before there is one."""
     progress: Progress
+    """How far it is."""
     result: Result | None
-    error: Problem | None
+    """What it brought back; null until it has ended, and when nothing was delivered."""
+    error: RunProblem | None
+    """Why it failed; null unless it did."""
     waiting_for: Literal["provider"] | None
+    """What it waits for; null unless it waits."""
     cancellation: Cancellation | None
+    """The receipt of a cancellation; null unless somebody asked for one."""
     limits: Limits
+    """The limits as applied, defaults filled in."""
     usage: Usage
+    """What it has consumed so far."""
     timing: Timing
-    last_seq: int = Field(description="Number of the newest event.")
+    """How long it took so far."""
+    last_seq: int
+    """Number of the newest event."""
     created_at: datetime
+    """When the job was accepted."""
     started_at: datetime | None
+    """When an engine first took it; null until then."""
     finished_at: datetime | None
+    """When it ended; null until then."""
     links: Links
+    """Where its parts are."""
 
 
-class Attempt(BaseModel):
+class Attempt(_Shape):
     """One try of one worker at a task."""
 
     number: int
+    """1 for the first attempt at the task."""
     worker: str
+    """The worker that made it."""
     model: str
+    """Id of the model that played the worker."""
     instruction: str
+    """What the worker was told to do."""
     refined_from: int | None
+    """The attempt whose failure led to the instruction; null when it is the one of the plan."""
     change: str | None
+    """What the supervisor changed in the instruction; null when nothing."""
     status: AttemptStatus
-    error: Problem | None
+    """What became of it."""
+    error: TaskProblem | None
+    """Why it did not deliver; null unless it failed or was stopped."""
     escalation: Escalation | None
+    """The worker's word that it could not go on; null unless it gave one."""
     steps: int
+    """Model replies so far."""
     tool_calls: int
+    """Tool calls so far."""
     usage: Usage
+    """What it consumed."""
     started_at: datetime
+    """When it began."""
     finished_at: datetime | None
+    """When it ended; null until then."""
 
 
 class RunTask(PlannedTask):
     """A task of the plan, and what became of it."""
 
     status: TaskStatus
-    error: Problem | None
+    """What became of it so far."""
+    error: TaskProblem | None
+    """Why it did not deliver; null unless it did not."""
     usage: Usage
+    """What all its attempts consumed."""
     output: Output | None
+    """What it delivered; null unless it succeeded."""
     escalations: list[Escalation]
+    """Every time its workers said that they could not go on."""
     attempts: list[Attempt]
+    """Every attempt, oldest first."""
 
 
 class Team(TeamDefinition):
     """A team in one of its versions."""
 
     version: int
+    """1, 2, 3 …; a changed team gets a new one."""
     created_at: datetime
+    """When this version was stored."""
 
 
-class Tool(BaseModel):
+class Tool(_Shape):
     """A tool that workers may be given."""
 
     name: str
+    """Its name, as teams give it to workers."""
     description: str
+    """What the model is told about it."""
     input_schema: dict[str, Any]
-    effect: Literal["read", "idempotent", "once"]
+    """JSON Schema of what the model passes to it."""
+    effect: Effect
+    """`read` may be repeated freely, `idempotent` only under the same key, `once` never."""
     timeout_s: float
-    provider: bool = Field(description="Whether the provider of the model runs it.")
+    """Seconds that one call may take."""
+    provider: bool
+    """Whether the provider of the model runs it."""
 
 
-class EventEnvelope(BaseModel):
-    """A durable fact about a run: the same form in the stream, the page and the trace."""
-
-    seq: int
-    type: str
-    at: datetime
-    run_id: str
-    task_id: str | None
-    attempt: int | None
-    data: dict[str, Any] = Field(description="What happened; its fields depend on `type`.")
-
-
-class Span(BaseModel):
+class Span(_Shape):
     """A stretch of a run's time."""
 
     id: str
+    """Its id in the trace."""
     parent_id: str | None
+    """The span it is a part of; null for the run."""
     kind: Literal["run", "plan", "task", "attempt", "llm", "tool", "synthesis", "review"]
+    """What was going on."""
     name: str
+    """The same in a few words."""
     started_at: datetime
+    """When it began."""
     finished_at: datetime | None
+    """When it ended; null while it goes on."""
     duration_ms: int | None
+    """Milliseconds between the two; null while it goes on."""
     status: Literal["ok", "error", "cancelled", "running"]
+    """How it ended."""
     attributes: dict[str, Any]
+    """What else there is to know; the keys depend on `kind`."""
 
 
-class Trace(BaseModel):
+class Trace(_Shape):
     """The whole execution of a run."""
 
     run: Run
+    """The run."""
     plan_revisions: list[Plan]
+    """Every plan it had, oldest first."""
     tasks: list[RunTask]
+    """Its tasks with every attempt."""
     spans: list[Span]
-    events: list[EventEnvelope]
+    """What took how long, as a tree."""
+    events: list[Event]
+    """Every event, in order."""
 
 
-class _Page(BaseModel):
+class TextPiece(_Shape):
+    """Text that a model has just written."""
+
+    purpose: Purpose
+    """Why the model was called."""
+    text: str
+    """The piece, to be put behind the ones before it."""
+
+
+class TextDelta(_Shape):
+    """A piece of text while it is written, for streams with `deltas=true`: without a number, and never stored.
+
+    The event that completes the call (`llm.completed` or `llm.failed`) supersedes all pieces of it.
+    """
+
+    type: Literal["text.delta"]
+    """Always `text.delta`."""
+    at: datetime
+    """When it was written."""
+    run_id: str
+    """The run it belongs to."""
+    task_id: str | None
+    """The task it belongs to; null for the supervisor."""
+    attempt: int | None
+    """The attempt it belongs to; null for the supervisor."""
+    data: TextPiece
+    """The piece."""
+
+
+class Home(_Shape):
+    """What answers here, and where to go on."""
+
+    name: str
+    """The name of the service."""
+    version: str
+    """Its release."""
+    docs: str
+    """The description of the API for people."""
+    openapi: str
+    """The same for programs."""
+    jobs: str
+    """Where jobs are posted."""
+    teams: str
+    """Which teams a job may name."""
+    ready: str
+    """Whether this process takes requests."""
+
+
+class _Page(_Shape):
     has_more: bool
-    next_cursor: str | None = Field(description="Send it as `after` for the next page; null on the last one.")
+    """Whether there is a further page."""
+    next_cursor: str | None
+    """Send it as `after` for the next page; null on the last one."""
 
 
 class RunPage(_Page):
     """Runs, newest first."""
 
     data: list[Run]
+    """The runs of this page."""
 
 
 class TaskPage(_Page):
     """The tasks of a run, in plan order."""
 
     data: list[RunTask]
+    """The tasks."""
 
 
 class TeamPage(_Page):
     """Teams in their newest versions, by name."""
 
     data: list[Team]
+    """The teams."""
 
 
 class ToolPage(_Page):
     """Tools, by name."""
 
     data: list[Tool]
+    """The tools."""
 
 
-class EventPage(BaseModel):
+class EventPage(_Shape):
     """Events of a run, in order."""
 
-    data: list[EventEnvelope]
+    data: list[Event]
+    """The events of this page."""
     has_more: bool
-    next_cursor: str | None = Field(description="Send it as `after` to get the next page; null behind the last one.")
-    next_after: int = Field(description="Send it as `after` to go on behind this page, now or later.")
+    """Whether there are more events behind this page by now."""
+    next_cursor: str | None
+    """Send it as `after` to get the next page; null behind the last one."""
+    next_after: int
+    """Send it as `after` to go on behind this page, now or later."""
 
 
-class Health(BaseModel):
+class Health(_Shape):
     """The state of this process."""
 
     status: Literal["ok"]
+    """Always `ok`; a process that is not says so by its status code."""
 
 
-class ProblemPlace(BaseModel):
+class ProblemPlace(_Shape):
     """One thing that is wrong about a request."""
 
-    pointer: str | None = Field(default=None, description="JSON pointer into the body.")
-    parameter: str | None = Field(default=None, description="Name of a query parameter or header.")
+    pointer: str | None = None
+    """JSON pointer into the body."""
+    parameter: str | None = None
+    """Name of a query parameter or header."""
     detail: str
+    """What is wrong there."""
     code: str | None = None
+    """The same for programs, where there is a code."""
 
 
-class ProblemDocument(BaseModel):
+class ProblemDocument(_Shape):
     """An error (RFC 9457)."""
 
     type: str
+    """Always `about:blank`: `code` says more."""
     title: str
+    """The meaning of the status."""
     status: int
+    """The HTTP status."""
     detail: str
-    code: str = Field(description="What happened, for programs.")
+    """What happened, for people."""
+    code: ProblemCode
+    """What happened, for programs."""
     errors: list[ProblemPlace] | None = None
+    """What is wrong, place by place; left out when there is nothing to point at."""
     request_id: str
+    """Id of the request, also in `X-Request-Id` and in the log."""
 
 
 _PROBLEM = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}}

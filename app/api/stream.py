@@ -90,15 +90,19 @@ class EventStream(EventSourceResponse):
 
 async def follow(runtime: Runtime, pages: SharedPages, reader: Reader) -> AsyncGenerator[bytes]:
     """Frames for `reader` until the run has ended, this process is told to stop, or the client goes."""
-    yield format_sse_event(retry=RETRY_MS)
+    # Clients take a block for an event, whatever is in it: `retry` goes with the first event, and comments go alone.
+    yield format_sse_event(comment="here it begins")
     after = reader.after
+    retry: int | None = RETRY_MS
     with _ears(runtime, reader) as ears:
         while not runtime.draining.is_set():
             ears.clear()
             deltas = ears.taken_deltas()
             page = await _page_behind(pages, reader.run_id, after) if ears.must_look() else ()
-            wanted = [_frame(event) for event in page if not reader.types or event.type in reader.types]
-            for chunk in _chunks([*deltas, *wanted]):
+            wanted = [event for event in page if not reader.types or event.type in reader.types]
+            frames = [_frame(event, retry if event is wanted[0] else None) for event in wanted]
+            retry = None if wanted else retry
+            for chunk in _chunks([*deltas, *frames]):
                 yield chunk
                 ears.silent_since = ears.now()
             if page:
@@ -109,7 +113,7 @@ async def follow(runtime: Runtime, pages: SharedPages, reader: Reader) -> AsyncG
             elif not ears.heard_of_later_than(after) and not await ears.something_to_do():
                 yield format_sse_event(comment="still here")
                 ears.silent_since = ears.now()
-    yield format_sse_event(comment="this server is stopping", retry=RETRY_MS)
+    yield format_sse_event(comment="this server is stopping")
 
 
 async def _page_behind(pages: SharedPages, run_id: str, after: int) -> Sequence[StoredEvent]:
@@ -120,8 +124,8 @@ async def _page_behind(pages: SharedPages, run_id: str, after: int) -> Sequence[
         return ()
 
 
-def _frame(event: StoredEvent) -> bytes:
-    return format_sse_event(data_str=event.json, event=event.type, id=str(event.seq))
+def _frame(event: StoredEvent, retry: int | None) -> bytes:
+    return format_sse_event(data_str=event.json, event=event.type, id=str(event.seq), retry=retry)
 
 
 def _chunks(frames: Iterable[bytes]) -> Iterator[bytes]:

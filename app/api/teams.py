@@ -1,8 +1,9 @@
 """The teams a job may name, and the tools their workers may be given."""
 
 import re
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 from starlette.responses import JSONResponse, Response
 
 from app.api.deps import RuntimeOf
@@ -14,6 +15,8 @@ from app.store.teams import all_teams, team_named
 
 router = APIRouter(prefix="/v1", tags=["teams"], responses=PROBLEMS)
 
+TeamNamed = Annotated[str, Path(description="`name` of a team, or `name@version`.")]
+
 _REFERENCE = re.compile(r"[a-z0-9][a-z0-9-]{0,63}(@[1-9][0-9]{0,8})?")
 
 
@@ -24,7 +27,7 @@ async def list_teams(runtime: RuntimeOf) -> Response:
 
 
 @router.get("/teams/{name}", response_model=Team)
-async def get_team(name: str, runtime: RuntimeOf) -> Response:
+async def get_team(name: TeamNamed, runtime: RuntimeOf) -> Response:
     """One team, by `name` in its newest version, or by `name@version`."""
     stored = await team_named(runtime.database, TENANT, name) if _REFERENCE.fullmatch(name) else None
     if stored is None:

@@ -21,7 +21,14 @@ PAGE_EVENTS = 200
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
 
-Form = Annotated[str, Query(alias="format", description="Only `json` is offered; any other is refused, not ignored.")]
+Form = Annotated[
+    str,
+    Query(
+        alias="format",
+        description="Only `json` is offered; any other is refused, not ignored.",
+        json_schema_extra={"enum": ["json"]},
+    ),
+]
 
 
 @router.get("/{run_id}/trace", response_model=Trace)

@@ -17,7 +17,7 @@ MetadataText = Annotated[str, StringConstraints(max_length=512)]
 class Limits(BaseModel):
     """Bounds of one run, as applied."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
 
     tasks: int = Field(default=12, ge=1, le=TASKS_CEILING)
     """Tasks a plan may have."""
@@ -40,16 +40,24 @@ class Limits(BaseModel):
 class LimitChanges(BaseModel):
     """Limits that differ from the team's; what is left out stays as the team has it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
 
     tasks: int | None = Field(default=None, ge=1, le=TASKS_CEILING)
+    """Tasks a plan may have."""
     concurrency: int | None = Field(default=None, ge=1, le=50)
+    """Tasks that may run at the same time."""
     timeout_s: float | None = Field(default=None, gt=0, le=86_400)
+    """Seconds from the start of the run to its end, whatever is done by then."""
     attempts: int | None = Field(default=None, ge=1, le=10)
+    """Attempts a task may have."""
     tokens: int | None = Field(default=None, ge=1)
+    """Input and output tokens together."""
     cost_usd: Money | None = Field(default=None, gt=0, max_digits=12, decimal_places=6)
+    """US dollars at the provider's published prices."""
     rounds: int | None = Field(default=None, ge=1, le=10)
+    """Rounds of work and synthesis."""
     depth: int | None = Field(default=None, ge=1, le=5)
+    """Levels of nested supervisors."""
 
     def applied_to(self, limits: Limits) -> Limits:
         """`limits` with these changes."""
@@ -59,10 +67,12 @@ class LimitChanges(BaseModel):
 class JobInput(BaseModel):
     """A named text that the job's tools may read."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
 
     name: str = Field(min_length=1, max_length=200)
+    """The name by which tools read it; different from those of the other inputs."""
     media_type: str = Field(default="text/plain", min_length=1, max_length=200)
+    """Its media type: `text/csv` and `application/json` become tables, anything is text."""
     content: str = Field(max_length=20_000_000)
     """The text itself; base64 when `media_type` is `application/vnd.apache.parquet`."""
 
@@ -75,21 +85,28 @@ def _strict(plan: Any) -> Plan:
 class Job(BaseModel):
     """The body of `POST /v1/jobs`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
 
     objective: str = Field(min_length=1, max_length=200_000)
+    """What to achieve, in plain words."""
     team: str = Field(default="general", pattern=r"^[a-z0-9][a-z0-9-]{0,63}(@[1-9][0-9]{0,8})?$")
     """`name`, or `name@version` for an older version."""
     inputs: tuple[JobInput, ...] = Field(default=(), max_length=50)
+    """Texts and data to work on. Only workers with a tool that reads inputs see them."""
     limits: LimitChanges = LimitChanges()
+    """Limits that differ from the team's."""
     approval: Literal["none"] = "none"
+    """Whether a human approves the plan before it runs: `none`, the only one offered."""
     strategy: Literal["merge"] | None = None
+    """How results are put together: `merge`, the only one offered; null leaves it to the supervisor."""
     plan: Annotated[Plan, BeforeValidator(_strict)] | None = None
     """A plan of the client's own; the supervisor is not asked for one then."""
     webhook: None = None
+    """Not offered: null."""
     priority: int = Field(default=0, ge=-100, le=100)
     """Higher runs start first."""
     metadata: dict[MetadataKey, MetadataText | int | float | bool | None] = Field(default_factory=dict, max_length=16)
+    """Labels of your own, kept with the run and shown with it: at most 16."""
 
     @field_validator("objective")
     @classmethod

@@ -6,6 +6,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from typing_extensions import TypeAliasType
+
+from app.domain.codes import described
 
 TASKS_CEILING = 100
 """Tasks that a plan can be allowed at most, whatever the limits of its run."""
@@ -14,11 +17,29 @@ NAME_SHOWN = 80
 
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
-FindingCode = Literal[
+_Code = Literal[
     "plan_empty", "plan_too_large", "id_invalid", "id_duplicate", "worker_missing", "worker_unknown",
     "dependency_unknown", "dependency_on_itself", "cycle", "instruction_blank", "field_invalid",
     "plan_unparseable", "output_invalid", "task_unknown",
 ]  # fmt: skip
+
+FINDING_CODES: Mapping[_Code, str] = {
+    "plan_empty": "The plan has no tasks.",
+    "plan_too_large": "The plan has more tasks than are allowed.",
+    "id_invalid": "A task id has characters that ids may not have, or too many.",
+    "id_duplicate": "Two tasks have the same id.",
+    "worker_missing": "A task names no worker.",
+    "worker_unknown": "A task names a worker that the team does not have.",
+    "dependency_unknown": "A task depends on one that is not in the plan.",
+    "dependency_on_itself": "A task depends on itself.",
+    "cycle": "Tasks wait for each other in a circle.",
+    "instruction_blank": "A task has no instruction.",
+    "field_invalid": "A field does not have the form it should have.",
+    "plan_unparseable": "The reply could not be read as a plan.",
+    "output_invalid": "The reply does not have the form that was asked for.",
+    "task_unknown": "The reply names a task that the plan does not have.",
+}
+FindingCode = TypeAliasType("FindingCode", Annotated[_Code, described(FINDING_CODES, "What is wrong with a plan.")])
 
 
 def normalised(name: Any) -> Any:
@@ -41,81 +62,101 @@ Name = Annotated[str, BeforeValidator(normalised)]
 class TaskBudget(BaseModel):
     """Bounds of one task; null where the worker's own bound holds."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     tokens: int | None = Field(default=None, ge=1)
     """Input and output of all its attempts; no further call is made once they are spent."""
     steps: int | None = Field(default=None, ge=1, le=100)
+    """Model replies in one attempt."""
     timeout_s: float | None = Field(default=None, gt=0, le=86_400)
+    """Seconds of one attempt."""
 
 
 class Task(BaseModel):
     """One node of the plan, done by one worker."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     id: Name
+    """Its name in the plan: lower-case letters, digits, `-` and `_`."""
     title: str = ""
+    """A few words for people."""
     instruction: str = ""
     """What to do, complete in itself: the worker sees nothing else of the job."""
     context: str = ""
     """What the worker must know to do it."""
     success_criterion: str = ""
+    """By what one sees that it is done."""
     worker: Name = ""
+    """Name of the worker of the team that does it."""
     depends_on: Annotated[tuple[Name, ...], BeforeValidator(_listed)] = ()
+    """Ids of the tasks whose results it is given; it starts when they have ended."""
     required: bool = True
     """A run in which a required task fails cannot succeed."""
     on_missing_input: Literal["skip", "proceed"] = "skip"
     """What to do when a dependency failed: skip the task, or run it and say what is missing."""
     budget: TaskBudget = TaskBudget()
+    """Bounds of its own."""
 
 
 class Finding(BaseModel):
     """One thing that is wrong about what a model wrote."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     code: FindingCode
+    """What is wrong, for programs."""
     pointer: str = ""
     """JSON pointer to the place."""
     detail: str
+    """What is wrong, for people."""
 
 
 class Validation(BaseModel):
     """The report of the plan's validation."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     ok: bool = True
+    """Whether the plan can be carried out."""
     errors: tuple[Finding, ...] = ()
+    """What makes it impossible."""
     warnings: tuple[Finding, ...] = ()
+    """What is odd and does no harm."""
 
 
 class Shape(BaseModel):
     """What the graph looks like."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     width: int
     """The most tasks that can run at the same time, by levels of the graph."""
     depth: int
     """Tasks on the longest path."""
     strategy: Literal["single", "parallel", "sequential", "hybrid"]
+    """How the tasks hang together: `single`, all at once, one after the other, or some of both."""
 
 
 class Plan(BaseModel):
     """A task graph with the goal it serves."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     revision: int = 1
+    """1 for the first plan of a run, one more with every change."""
     goal: str = ""
+    """What the run is to bring, as the supervisor understood it."""
     strategy: Literal["merge"] = "merge"
+    """How the results are put together."""
     final_instruction: str = ""
     """What the synthesis is told about the answer."""
     tasks: tuple[Task, ...] = ()
+    """The tasks."""
     validation: Validation = Validation()
+    """What the validation found."""
     shape: Shape | None = None
+    """Width, depth and kind of the graph; null for a plan that cannot be carried out."""
 
     @property
     def by_id(self) -> Mapping[str, Task]:

@@ -4,16 +4,20 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.domain.codes import TaskErrorCode
+
 
 class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
 
 class Problem(_Value):
     """Why something failed: a stable code, and a sentence for people."""
 
     code: str
+    """What happened, for programs."""
     message: str
+    """What happened, for people."""
 
 
 class Output(_Value):
@@ -38,72 +42,100 @@ class Escalation(_Value):
     """A worker's word that it cannot or should not finish the task."""
 
     reason: EscalationReason
+    """Why the worker stops."""
     message: str
+    """The same in its own words."""
     partial: str | None = None
     """What it has so far."""
     decision: str | None = None
+    """What the supervisor made of it; null while nothing was decided."""
 
 
 class Statement(_Value):
     """A sentence of the answer and the tasks it rests on."""
 
     text: str
+    """What the answer says."""
     tasks: tuple[str, ...]
+    """Ids of the tasks it rests on; only such as delivered."""
 
 
 class Claim(_Value):
     """What one task says about a topic."""
 
     task: str
+    """Id of the task."""
     claim: str
+    """What its result says."""
 
 
 class Conflict(_Value):
     """Results that contradict each other, and what became of it."""
 
     id: str
+    """Its id in the result."""
     topic: str
+    """What the results disagree about."""
     claims: tuple[Claim, ...]
+    """What each of them says."""
     status: Literal["resolved", "unresolved"]
+    """Whether the supervisor could settle it."""
     resolution: str | None = None
+    """What the answer holds to be right; null while unresolved."""
     method: str | None = None
+    """How it was settled; null while unresolved."""
     confidence: float | None = None
+    """0 to 1, how sure the supervisor is of that; null when it did not say."""
 
 
 class Gap(_Value):
     """A task that delivered nothing."""
 
     task: str
-    reason: str
-    """The task's error code."""
+    """Id of the task."""
+    reason: TaskErrorCode
+    """The error code of the task."""
     impact: str = ""
+    """What its absence means for the answer, in the words of the supervisor."""
     redispatched_as: str | None = None
+    """Id of the task that was planned in its place; null when none was."""
 
 
 class Coverage(_Value):
     """Required tasks against delivered ones."""
 
     required: int
+    """How many tasks the answer needs."""
     delivered: int
+    """How many of them delivered."""
     missing: tuple[str, ...] = ()
+    """Ids of the required tasks that did not."""
     substituted: tuple[str, ...] = ()
+    """Ids of tasks whose result another one brought."""
 
 
 class Review(_Value):
     """A critic's judgement."""
 
     verdict: str
+    """What the critic decided."""
     rounds: int
+    """How often it looked."""
     notes: str = ""
+    """What it remarked."""
 
 
 class Synthesis(_Value):
     """The supervisor's reconciliation, before code adds what it knows better."""
 
     answer: str
+    """The answer, Markdown."""
     confidence: float | None = None
+    """0 to 1 as the supervisor judges it; null when it did not say."""
     statements: tuple[Statement, ...] = ()
+    """The sentences of the answer with the tasks they rest on."""
     conflicts: tuple[Conflict, ...] = ()
+    """Where results contradict each other."""
     impacts: dict[str, str] = Field(default_factory=dict)
     """What the absence of a task means for the answer, by task id."""
 
@@ -112,10 +144,15 @@ class TaskReport(_Value):
     """A task's result as the run shows it."""
 
     task: str
+    """Id of the task."""
     worker: str
+    """The worker it was given to."""
     status: str
+    """What the task ended as."""
     summary: str | None = None
+    """Its result in a few sentences; null when it delivered nothing."""
     data: Any = None
+    """Its structured data, when the worker has an output schema."""
 
 
 class Result(_Value):
@@ -124,12 +161,22 @@ class Result(_Value):
     answer: str | None
     """Markdown; null when no synthesis was possible, while `outputs` still holds what the workers delivered."""
     data: Any = None
+    """Structured data of the only task of a run, when its worker has an output schema."""
     confidence: float | None = None
+    """0 to 1, how far the answer can be trusted; null when nobody said."""
     statements: tuple[Statement, ...] = ()
+    """What the answer says, and which tasks each statement rests on."""
     conflicts: tuple[Conflict, ...] = ()
+    """Where results contradict each other."""
     gaps: tuple[Gap, ...] = ()
+    """Tasks that delivered nothing."""
     coverage: Coverage
+    """Required tasks against delivered ones."""
     strategy: Literal["merge"] = "merge"
+    """How the results were put together."""
     rounds: int = 1
+    """Rounds of work and synthesis."""
     review: Review | None = None
+    """A critic's judgement; null when there was no critic."""
     outputs: tuple[TaskReport, ...] = ()
+    """What each task brought, whatever became of the answer."""

@@ -15,26 +15,33 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
 
 
 class Supervisor(_Part):
     """Who plans and reconciles."""
 
     model: ModelName = "deep"
+    """A tier (`fast`, `balanced`, `deep`) or a model id."""
     instructions: str = ""
+    """What it is told about this team: who does what, and what a good plan looks like."""
     examples: tuple[str, ...] = ()
+    """Plans that it should take as models, each after the objective it belongs to."""
 
 
 class Worker(_Part):
     """A role: what it is good for, what it is told, and what it may use."""
 
     name: WorkerName
+    """Its name in plans: lower-case letters, digits, `-` and `_`."""
     description: str = Field(min_length=1)
     """What the supervisor reads when it chooses a worker."""
     instructions: str = Field(min_length=1)
+    """What the worker itself is told, whatever its task."""
     model: ModelName = "balanced"
+    """A tier (`fast`, `balanced`, `deep`) or a model id."""
     tools: tuple[str, ...] = ()
+    """Names of the tools it may use, of those under `/v1/tools`."""
     max_steps: int = Field(default=10, ge=1, le=100)
     """Model replies in one attempt."""
     timeout_s: float = Field(default=180, gt=0, le=86_400)
@@ -47,12 +54,17 @@ class Team(_Part):
     """A team as it is stored: immutable, and numbered by version."""
 
     name: TeamName
+    """Its name: lower-case letters, digits and `-`."""
     description: str = ""
+    """What it is good for, for people."""
     supervisor: Supervisor = Supervisor()
+    """Who plans and reconciles."""
     workers: tuple[Worker, ...] = Field(min_length=1, max_length=50)
+    """Who does the tasks."""
     tool_isolation: Literal["exclusive", "shared"] = "exclusive"
     """`exclusive` refuses a team in which two workers share a tool."""
     limits: Limits = Limits()
+    """Limits of its runs, unless a job has others."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Team":
@@ -83,4 +95,6 @@ class TeamRef(_Part):
     """A team and the version a run is pinned to."""
 
     name: str
+    """Name of the team."""
     version: int
+    """Its version; teams never change, they get a new one."""

@@ -10,7 +10,7 @@ from app.domain.snapshot import Snapshot, TaskState
 class Timing(BaseModel):
     """Milliseconds."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     queued_ms: int = 0
     """From the request to the start."""

@@ -14,7 +14,7 @@ Money = Annotated[Decimal, PlainSerializer(lambda amount: format(amount, "f"), r
 class Usage(BaseModel):
     """Tokens, calls and money. Adding two gives their total."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     llm_calls: int = 0
     """Requests sent to a model, failed and cancelled ones included."""

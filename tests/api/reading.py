@@ -28,7 +28,7 @@ class Reading:
     frames: AsyncIterator[Frame]
 
     async def next_event(self) -> Frame:
-        """The next frame that is an event; comments and `retry` are passed over."""
+        """The next frame that is an event; comments are passed over."""
         async for frame in self.frames:
             if "data" in frame.fields:
                 return frame

@@ -18,12 +18,28 @@ from tests.api.serving import Api
 EXAMPLES = hypothesis.settings(
     max_examples=8, deadline=None, database=None, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck)
 )
+UNSAID = {"content-length", "content-type", "date", "server", "transfer-encoding"}
+"""Headers that every HTTP answer may have."""
+
+
+def every_header_is_described(ctx: Any, response: Any, case: Any) -> None:
+    """An answer has no header that the description does not name."""
+    answers = case.operation.definition.raw["responses"]
+    status = str(response.status_code)
+    answer = answers.get(status) or answers[f"{status[0]}XX"]
+    if "$ref" in answer:
+        answer = DESCRIPTION["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+    described = {name.lower() for name in answer["headers"]}
+    assert {name.lower() for name in response.headers} - UNSAID - described == set()
+
+
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
     content_type_conformance,
     response_headers_conformance,
     response_schema_conformance,
+    every_header_is_described,
 ]
 
 
@@ -48,7 +64,7 @@ def probe(address: str, path: str, method: str, run_id: str) -> None:
         if real and "run_id" in case.path_parameters:
             case.path_parameters["run_id"] = run_id
         if case.headers:
-            case.headers.pop("prefer", None)  # a wait of a minute would be kept
+            case.headers.pop("Prefer", None)  # a wait of a minute would be kept
         case.call_and_validate(base_url=address, checks=CHECKS, timeout=10)
 
     check()
@@ -67,7 +83,7 @@ def test_every_name_in_the_description_is_one_a_client_can_say() -> None:
 
 
 def test_every_reference_in_the_description_leads_somewhere() -> None:
-    known = {f"#/components/schemas/{name}" for name in DESCRIPTION["components"]["schemas"]}
+    known = {f"#/components/{kind}/{name}" for kind, parts in DESCRIPTION["components"].items() for name in parts}
     pending: list[Any] = [DESCRIPTION]
     found = set()
     while pending:

@@ -25,10 +25,18 @@ async def test_a_stream_replays_an_ended_run_and_ends(api: Api, address: str) ->
         frames = await stream.rest()
 
     page = await api.get(f"/v1/runs/{run_id}/events")
-    assert frames[0].fields == {"retry": "1000"}
+    assert frames[0].fields == {}
     assert [json.loads(frame.fields["data"]) for frame in frames[1:]] == page["data"]
     for frame, event in zip(frames[1:], page["data"], strict=True):
         assert (frame.id, frame.fields["event"]) == (event["seq"], event["type"])
+
+
+async def test_every_block_of_a_stream_is_an_event_or_a_comment_alone(api: Api, address: str) -> None:
+    async with reading(address, await api.ended()) as stream:
+        frames = await stream.rest()
+
+    assert [frame for frame in frames if bool(frame.comments) == ("data" in frame.fields)] == []
+    assert [frame.fields.get("retry") for frame in frames if not frame.comments] == ["1000", *[None] * 9]
 
 
 async def test_a_stream_says_that_it_must_be_neither_stored_nor_held_back(api: Api, address: str) -> None:
@@ -202,7 +210,7 @@ async def test_streams_end_when_the_process_is_told_to_stop(api: Api, address: s
         last = (await asyncio.wait_for(stream.rest(), 2))[-1]
 
     assert last.comments
-    assert last.fields == {"retry": "1000"}
+    assert last.fields == {}
 
 
 async def test_text_is_passed_on_while_it_is_written_to_those_who_want_it(api: Api, address: str) -> None:

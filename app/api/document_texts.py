@@ -1,0 +1,101 @@
+"""What the description of the API says in words: what this is, its parts, and the headers of its answers."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+INTRODUCTION = """\
+You post a **job**: an objective in plain words, with the texts and data to work on. Its execution is a **run**, the
+resource that everything else hangs on. A **supervisor** (a language model) turns the objective into a **plan**, a graph
+of **tasks**; **workers** (models with instructions and tools of their own) do the tasks, side by side where they can,
+each in one or more **attempts**; the supervisor puts what they delivered together into one answer. The result says
+which tasks each **statement** of the answer rests on, where results contradict each other, what is missing (**gaps**),
+and how many of the required tasks delivered (**coverage**). Supervisor, workers, tools and limits are a **team**.
+
+Everything that happens in a run is an **event** with a number. Read them as they come, page by page, or all at once
+with the **trace**.
+
+**From a job to its answer**: `POST /v1/jobs` answers at once with the run. Then either `GET /v1/runs/{run_id}` with
+`Prefer: wait=60` until `status` is `succeeded`, `partial`, `failed` or `cancelled`; or follow
+`GET /v1/runs/{run_id}/events` with `Accept: text/event-stream`.
+
+**Errors** are problem documents (RFC 9457) with a stable `code`. What is not known is refused, not ignored: fields of
+bodies, for instance. **Safe repetition**: a `POST /v1/jobs` that got no answer is sent again under the same
+`Idempotency-Key`.
+
+**Growth**: a later release may add fields, event types and codes, and drops none. Ignore what you do not know.
+
+There is no authentication in the service yet: it belongs behind something that authenticates.
+"""
+
+TAGS: Mapping[str, str] = {
+    "jobs": "Taking in jobs.",
+    "runs": "Runs, and what belongs to them: plan, tasks, events, trace, cancellation.",
+    "teams": "The teams that a job may name, and the tools their workers may have.",
+    "operations": "For those who run the service.",
+}
+
+STREAM = """\
+The events as server-sent events. `id` is the number of the event (`seq`), `event` its type, `data` an `Event` as JSON,
+the same that the page and the trace show. Since every event is named, `EventSource` needs a listener for each type;
+`onmessage` is never called.
+
+- The stream replays what the client lacks and then follows the run. It ends behind the event that ends the run.
+- Comments (`: still here`) come when nothing has happened for a while. A client that hears nothing for a minute has
+  lost the connection.
+- After a break, send the last `id` as `Last-Event-ID`; browsers do so by themselves. `retry`, in the first frame, says
+  when to come back.
+- With `deltas=true`, frames of type `text.delta` carry text while it is written. Their `data` is a `TextDelta`; they
+  have no `id` and are not repeated.
+- With nothing left to send, the answer is 204 without a body, which tells `EventSource` not to come back. A client that
+  insists on the media type of a stream (httpx-sse raises `SSEError`) must look at the status first.
+"""
+
+
+class Header(NamedTuple):
+    """A header of an answer."""
+
+    name: str
+    description: str
+    example: str | int
+    always: bool = False
+    """Whether every answer that may have it does."""
+
+
+HEADERS: Mapping[str, Header] = {
+    "RequestId": Header(
+        "X-Request-Id",
+        "Id of the request: the client's own `X-Request-Id` when it sent a sound one. The log knows it.",
+        "5c21e5edb16b488899879f6c781c2fb1",
+        always=True,
+    ),
+    "Location": Header("Location", "Path of the run.", "/v1/runs/run_01a22168085c7788a2fef2a36551fa03", always=True),
+    "ETag": Header(
+        "ETag",
+        "The state of the run, for `If-None-Match`. Weak until the run has ended, since its clocks tick.",
+        '"run_01a22168085c7788a2fef2a36551fa03-43-succeeded"',
+        always=True,
+    ),
+    "RetryAfter": Header("Retry-After", "Seconds after which to ask again.", 1),
+    "CacheControl": Header("Cache-Control", "How long an answer may be kept.", "no-cache"),
+    "Vary": Header("Vary", "The request headers that the answer depends on.", "Prefer"),
+    "PreferenceApplied": Header("Preference-Applied", "The preference that was followed (RFC 7240).", "wait=30"),
+    "IdempotentReplayed": Header(
+        "Idempotent-Replayed", "`true` when the run had been made by an earlier request under the same key.", "true"
+    ),
+    "Buffering": Header("X-Accel-Buffering", "`no` on a stream: tells proxies to pass it on at once.", "no"),
+    "Allow": Header("Allow", "The methods that the path takes, when it did not take this one.", "GET"),
+    "Connection": Header("Connection", "`close` when the rest of a refused body is not read.", "close"),
+    "SecurityPolicy": Header(
+        "Content-Security-Policy", "On the page for people: nothing is loaded from elsewhere.", "default-src 'self'"
+    ),
+}
+
+ANSWER_HEADERS: Mapping[tuple[str, str], Sequence[str]] = {
+    ("accept_job", "202"): ("Location", "RetryAfter", "Vary", "PreferenceApplied", "IdempotentReplayed"),
+    ("accept_job", "200"): ("Location", "Vary", "PreferenceApplied", "IdempotentReplayed"),
+    ("get_run", "200"): ("ETag", "CacheControl", "Vary", "PreferenceApplied"),
+    ("get_run", "304"): ("ETag", "CacheControl", "Vary", "PreferenceApplied"),
+    ("list_or_follow_events", "200"): ("CacheControl", "Vary", "Buffering"),
+    ("home", "200"): ("CacheControl", "Vary", "SecurityPolicy"),
+}
+"""Which headers an answer may have besides `X-Request-Id`, by operation and status."""
