@@ -30,6 +30,7 @@ from app.store.teams import put_team
 from app.store.wakeups import Wakeups
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
+from app.tools.sandbox import Sandbox
 from app.tools.tool import Tool
 
 log = structlog.get_logger(__name__)
@@ -71,7 +72,8 @@ class Runtime:
 @asynccontextmanager
 async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
     """Open everything for the database at `url`, store the teams from their files, and close it all at the end."""
-    pages = PageFetcher()
+    sandbox = Sandbox()
+    pages = PageFetcher(sandbox)
     wakeups = Wakeups(url)
     runtime = Runtime(
         name=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
@@ -80,7 +82,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         wakeups=wakeups,
         deltas=Deltas(url, wakeups),
         model=_model(settings),
-        tools=catalogue(pages),
+        tools=catalogue(sandbox, pages),
         policy=Policy(settings.call_attempts, settings.retry_base_s, settings.model_timeout_s),
         runs_at_once=settings.runs_at_once,
         lease_s=settings.lease_seconds,
@@ -103,12 +105,14 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
                 await part
         await runtime.model.close()
         await pages.close()
+        await sandbox.close()
         await runtime.database.close()
 
 
 def known_teams(settings: Settings) -> list[Team]:
     """The built-in teams and those of the operator, whose file wins over a built-in one. Raises `TeamFileInvalid`."""
-    return teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(PageFetcher()))
+    sandbox = Sandbox()
+    return teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(sandbox, PageFetcher(sandbox)))
 
 
 def teams_in(*directories: Path | None, tools: Mapping[str, Tool]) -> list[Team]:
