@@ -32,6 +32,7 @@ from app.store.teams import put_team
 from app.store.wakeups import Wakeups
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
+from app.tools.sandbox import Sandbox
 from app.tools.tool import Tool
 
 log = structlog.get_logger(__name__)
@@ -75,7 +76,8 @@ class Runtime:
 @asynccontextmanager
 async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
     """Open everything for the database at `url`, store the teams from their files, and close it all at the end."""
-    pages = PageFetcher()
+    sandbox = Sandbox()
+    pages = PageFetcher(sandbox)
     wakeups = Wakeups(url)
     runtime = Runtime(
         name=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
@@ -84,7 +86,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         wakeups=wakeups,
         deltas=Deltas(url, wakeups),
         model=_model(settings),
-        tools=catalogue(pages),
+        tools=catalogue(sandbox, pages),
         policy=Policy(settings.call_attempts, settings.retry_base_s, settings.model_timeout_s),
         runs_at_once=settings.runs_at_once,
         lease_s=settings.lease_seconds,
@@ -97,9 +99,10 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
     async with AsyncExitStack() as stack:
         # Read at the end: tests put another database in its place.
         stack.push_async_callback(lambda: runtime.database.close())
+        stack.push_async_callback(sandbox.close)
         stack.push_async_callback(pages.close)
         stack.push_async_callback(runtime.model.close)
-        await _store_teams(runtime.database, settings)
+        await _store_teams(runtime, settings)
         for name, work in (("deltas", runtime.deltas.share_forever), ("wakeups", wakeups.listen_forever)):
             await stack.enter_async_context(kept_up(name, work))
         yield runtime
@@ -128,9 +131,9 @@ async def kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> A
         await asyncio.wait({keeping})
 
 
-async def _store_teams(database: Database, settings: Settings) -> None:
+async def _store_teams(runtime: Runtime, settings: Settings) -> None:
     """Store the teams of files. A built-in one gives way to what an operator has brought, with this process or not."""
-    tools = catalogue(PageFetcher())
+    tools, database = runtime.tools, runtime.database
     of_operator = {team.name: team for team in teams_in(settings.teams_dir, tools=tools)}
     for team in teams_in(BUILT_IN_TEAMS, tools=tools):
         if team.name not in of_operator:
@@ -152,7 +155,8 @@ def spare_the_collector() -> None:
 
 def known_teams(settings: Settings) -> list[Team]:
     """The built-in teams and those of the operator, whose file wins over a built-in one. Raises `TeamFileInvalid`."""
-    return teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(PageFetcher()))
+    sandbox = Sandbox()
+    return teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(sandbox, PageFetcher(sandbox)))
 
 
 def teams_in(*directories: Path | None, tools: Mapping[str, Tool]) -> list[Team]:

@@ -2,13 +2,14 @@
 
 from app.tools.calculate import CALCULATE
 from app.tools.fetch_page import PageFetcher, fetch_page
-from app.tools.query_data import QUERY_DATA
+from app.tools.query_data import query_data
 from app.tools.read_input import READ_INPUT
+from app.tools.sandbox import Sandbox
 from app.tools.tool import Tool
 from app.tools.web_search import WEB_SEARCH
 
 
-def catalogue(pages: PageFetcher) -> dict[str, Tool]:
-    """Every tool by its name. `pages` is opened and closed by the caller."""
-    tools = (WEB_SEARCH, fetch_page(pages), CALCULATE, QUERY_DATA, READ_INPUT)
+def catalogue(sandbox: Sandbox, pages: PageFetcher) -> dict[str, Tool]:
+    """Every tool by its name. `sandbox` and `pages` are opened and closed by the caller."""
+    tools = (WEB_SEARCH, fetch_page(pages), CALCULATE, query_data(sandbox), READ_INPUT)
     return {tool.name: tool for tool in tools}

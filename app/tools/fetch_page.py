@@ -1,7 +1,5 @@
 """The tool `fetch_page`: one public web page as Markdown."""
 
-import asyncio
-import codecs
 import re
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -12,27 +10,22 @@ from typing import Self
 
 import httpcore2
 import httpx2
-import trafilatura
 from pydantic import Field
 
 from app.domain.errors import ToolError
 from app.tools.network_guard import AddressBlocked, NetworkGuard
+from app.tools.sandbox import Sandbox
 from app.tools.tool import Arguments, Tool, ToolContext
 
 REDIRECTS_ALLOWED = 5
 BYTE_LIMIT = 5_000_000
 SILENCE_ALLOWED_S = 10
 
+WAIT_S = 60
+"""For the answer, and for a place in the sandbox. Each has a shorter limit of its own."""
+
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = re.compile(r"text/.+|application/(json|x-ndjson|xml|[^/]+\+(json|xml))")
-_CHARSET_IN_HTML = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{1,40})", re.IGNORECASE)
-# Python's codecs include some that are no charsets and take very long; the web uses these.
-_CHARSETS_OF_THE_WEB = re.compile(
-    r"(us-?)?ascii|utf-?(8|16|16le|16be)|latin-?1|iso-?8859-?\d+|(windows|cp)-?\d+|koi8-?[ru]|mac-?\w+"
-    r"|big5(-?hkscs)?|gb(k|2312|18030)|euc-?(jp|kr)|shift[-_]?jis|iso-?2022-?jp",
-    re.IGNORECASE,
-)
-_BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 class FetchPage(Arguments):
@@ -48,7 +41,7 @@ class FetchPage(Arguments):
 class _Page:
     url: str
     """Where the redirects ended."""
-    media_type: str
+    html: bool
     charset: str | None
     """As the server declares it."""
     body: bytes
@@ -70,9 +63,13 @@ class _GuardedTransport(httpx2.AsyncHTTPTransport):
 
 
 class PageFetcher:
-    """Fetches public pages. It holds a connection pool: `close` it, or use it as a context manager."""
+    """Fetches public pages, and has them read in `sandbox`.
 
-    def __init__(self, guard: NetworkGuard | None = None, *, byte_limit: int = BYTE_LIMIT) -> None:
+    It holds a connection pool: `close` it, or use it as a context manager.
+    """
+
+    def __init__(self, sandbox: Sandbox, guard: NetworkGuard | None = None, *, byte_limit: int = BYTE_LIMIT) -> None:
+        self._sandbox = sandbox
         self._byte_limit = byte_limit
         self._guard = guard or NetworkGuard()
 
@@ -106,7 +103,7 @@ class PageFetcher:
         """The page at `url` as Markdown under its title and final address; raises `ToolError`."""
         try:
             page = await self._follow(httpx2.URL(url))
-        except httpx2.InvalidURL as error:
+        except (httpx2.InvalidURL, UnicodeError) as error:
             raise ToolError(f"{url} is not a valid URL: {error}", "url_invalid") from None
         except httpx2.TimeoutException:
             raise ToolError(f"{url} did not answer within {SILENCE_ALLOWED_S} s", "fetch_failed") from None
@@ -114,7 +111,11 @@ class PageFetcher:
             raise ToolError(
                 f"{url} could not be fetched: {str(error) or type(error).__name__}", "fetch_failed"
             ) from None
-        return await asyncio.to_thread(_as_markdown, page)
+        request = {"url": page.url, "html": page.html, "charset": page.charset, "cut": page.cut}
+        answer = await self._sandbox.answer("app.tools.pages", request, [page.body])
+        if "error" in answer:
+            raise ToolError(answer["error"], answer["code"])
+        return str(answer["text"])
 
     async def _follow(self, url: httpx2.URL) -> _Page:
         for _ in range(REDIRECTS_ALLOWED + 1):
@@ -128,9 +129,10 @@ class PageFetcher:
     async def _read(self, response: httpx2.Response) -> _Page:
         if not response.is_success:
             raise ToolError(f"{response.url} answered with HTTP status {_named(response.status_code)}", "http_error")
-        media_type = response.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
+        media_type, charset = _content_type(response.headers)
         if media_type not in _HTML and not _TEXT.fullmatch(media_type):
             raise ToolError(f"{response.url} is {media_type}; only HTML and text can be read", "media_type_unsupported")
+        self._refuse_unknown_encoding(response)
         body = bytearray()
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
@@ -139,7 +141,15 @@ class PageFetcher:
                     break
         cut = len(body) > self._byte_limit
         url = str(response.url)
-        return _Page(url, media_type, response.charset_encoding, bytes(body[: self._byte_limit]), cut)
+        return _Page(url, media_type in _HTML, charset, bytes(body[: self._byte_limit]), cut)
+
+    def _refuse_unknown_encoding(self, response: httpx2.Response) -> None:
+        """The client passes on as it came what it cannot unpack."""
+        known = {"", "identity", *self._client.headers["accept-encoding"].replace(" ", "").split(",")}
+        packed = {each.strip().lower() for each in response.headers.get_list("content-encoding", split_commas=True)}
+        if unknown := packed - known:
+            names = ", ".join(sorted(unknown))
+            raise ToolError(f"{response.url} is packed as {names}, which cannot be read", "media_type_unsupported")
 
 
 def fetch_page(pages: PageFetcher) -> Tool:
@@ -159,6 +169,7 @@ def fetch_page(pages: PageFetcher) -> Tool:
         arguments=FetchPage,
         effect="read",
         run=run,
+        timeout_s=WAIT_S,
     )
 
 
@@ -178,39 +189,17 @@ def _named(status: int) -> str:
         return str(status)
 
 
-def _as_markdown(page: _Page) -> str:
-    text = _decoded(page)
-    title, text = _readable(text, page.url) if page.media_type in _HTML else (None, text)
-    if not text.strip():
-        raise ToolError(f"{page.url} has no readable text; it may need JavaScript", "no_text")
-    head = [f"Title: {title}"] if title else []
-    head.append(f"URL: {page.url}")
-    if page.cut:
-        head.append(f"Note: the page is longer; only its first {len(page.body):,} bytes were read.")
-    return "\n".join(head) + "\n\n" + text
-
-
-def _readable(html: str, url: str) -> tuple[str | None, str]:
-    """Title and main content, or all visible text where no main content is found."""
-    tree = trafilatura.load_html(html)
-    if tree is None:
-        return None, ""
-    title = " ".join((tree.findtext(".//title") or "").split()) or None
-    markdown = trafilatura.extract(html, url=url, output_format="markdown", include_links=True)
-    return title, markdown or trafilatura.html2txt(html)
-
-
-def _decoded(page: _Page) -> str:
-    """The body as text by the web's order: byte order mark, the server's word, the page's word, UTF-8."""
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if page.body.startswith(mark):
-            return page.body[len(mark) :].decode(encoding, "replace")
-    charset = page.charset
-    if charset is None and (declared := _CHARSET_IN_HTML.search(page.body[:2_048])):
-        charset = declared[1].decode("ascii", "replace")
-    if charset is None or not _CHARSETS_OF_THE_WEB.fullmatch(charset):
-        charset = "utf-8"
-    try:
-        return page.body.decode(charset, "replace")
-    except LookupError:
-        return page.body.decode("utf-8", "replace")
+def _content_type(headers: httpx2.Headers) -> tuple[str, str | None]:
+    """Media type and charset. Sent more than once, the last one counts, and keeps the charset of one of its kind."""
+    media_type, charset = "", None
+    for value in headers.get_list("content-type", split_commas=True):
+        named, *parameters = (part.strip() for part in value.split(";"))
+        if "/" not in named:
+            continue
+        if named.lower() != media_type:
+            media_type, charset = named.lower(), None
+        for parameter in parameters:
+            name, _, given = parameter.partition("=")
+            if name.strip().lower() == "charset":
+                charset = given.strip(" \"'")
+    return media_type or "text/html", charset

@@ -18,6 +18,7 @@ from app.llm.demo import DemoModel
 from app.llm.model import Request
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
+from app.tools.sandbox import Sandbox
 from app.tools.tool import ToolContext, call
 
 TASKS_ALLOWED = 12
@@ -80,8 +81,8 @@ class Worked:
 async def worked(worker: Worker, instruction: str, *, max_steps: int = 10, **given: Any) -> Worked:
     """Do a task with the real tools; `given` may hold `inputs`, `context` and `results`."""
     prompt = work_prompt(worker, instruction, max_steps=max_steps, **given)
-    async with PageFetcher() as pages:
-        offered = {name: tool for name, tool in catalogue(pages).items() if name in worker.tools}
+    async with Sandbox() as sandbox, PageFetcher(sandbox) as pages:
+        offered = {name: tool for name, tool in catalogue(sandbox, pages).items() if name in worker.tools}
         talk, done = Conversation(prompt), Worked(Output(summary=""))
         while not isinstance(step := next_step(talk, max_steps), Read):
             if isinstance(step, UseTools):

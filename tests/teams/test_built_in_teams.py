@@ -7,6 +7,7 @@ from app.domain.team import Team
 from app.runtime import BUILT_IN_TEAMS, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
+from app.tools.sandbox import Sandbox
 from tests.llm.demo_driver import APP_LOG, SALES, planned
 
 NAMES = ["general", "research-report", "support-desk"]
@@ -30,8 +31,8 @@ OBJECTIVES = [
 
 @pytest.fixture
 async def teams() -> dict[str, Team]:
-    async with PageFetcher() as pages:
-        return {team.name: team for team in teams_in(BUILT_IN_TEAMS, tools=catalogue(pages))}
+    async with Sandbox() as sandbox, PageFetcher(sandbox) as pages:
+        return {team.name: team for team in teams_in(BUILT_IN_TEAMS, tools=catalogue(sandbox, pages))}
 
 
 async def test_every_built_in_team_loads_under_the_name_of_its_file(teams: dict[str, Team]) -> None:

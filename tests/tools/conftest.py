@@ -5,6 +5,7 @@ import pytest
 
 from app.tools.fetch_page import PageFetcher
 from app.tools.network_guard import NetworkGuard, is_public, resolve
+from app.tools.sandbox import Sandbox
 from app.tools.tool import ToolContext
 from tests.tools.site import Site, open_site
 
@@ -47,13 +48,19 @@ async def canary() -> AsyncIterator[Site]:
 
 
 @pytest.fixture
-async def pages(names: Names) -> AsyncIterator[PageFetcher]:
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with Sandbox() as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+async def pages(names: Names, sandbox: Sandbox) -> AsyncIterator[PageFetcher]:
     guard = NetworkGuard(
         resolve=names.resolve,
         permits=lambda address: address == STAND_IN or is_public(address),
         ports=range(65_536),
     )
-    async with PageFetcher(guard) as pages:
+    async with PageFetcher(sandbox, guard) as pages:
         yield pages
 
 

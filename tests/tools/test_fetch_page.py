@@ -6,6 +6,7 @@ import pytest
 from app.domain.errors import ToolError
 from app.tools.fetch_page import PageFetcher, fetch_page
 from app.tools.network_guard import NetworkGuard
+from app.tools.sandbox import Sandbox
 from app.tools.tool import ToolAnswer, ToolContext, call
 from tests.tools.conftest import Names
 from tests.tools.site import Reply, Site
@@ -87,8 +88,10 @@ async def test_one_inner_address_among_the_answers_blocks_the_name(
     assert site.connections == 0
 
 
-async def test_ports_of_other_services_are_blocked(names: Names, canary: Site, context: ToolContext) -> None:
-    async with PageFetcher(NetworkGuard(resolve=names.resolve, permits=lambda address: True)) as pages:
+async def test_ports_of_other_services_are_blocked(
+    sandbox: Sandbox, names: Names, canary: Site, context: ToolContext
+) -> None:
+    async with PageFetcher(sandbox, NetworkGuard(resolve=names.resolve, permits=lambda address: True)) as pages:
         answer = await fetched(pages, f"http://127.0.0.1:{canary.port}/", context)
 
     assert answer.error_code == "blocked"
@@ -96,11 +99,11 @@ async def test_ports_of_other_services_are_blocked(names: Names, canary: Site, c
 
 
 async def test_a_proxy_of_the_environment_is_not_used(
-    pages: PageFetcher, site: Site, canary: Site, monkeypatch: pytest.MonkeyPatch
+    sandbox: Sandbox, pages: PageFetcher, site: Site, canary: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{canary.port}")
     site.replies["/"] = Reply(ARTICLE.encode())
-    async with PageFetcher() as pages_made_with_it:
+    async with PageFetcher(sandbox) as pages_made_with_it:
         with pytest.raises(ToolError, match="blocked"):
             await pages_made_with_it.fetch("http://127.0.0.1/")
 

@@ -1,25 +1,38 @@
 import asyncio
 import base64
-import os
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import duckdb
 import pytest
+import pytest_asyncio
 
 from app.domain.job import JobInput
-from app.tools.query_data import QUERY_DATA, table_name
-from app.tools.tool import ToolAnswer, ToolContext, call
+from app.tools.query_data import query_data
+from app.tools.sandbox import Sandbox
+from app.tools.tool import Tool, ToolAnswer, ToolContext, call
 
 SALES = JobInput(name="sales 2025.csv", media_type="text/csv", content="region,amount\nnorth,10\nsouth,2.5\nnorth,5\n")
 ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 1"
 
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+OFFERED: dict[str, Tool] = {}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def sandbox() -> AsyncIterator[Sandbox]:
+    """One for all tests, as there is one in a process of the service."""
+    async with Sandbox() as sandbox:
+        OFFERED["query_data"] = query_data(sandbox)
+        yield sandbox
+
+
 async def answered(sql: str, *inputs: JobInput) -> ToolAnswer:
-    return await call({"query_data": QUERY_DATA}, "query_data", {"sql": sql}, ToolContext(inputs, "call-1"))
+    return await call(OFFERED, "query_data", {"sql": sql}, ToolContext(inputs, "call-1"))
 
 
 async def rows(sql: str, *inputs: JobInput) -> list[str]:
@@ -72,10 +85,12 @@ async def test_no_row_of_an_uneven_file_is_lost() -> None:
 async def test_without_sql_the_tables_are_listed() -> None:
     answer = await answered("", SALES, JobInput(name="bad.json", content="{x"), JobInput(name="notes.txt", content="x"))
 
-    first, second, third = answer.text.splitlines()
-    assert first == "Tables:"
-    assert second == '- sales_2025 (input "sales 2025.csv", 3 rows): region VARCHAR, amount DOUBLE'
-    assert third.startswith("bad.json is not a table: ")
+    assert answer.text.splitlines()[:3] == [
+        "Tables:",
+        '- sales_2025 (input "sales 2025.csv", 3 rows): region VARCHAR, amount DOUBLE',
+        "  Read as CSV, cells end with ',', names in the first line. First row: north | 10.0",
+    ]
+    assert answer.text.splitlines()[3].startswith("bad.json is not a table: ")
 
 
 async def test_a_job_without_data_says_so() -> None:
@@ -85,18 +100,6 @@ async def test_a_job_without_data_says_so() -> None:
 @pytest.mark.parametrize("sql", ["SHOW TABLES", "DESCRIBE sales_2025", "SUMMARIZE sales_2025", "FROM sales_2025"])
 async def test_the_short_forms_of_select_work(sql: str) -> None:
     assert (await answered(sql, SALES)).error_code is None
-
-
-@pytest.mark.parametrize(
-    ("name", "table"),
-    [
-        ("sales 2025.csv", "sales_2025"), ("2025.csv", "t_2025"), ("order.csv", "t_order"),
-        ("Umsätze-Q1.csv", "umsätze_q1"), ("...", "input"), ("a.b.csv", "a_b"),
-        ("x'; DROP TABLE y; --.csv", "x_drop_table_y"), ("taken.csv", "t_taken"),
-    ],
-)  # fmt: skip
-def test_tables_are_named_by_one_rule(name: str, table: str) -> None:
-    assert table_name(name, {"order", "taken"}) == table
 
 
 async def test_inputs_of_like_names_are_different_tables() -> None:
@@ -136,13 +139,6 @@ async def test_nothing_outside_the_tables_is_reached(tmp_path: Path, sql: str) -
 
     assert answer.error_code == "query_failed"
     assert "hidden-word" not in answer.text
-
-
-async def test_objects_of_this_process_are_no_tables() -> None:
-    relation = duckdb.connect().from_query("SELECT 1 AS leaked")
-
-    assert (await answered("SELECT * FROM relation")).error_code == "query_failed"
-    assert relation.fetchall() == [(1,)]
 
 
 async def test_an_error_lists_the_tables_with_their_columns() -> None:
@@ -190,14 +186,13 @@ async def test_a_query_that_would_grow_too_large_is_an_error(sql: str) -> None:
 
 @pytest.mark.parametrize("sql", [ENDLESS, "SELECT max(range) FROM range(1000000000000)"])
 async def test_a_query_that_takes_too_long_is_stopped(sql: str) -> None:
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=1))
-    hasty = {"query_data": replace(QUERY_DATA, timeout_s=0.5)}
-
-    async with asyncio.timeout(5):
-        answer = await call(hasty, "query_data", {"sql": sql}, ToolContext((SALES,), "call-1"))
-        assert await asyncio.to_thread(lambda: "the only thread is free again")
+    async with Sandbox(wall_s=1) as hasty:
+        answer = await call(
+            {"query_data": query_data(hasty)}, "query_data", {"sql": sql}, ToolContext((SALES,), "call-1")
+        )
 
     assert answer.error_code == "tool_timeout"
+    assert "1 s" in answer.text
 
 
 async def test_cancelling_the_call_stops_the_query() -> None:
@@ -227,10 +222,3 @@ async def longest_lag(task: asyncio.Task[ToolAnswer]) -> float:
         worst = max(worst, time.perf_counter() - started)
         await asyncio.wait([task], timeout=0.01)
     return worst
-
-
-async def test_what_was_loaded_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-
-    assert await rows("SELECT count(*) FROM sales_2025", SALES) == ["| 3 |"]
-    assert os.listdir(tmp_path) == []
