@@ -192,12 +192,10 @@ async def ran(team: Team, objective: str, inputs: Sequence[JobInput] = ()) -> Ra
         worker = team.worker(task.worker)
         assert worker is not None
         if all(name in delivered for name in task.depends_on):
-            given: dict[str, Any] = {
-                "context": task.context,
-                "inputs": inputs if INPUT_TOOLS & set(worker.tools) else (),
-            }
+            seen = inputs if INPUT_TOOLS & set(worker.tools) else ()
             results = [delivered[name] for name in task.depends_on]
-            done = job.tasks[task.id] = await worked(worker, task.instruction, results=results, **given)
+            done = await worked(worker, task.instruction, context=task.context, inputs=seen, results=results)
+            job.tasks[task.id] = done
             if isinstance(done.outcome, Output):
                 told = done.outcome.model_dump(mode="json")
                 delivered[task.id] = {"task": task.id, "worker": worker.name, "title": task.title, **told}
