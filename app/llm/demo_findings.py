@@ -71,7 +71,7 @@ def findings_of(
 def _finding(call: Block, output: str, failed: bool, queries: Mapping[str, str]) -> Finding | None:
     asked = call["input"]
     if failed:
-        return Finding(f"`{call['name']}` failed: {gist(output, 300)}", failed=True)
+        return Finding(f"`{call['name']}` failed: {gist(output, 300).rstrip('.')}.", failed=True)
     match call["name"]:
         case "calculate":
             sentence = f"`{asked['expression']}` = {output}"
@@ -110,9 +110,9 @@ def _passages(results: ToolResults, inputs: Sequence[str], words: Sequence[str],
         elif not words:
             yield Finding(f"Read {source}. It begins: “{gist(own[0].text)}”", _beginning(own), source)
         else:
-            short = len(own) < LINES_READ
-            passed_on = f" It is passed on as it is, {len(own)} lines." if short and gathering else ""
-            sentence = f"No line of {source} holds a word of: {', '.join(words)}.{passed_on}"
+            passed_on = gathering and len(own) < LINES_READ
+            none = f"No line of {source} holds a word of: {', '.join(words)}."
+            sentence = f"{source} is passed on as it is, {len(own)} lines." if passed_on else none
             yield Finding(sentence, _beginning(own), source, failed=not passed_on)
 
 

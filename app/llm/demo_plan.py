@@ -168,7 +168,7 @@ def _writing(job: _Job, steps_before: int) -> list[_Step]:
         return []
     if not steps_before and not job.wish.hand_over:
         return [_whole(job, worker)]
-    instruction = f"{WRITE} {job.wish.kind} for this: {gist(job.objective, 300)}"
+    instruction = f"{WRITE.format(job.wish.kind)} {gist(job.objective, 300)}"
     return [_Step(f"Write the {job.wish.kind}", instruction, "Every figure in it stands in a result.", worker)]
 
 
@@ -176,7 +176,7 @@ def _handing_over(job: _Job) -> list[_Step]:
     worker = job.best(_HANDING_OVER)
     if worker is None or not job.wish.hand_over:
         return []
-    instruction = f"{WRITE} escalation of this case: {gist(job.objective, 300)}"
+    instruction = f"{WRITE.format('escalation')} {gist(job.objective, 300)}"
     return [_Step("Write the escalation", instruction, "The next team can begin without asking back.", worker)]
 
 

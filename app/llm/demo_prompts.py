@@ -17,9 +17,10 @@ READ_CHARACTERS = 20_000
 PART = "Find out what the objective asks about this part of it alone:"
 GATHER = "Find what bears on this, and leave the rest to those who get your result:"
 FIGURES = "Give the figures that this asks for:"
-WRITE = "From the results alone, write the"
+WRITE = "Write the {} for this, from the results alone:"
 """What its instructions begin with. The worker tells by them what is asked of it from what it is about."""
 
+_OWN = re.compile("|".join(re.escape(each).replace(r"\{\}", ".{1,40}?") for each in (PART, GATHER, FIGURES, WRITE)))
 _SECTION = re.compile(r"^<(\w+)>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
 _URL = re.compile(r"https?://[^\s<>\"'`\])}]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
@@ -57,9 +58,8 @@ def input_names(prompt: str) -> list[str]:
 
 def asked_and_about(task: str) -> tuple[str, str]:
     """What a task asks for, and what it is about: the same, unless it begins like one of the demo model's own."""
-    head, colon, about = task.partition(": ")
-    own = (PART, GATHER, FIGURES, WRITE)
-    return (head, about) if colon and f"{head}:".startswith(own) else (task, task)
+    own = _OWN.match(task)
+    return (own[0], task[own.end() :].strip()) if own else (task, task)
 
 
 def tool_results(request: Request) -> list[tuple[Block, str, bool]]:

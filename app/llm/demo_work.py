@@ -83,7 +83,7 @@ class _Assignment:
         None before it is known which values the task names, nor for a part that a table knows nothing of.
         """
         asked, about = asked_and_about(self.task)
-        alone = f"{asked}:" != PART and not expressions_in(about)  # neither a part nor a sum that says all
+        alone = asked != PART and not expressions_in(about)  # neither a part nor a sum that says all
         several = len({table.source for table in self.tables}) > 1
         looked_up = {call["input"].get("sql") for call, _, failed in self.answers if not failed}
         found: dict[str, str] = {}
