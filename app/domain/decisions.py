@@ -263,4 +263,5 @@ def _why_nothing(run: Snapshot) -> tuple[str, str]:
     ends = [f"{name} ended with {code}" for name, code in failed[:TASKS_NAMED]]
     if others := len(run.tasks) - len(ends):
         ends.append(f"{others} more did not deliver either")
-    return "no_results", f"No task delivered a result: {', '.join(ends)}."
+    first = next((task.error.message for task in run.tasks.values() if task.error and task.status == "failed"), "")
+    return "no_results", _bounded(f"No task delivered a result: {', '.join(ends)}. {first}".strip())

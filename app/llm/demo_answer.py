@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
+from app.llm.demo_grid import compared, grids_in, in_words
 from app.llm.demo_prompts import SIGNED, excerpt, gist, opening_of, sections, unsigned, values
 from app.llm.model import Request
 
 ROOM_CHARACTERS = 24_000
 """For the results in an answer together."""
 RESULT_CHARACTERS = 3_000
+
+ESCALATED = "no_progress"
+"""How an attempt ends in which the worker escalated."""
 
 NOTICE = (
     f"> {SIGNED} this answer was put together by rules from what the tasks brought back. No language model wrote or "
@@ -17,9 +21,15 @@ NOTICE = (
 
 
 def refinement(request: Request) -> dict[str, Any]:
-    """A narrower instruction than the last one. It differs from every earlier one by its number."""
+    """A narrower instruction than the last one, which differs from every earlier one by its number.
+
+    After an escalation it is the last one, which ends the task: no rule finds better words.
+    """
     attempts = values(sections(opening_of(request)).get("attempt", []))
     last = attempts[-1]
+    if last["error"] == ESCALATED:
+        change = f"{SIGNED} left as it was: in other words it would still take a language model."
+        return {"instruction": last["instruction"], "change": change}
     first = attempts[0]["instruction"].strip()
     return {
         "instruction": (
@@ -35,14 +45,29 @@ def answer(request: Request) -> dict[str, Any]:
     found = sections(opening_of(request))
     results, missing = values(found.get("result", [])), values(found.get("failed", []))
     objective = gist("\n".join(found.get("objective", [])), 120)
-    parts = [NOTICE, f"# {objective}", _in_short(results, missing), *_missing(missing), *_chapters(results)]
+    statements = _statements(results)
+    in_short = "\n".join(f"- {text} ({', '.join(tasks)})" for text, tasks in statements.items())
+    delivered = f"{len(results)} of {len(results) + len(missing)} tasks delivered."
+    parts = [NOTICE, f"# {objective}", delivered, in_short, *_missing(missing), *_chapters(results)]
     return {
-        "answer": "\n\n".join(parts),
+        "answer": "\n\n".join(part for part in parts if part),
         "confidence": _confidence(results, missing),
-        "statements": [{"text": unsigned(result["summary"]), "tasks": [result["task"]]} for result in results],
+        "statements": [{"text": text, "tasks": tasks} for text, tasks in statements.items()],
         "conflicts": [],
         "gaps": [{"task": gap["task"], "impact": _impact(gap)} for gap in missing],
     }
+
+
+def _statements(results: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
+    """What the answer says, each once, with the tasks it rests on: first what the figures of several say together."""
+    said: dict[str, list[str]] = {}
+    if shared := compared({result["task"]: grids_in(result["text"]) for result in results}):
+        said[in_words(shared[0])] = shared[1]
+    for result in results:
+        tasks = said.setdefault(unsigned(result["summary"]), [])
+        if result["task"] not in tasks:
+            tasks.append(result["task"])
+    return said
 
 
 def _chapters(results: Sequence[dict[str, Any]]) -> list[str]:
@@ -63,11 +88,6 @@ def _missing(missing: Sequence[dict[str, Any]]) -> list[str]:
 def _impact(gap: dict[str, Any]) -> str:
     why = f"{gap['reason']}. {gap['message']}".strip()
     return f"Nothing of this task is in the answer. It ended with {why}"
-
-
-def _in_short(results: Sequence[dict[str, Any]], missing: Sequence[dict[str, Any]]) -> str:
-    points = [f"- {gist(unsigned(result['summary']))} ({result['task']})" for result in results]
-    return "\n".join([f"{len(results)} of {len(results) + len(missing)} tasks delivered.", "", *points]).strip()
 
 
 def _confidence(results: Sequence[dict[str, Any]], missing: Sequence[dict[str, Any]]) -> float:

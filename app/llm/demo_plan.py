@@ -10,7 +10,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.llm.demo_objective import Wish, stems, wish_of
-from app.llm.demo_prompts import SIGNED, excerpt, gist, number_after, opening_of, sections, urls_in, values
+from app.llm.demo_prompts import (
+    FIGURES,
+    GATHER,
+    PART,
+    SIGNED,
+    WRITE,
+    excerpt,
+    gist,
+    number_after,
+    opening_of,
+    sections,
+    urls_in,
+    values,
+)
 from app.llm.model import Request
 
 TASKS_UNLESS_TOLD = 4
@@ -86,10 +99,12 @@ def plan(request: Request) -> dict[str, Any]:
         inputs=values(found.get("inputs", [])),
         tasks_allowed=number_after("never more than", request.system, TASKS_UNLESS_TOLD),
     )
+    tasks = _tasks(_fitted(_stages(job), job), job)
+    told = f"Say first that the demo model wrote it. Then give the {job.wish.kind}, task by task."
     return {
         "goal": f"{SIGNED} {gist(objective)}",
-        "final_instruction": f"Say first that the demo model wrote it. Then give the {job.wish.kind}, task by task.",
-        "tasks": _tasks(_fitted(_stages(job), job), job),
+        "final_instruction": told if len(tasks) > 1 else "",
+        "tasks": tasks,
     }
 
 
@@ -99,19 +114,18 @@ def _stages(job: _Job) -> list[list[_Step]]:
     busy = {step.worker for step in gathered}
     reckoned = _only_by_others(_reckoning(job, alone=not gathered), busy)
     earlier = [*gathered, *reckoned]
-    written = _only_by_others(_writing(job, several=len(earlier) > 1), busy if earlier else set())
+    written = _only_by_others(_writing(job, len(earlier)), busy if earlier else set())
     later = [stage for stage in (reckoned, written + _handing_over(job)) if stage]
     if gathered and later:
         gathered = [_for_others(step, job) for step in gathered]
+    if gathered and reckoned and job.wish.expression:  # what is to be worked out stands in the objective
+        gathered, later = gathered + reckoned, later[1:]
     return ([gathered] if gathered else []) + later or [[_whole(job, job.best(_GATHERING))]]
 
 
 def _for_others(step: _Step, job: _Job) -> _Step:
     """The step, told that others go on from it, where it would otherwise be the whole objective."""
-    if step.instruction != job.objective:
-        return step
-    instruction = f"Find out what is needed for this, and leave the rest to those who get your result: {job.objective}"
-    return replace(step, instruction=instruction)
+    return replace(step, instruction=f"{GATHER} {job.objective}") if step.instruction == job.objective else step
 
 
 def _gathering(job: _Job) -> list[_Step]:
@@ -120,18 +134,16 @@ def _gathering(job: _Job) -> list[_Step]:
     if not (wish.facts or wish.subjects or inside or not enough):
         return []
     gatherer = inside if inside and not wish.outside else job.reading_pages() or job.best(_GATHERING)
-    names = [given["name"] for given in job.inputs]
-    subjects = [subject for subject in wish.subjects if not any(name in subject for name in names)]
-    steps = [_about(subject, gatherer or _first(job)) for subject in subjects] or [_whole(job, gatherer)]
+    steps = [_about(subject, gatherer or _first(job)) for subject in wish.subjects] or [_whole(job, gatherer)]
     if inside and inside != gatherer:
-        instruction = f"Report what the job's inputs ({', '.join(names)}) say that bears on the objective."
-        steps.append(_Step("Read the inputs", instruction, "Every finding names its input.", inside))
+        steps.append(_Step("Read the inputs", f"{GATHER} {job.objective}", "Every finding names its input.", inside))
     return steps
 
 
 def _about(subject: str, worker: str) -> _Step:
-    instruction = f"Find out what the objective asks about this part of it alone: {subject}"
-    return _Step(subject[0].upper() + subject[1:], instruction, "Every finding about it names its source.", worker)
+    return _Step(
+        subject[0].upper() + subject[1:], f"{PART} {subject}", "Every finding about it names its source.", worker
+    )
 
 
 def _whole(job: _Job, worker: str | None) -> _Step:
@@ -146,15 +158,17 @@ def _reckoning(job: _Job, *, alone: bool) -> list[_Step]:
         return []
     if alone:
         return [_whole(job, worker)]
-    instruction = f"Work out the figures that this asks for, from the results: {gist(job.objective, 300)}"
+    instruction = f"{FIGURES} {job.objective}"
     return [_Step("Work out the figures", instruction, "Every figure comes with its expression or query.", worker)]
 
 
-def _writing(job: _Job, *, several: bool) -> list[_Step]:
+def _writing(job: _Job, steps_before: int) -> list[_Step]:
     worker = job.best(_WRITING)
-    if worker is None or not (job.wish.writing or several):
+    if worker is None or not (job.wish.writing or steps_before > 1):
         return []
-    instruction = f"Write the {job.wish.kind} for this, from the results alone: {gist(job.objective, 300)}"
+    if not steps_before and not job.wish.hand_over:
+        return [_whole(job, worker)]
+    instruction = f"{WRITE.format(job.wish.kind)} {gist(job.objective, 300)}"
     return [_Step(f"Write the {job.wish.kind}", instruction, "Every figure in it stands in a result.", worker)]
 
 
@@ -162,7 +176,7 @@ def _handing_over(job: _Job) -> list[_Step]:
     worker = job.best(_HANDING_OVER)
     if worker is None or not job.wish.hand_over:
         return []
-    instruction = f"Write the escalation of this case, from the results alone: {gist(job.objective, 300)}"
+    instruction = f"{WRITE.format('escalation')} {gist(job.objective, 300)}"
     return [_Step("Write the escalation", instruction, "The next team can begin without asking back.", worker)]
 
 

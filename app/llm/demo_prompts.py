@@ -14,6 +14,13 @@ SIGNED = "Demo model:"
 READ_CHARACTERS = 20_000
 """How far it reads a text for clues."""
 
+PART = "Find out what the objective asks about this part of it alone:"
+GATHER = "Find what bears on this, and leave the rest to those who get your result:"
+FIGURES = "Give the figures that this asks for:"
+WRITE = "Write the {} for this, from the results alone:"
+"""What its instructions begin with. The worker tells by them what is asked of it from what it is about."""
+
+_OWN = re.compile("|".join(re.escape(each).replace(r"\{\}", ".{1,40}?") for each in (PART, GATHER, FIGURES, WRITE)))
 _SECTION = re.compile(r"^<(\w+)>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
 _URL = re.compile(r"https?://[^\s<>\"'`\])}]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
@@ -34,13 +41,25 @@ def sections(prompt: str) -> dict[str, list[str]]:
 
 def values(texts: Sequence[str]) -> list[dict[str, Any]]:
     """The JSON objects in sections that hold one on every line."""
-    return [json.loads(line) for text in texts for line in text.splitlines() if line.strip()]
+    return [json.loads(line) for text in texts for line in text.split("\n") if line.strip()]
 
 
 def number_after(words: str, prompt: str, otherwise: int) -> int:
     """The whole number that follows these words."""
     found = re.search(rf"{re.escape(words)} (\d+)", prompt)
     return int(found[1]) if found else otherwise
+
+
+def input_names(prompt: str) -> list[str]:
+    """The names of the job's inputs that a worker is told of."""
+    found = re.search(r"^The job's inputs: (.*)\.$", prompt, re.MULTILINE)
+    return [str(name) for name in json.loads(f"[{found[1]}]")] if found else []
+
+
+def asked_and_about(task: str) -> tuple[str, str]:
+    """What a task asks for, and what it is about: the same, unless it begins like one of the demo model's own."""
+    own = _OWN.match(task)
+    return (own[0], task[own.end() :].strip()) if own else (task, task)
 
 
 def tool_results(request: Request) -> list[tuple[Block, str, bool]]:
@@ -56,7 +75,7 @@ def tool_results(request: Request) -> list[tuple[Block, str, bool]]:
 
 def skimmed(text: str) -> str:
     """The part of a text that is searched for clues, with single spaces: bounded, whatever the text is."""
-    lines = [" ".join(line.split()) for line in text[:READ_CHARACTERS].splitlines()]
+    lines = [" ".join(line.split()) for line in text[:READ_CHARACTERS].split("\n")]
     return "\n".join(line for line in lines if line)
 
 
@@ -86,8 +105,7 @@ def excerpt(text: str, limit: int) -> str:
 
 def unsigned(text: str) -> str:
     """A text without the demo model's signature at its beginning."""
-    rest = re.sub(rf"^(?:> {SIGNED}[^\n]*\n*|{SIGNED}\s*)", "", text.strip())
-    return rest[:1].upper() + rest[1:]
+    return re.sub(rf"^(?:> {SIGNED}[^\n]*\n*|{SIGNED}\s*)", "", text.strip())
 
 
 def fenced(text: str, language: str = "text") -> str:

@@ -1,29 +1,66 @@
-"""A value for a JSON schema, so that the demo model's data fits what a worker promises."""
+"""The data that a worker promises, filled in from figures that were computed; nothing in it is made up."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jsonschema_rs
 
-def smallest(schema: Mapping[str, Any], root: Mapping[str, Any] | None = None) -> Any:
-    """The plainest value that fits. Formats and patterns of strings are not looked at."""
-    root = root or schema
+from app.llm.demo_grid import ROWS, number_in
+
+Figures = Mapping[str, str]
+"""A row of what was computed, by name."""
+
+_MEANS = {
+    "total": "sum", "average": "mean", "avg": "mean", "count": ROWS, "number": ROWS, "max": "largest",
+    "highest": "largest", "min": "smallest", "lowest": "smallest",
+}  # fmt: skip
+_SMALL = {"of", "the", "in", "usd", "eur"}
+
+
+class NotComputed(Exception):
+    """A value that the schema asks for stands in no figure, or in several."""
+
+
+def filled(schema: Mapping[str, Any], rows: Sequence[Figures]) -> Any:
+    """A value that fits the schema, from these rows. Raises `NotComputed`."""
+    value = _value(schema, "", rows, schema)
+    if not jsonschema_rs.validator_for(dict(schema), offline=True, validate_formats=True).is_valid(value):
+        raise NotComputed
+    return value
+
+
+def _value(schema: Mapping[str, Any], name: str, rows: Sequence[Figures], root: Mapping[str, Any]) -> Any:
+    if "const" in schema:
+        return schema["const"]
     if reference := schema.get("$ref"):
-        return smallest(root["$defs"][reference.rpartition("/")[2]], root)
-    if "const" in schema or "enum" in schema:
-        return schema["const"] if "const" in schema else schema["enum"][0]
-    if choices := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
-        return smallest(choices[0], root)
-    kind = schema.get("type", "object")
-    match kind if isinstance(kind, str) else kind[0]:
-        case "object":
-            return {name: smallest(schema["properties"][name], root) for name in schema.get("required", ())}
+        return _value(root.get("$defs", {}).get(reference.rpartition("/")[2], {}), name, rows, root)
+    kinds = schema.get("type", "object" if "properties" in schema else "")
+    match kinds:
         case "array":
-            return [smallest(schema["items"], root) for _ in range(schema.get("minItems", 0))]
-        case "string":
-            return "demo model".ljust(schema.get("minLength", 0), ".")[: schema.get("maxLength")]
-        case "integer" | "number":
-            return schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1)
-        case "boolean":
-            return False
+            return [_value(schema.get("items", {}), name, [row], root) for row in rows]
+        case "object":
+            properties = schema.get("properties", {})
+            required = schema.get("required", properties)
+            return {each: _value(properties.get(each, {}), each, rows, root) for each in required}
         case _:
+            return _cell(name, kinds, rows)
+
+
+def _cell(name: str, kinds: str | Sequence[str], rows: Sequence[Figures]) -> Any:
+    """The one figure of the one row that bears the name; null where that is allowed and there is none."""
+    words = _words(name)
+    found = [cell for row in rows for label, cell in row.items() if words and words <= _words(label)]
+    if len(found) != 1 or len(rows) != 1:
+        if "null" in kinds:
             return None
+        raise NotComputed
+    number = number_in(found[0])
+    if number is None or "string" in kinds:
+        return found[0]
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def _words(name: str) -> set[str]:
+    parted = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())
+    return {_MEANS.get(word, word) for word in parted} - _SMALL

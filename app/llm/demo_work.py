@@ -1,17 +1,25 @@
-"""How the demo model does a task: it really uses the worker's tools, and reports what they brought back."""
+"""How the demo model does a task: it really uses the worker's tools, and reports what they brought back.
+
+What they did not bring back it does not have: a task that takes more than looking up and working out is escalated.
+"""
 
 import hashlib
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from app.domain.conversation import Block
 from app.llm.demo_arithmetic import expressions_in
+from app.llm.demo_findings import LINES_READ, Finding, figures_in, findings_of, listed_columns, named_values
+from app.llm.demo_grid import compared, grids_in, in_words
+from app.llm.demo_objective import MAKING, RETELLING, TOPMOST
 from app.llm.demo_prompts import (
+    GATHER,
+    PART,
     SIGNED,
-    excerpt,
+    asked_and_about,
     gist,
+    input_names,
     number_after,
     opening_of,
     sections,
@@ -20,29 +28,20 @@ from app.llm.demo_prompts import (
     urls_in,
     values,
 )
-from app.llm.demo_schema import smallest
-from app.llm.demo_tools import (
-    LINES_READ,
-    TABLES_QUERIED,
-    TEXTS_READ,
-    Finding,
-    aggregate_of,
-    findings_of,
-    tables_in,
-    telling_word,
-    texts_in,
-)
+from app.llm.demo_schema import NotComputed, filled
+from app.llm.demo_tables import LIST_COLUMNS, Table, figures_query, fitting, tables_in, values_query
+from app.llm.demo_texts import words_sought
 from app.llm.model import Request
 
-TOOL_ROUNDS = 2
 PAGES_FETCHED = 2
 EXPRESSIONS = 4
+TABLES_QUERIED = 4
+TEXTS_READ = 3
 STEPS_UNLESS_TOLD = 10
 SENTENCES = 3
-TASK_CHARACTERS = 600
 
 NOTICE = f"> {SIGNED} written by rules from what the tools returned. No language model worked on it."
-NEEDED = "Not worked on, since this takes a language model:"
+NEEDED = "this takes a language model. Set ANTHROPIC_API_KEY to have one. Not done:"
 
 Call = tuple[str, dict[str, Any]]
 """The name of a tool, and its input."""
@@ -50,26 +49,55 @@ Call = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class _Assignment:
-    """What a worker was given."""
+    """What a worker was given, and what its tools have said so far."""
 
     task: str
     context: str
-    has_inputs: bool
+    inputs: Sequence[str]
     results: Sequence[dict[str, Any]]
+    answers: Sequence[tuple[Block, str, bool]]
 
+    @property
+    def wanted(self) -> str:
+        return f"{self.task}\n{self.context}"
 
-def next_calls(request: Request) -> list[Block]:
-    """The reply that asks for tools; empty when it is time to report."""
-    replies = sum(message.role == "assistant" for message in request.messages)
-    if replies >= min(TOOL_ROUNDS, number_after("You have", request.system, STEPS_UNLESS_TOLD) - 1):
-        return []
-    assignment, tools = _assignment(request), _own_tools(request)
-    calls = _second_calls(assignment, request) if replies else _first_calls(assignment)
-    blocks = [_block(name, given, request) for name, given in calls if name in tools]
-    if not blocks:
-        return []
-    used = ", ".join(dict.fromkeys(block["name"] for block in blocks))
-    return [{"type": "text", "text": f"{SIGNED} using {used}."}, *blocks]
+    @property
+    def words(self) -> list[str]:
+        """What to look for in texts."""
+        texts = [asked_and_about(self.task)[1], self.context]
+        for name in self.inputs:
+            texts = [text.replace(name, " ") for text in texts]
+        return words_sought(*texts)
+
+    @property
+    def tables(self) -> list[Table]:
+        return tables_in(listed_columns(self.answers), self.inputs)
+
+    def queried(self) -> list[Table]:
+        """The tables that the task is about, of those that its context is about."""
+        return fitting(fitting(self.tables, self.wanted, TABLES_QUERIED), self.task, TABLES_QUERIED)
+
+    def queries(self) -> dict[str, str]:
+        """The queries for what the task asks of the tables, each with the input that it reads.
+
+        None before it is known which values the task names, nor for a part that a table knows nothing of.
+        """
+        asked, about = asked_and_about(self.task)
+        alone = asked != PART and not expressions_in(about)  # neither a part nor a sum that says all
+        several = len({table.source for table in self.tables}) > 1
+        looked_up = {call["input"].get("sql") for call, _, failed in self.answers if not failed}
+        found: dict[str, str] = {}
+        for table in self.queried():
+            lookup, named = values_query(table, about), dict[str, list[str]]()
+            for query, column, value in named_values(self.answers):
+                if query == lookup:
+                    named.setdefault(column, []).append(value)
+            known = alone or named or table.source in about or any(each.named_in(about) for each in table.columns)
+            if not known or (lookup and lookup not in looked_up):
+                continue
+            if asking := figures_query(table, about, self.wanted, named, several=several):
+                found[asking] = table.source
+        return found
 
 
 def _assignment(request: Request) -> _Assignment:
@@ -78,38 +106,64 @@ def _assignment(request: Request) -> _Assignment:
     return _Assignment(
         task="\n".join(found.get("task", [])),
         context="\n".join(found.get("context", [])),
-        has_inputs=bool(re.search(r"^The job's inputs: ", prompt, re.MULTILINE)),
+        inputs=input_names(prompt),
         results=values(found.get("result", [])),
+        answers=tool_results(request),
     )
 
 
-def _own_tools(request: Request) -> set[str]:
-    return {tool.name for tool in request.tools if tool.server is None}
+def next_calls(request: Request) -> list[Block]:
+    """The reply that asks for tools; empty when it is time to report."""
+    if _replies(request) >= number_after("You have", request.system, STEPS_UNLESS_TOLD) - 1:
+        return []
+    blocks = [_block(name, given, request) for name, given in _calls_left(request)]
+    if not blocks:
+        return []
+    used = ", ".join(dict.fromkeys(block["name"] for block in blocks))
+    return [{"type": "text", "text": f"{SIGNED} using {used}."}, *blocks]
 
 
-def _first_calls(assignment: _Assignment) -> list[Call]:
-    """Calls that need nothing but the task; its context counts where the task itself has nothing."""
-    expressions = expressions_in(assignment.task) or expressions_in(assignment.context)
-    pages = urls_in(assignment.task) or urls_in(assignment.context)
-    calls: list[Call] = [("calculate", {"expression": expression}) for expression in expressions[:EXPRESSIONS]]
+def _replies(request: Request) -> int:
+    return sum(message.role == "assistant" for message in request.messages)
+
+
+def _calls_left(request: Request) -> list[Call]:
+    """What there is to ask the worker's own tools after so many replies."""
+    rounds = (_first_calls, _second_calls, _third_calls)[_replies(request) :]
+    own = {tool.name for tool in request.tools if tool.server is None}
+    return [call for call in rounds[0](_assignment(request)) if call[0] in own] if rounds else []
+
+
+def _first_calls(given: _Assignment) -> list[Call]:
+    """Calls that need nothing but the task; for pages its context counts where the task itself names none."""
+    pages = urls_in(given.task) or urls_in(given.context)
+    calls: list[Call] = [("calculate", {"expression": each}) for each in expressions_in(given.task)[:EXPRESSIONS]]
     calls += [("fetch_page", {"url": url}) for url in pages[:PAGES_FETCHED]]
-    if assignment.has_inputs:
-        calls += [("read_input", {"action": "list"}), ("query_data", {"sql": ""})]
+    if given.inputs:
+        calls += [("read_input", {"action": "list"}), ("query_data", {"sql": LIST_COLUMNS})]
     return calls
 
 
-def _second_calls(assignment: _Assignment, request: Request) -> list[Call]:
-    """Calls that follow from the listings: what is in the tables, and in the texts."""
-    listings = {call["name"]: output for call, output, failed in tool_results(request) if not failed}
-    tables = tables_in(listings.get("query_data", ""))
-    wanted = f"{assignment.task}\n{assignment.context}"
-    texts = [name for name in texts_in(listings.get("read_input", "")) if name not in {each.source for each in tables}]
-    texts.sort(key=lambda name: name not in wanted)
-    calls: list[Call] = [("query_data", {"sql": aggregate_of(table, wanted)}) for table in tables[:TABLES_QUERIED]]
+def _second_calls(given: _Assignment) -> list[Call]:
+    """What the tables hold of what the task names, and what the texts say about it."""
+    about = asked_and_about(given.task)[1]
+    asked = [query for table in given.queried() if (query := values_query(table, about))]
+    calls: list[Call] = [("query_data", {"sql": query}) for query in asked] or _third_calls(given)
+    tabular = {table.source for table in given.tables}
+    texts = [name for name in given.inputs if name not in tabular]
+    if named := [name for name in texts if name in about]:
+        texts = named
     calls += [("read_input", {"action": "read", "name": name, "line_count": LINES_READ}) for name in texts[:TEXTS_READ]]
-    if texts and (word := telling_word(wanted)):
-        calls.append(("read_input", {"action": "search", "text": word}))
+    if texts:
+        within = {"name": texts[0]} if len(texts) == 1 else {}
+        calls += [("read_input", {"action": "search", "text": word, **within}) for word in given.words]
     return calls
+
+
+def _third_calls(given: _Assignment) -> list[Call]:
+    """The figures."""
+    asked = {call["input"].get("sql") for call, _, _ in given.answers}
+    return [("query_data", {"sql": query}) for query in given.queries() if query not in asked]
 
 
 def _block(name: str, given: dict[str, Any], request: Request) -> Block:
@@ -123,49 +177,80 @@ def _block(name: str, given: dict[str, Any], request: Request) -> Block:
 
 
 def report(request: Request) -> dict[str, Any]:
-    """The result: what the tools brought back, or what the results before it say."""
-    assignment = _assignment(request)
-    findings = findings_of(tool_results(request))
-    body = [_told(finding) for finding in findings] or [_passed_on(result) for result in assignment.results]
-    parts = [NOTICE, *(body or [f"{NEEDED} {excerpt(assignment.task, TASK_CHARACTERS)}"]), *_unavailable(request)]
+    """The result, or an escalation with what there is so far."""
+    given = _assignment(request)
+    gathering = given.task.startswith(GATHER)
+    findings = findings_of(given.answers, given.queries(), given.inputs, given.words, gathering=gathering)
+    if not findings:
+        findings = _from_results(given.results)
+    brought = [finding for finding in findings if not finding.failed]
+    escalation = _escalation(given, findings)
+    if escalation and _calls_left(request):
+        escalation |= {"reason": "timeout", "message": f"{SIGNED} the replies allowed were not enough to look."}
     written: dict[str, Any] = {
-        "summary": f"{SIGNED} {_summary(assignment, findings)}",
-        "text": "\n\n".join(parts),
-        "confidence": _confidence(assignment.results, findings),
-        "sources": _sources(assignment.results, findings),
-        "escalation": None,
+        "summary": f"{SIGNED} {' '.join(finding.sentence for finding in brought[:SENTENCES]) or gist(given.task)}",
+        "text": "\n\n".join([NOTICE, *map(_told, findings), *_unavailable(request)]),
+        "confidence": _confidence(findings),
+        "sources": _sources(given.results, findings),
+        "escalation": escalation,
     }
-    data = ((request.output_schema or {}).get("properties") or {}).get("data")
-    return written if data is None else written | {"data": smallest(data)}
+    promised = ((request.output_schema or {}).get("properties") or {}).get("data")
+    if promised is None or escalation is not None:
+        return written
+    try:
+        return written | {"data": filled(promised, _rows(given, brought))}
+    except NotComputed:
+        why = "the data that was promised cannot be computed by rule from what the tools brought"
+        return written | {"escalation": _escalated(f"{why}; {NEEDED} {gist(given.task)}")}
+
+
+def _confidence(findings: Sequence[Finding]) -> float:
+    """More for what was computed than for what was found."""
+    worth = sum(0.0 if finding.failed else 0.7 if finding.figures else 0.4 for finding in findings)
+    return round(worth / max(len(findings), 1), 2)
+
+
+def _rows(given: _Assignment, findings: Sequence[Finding]) -> list[Mapping[str, str]]:
+    """The figures found: the first row alone where the task asks for what is topmost, since rows are ranked."""
+    rows = [row for finding in findings for row in finding.figures]
+    return rows[:1] if TOPMOST.search(given.task) else rows
+
+
+def _escalation(given: _Assignment, findings: Sequence[Finding]) -> dict[str, str] | None:
+    """Why the task is not done; None when it is. Figures answer for more than quotations do."""
+    asked = asked_and_about(given.task)[0]
+    brought = [finding for finding in findings if not finding.failed]
+    if MAKING.search(asked):
+        return _escalated(f"{NEEDED} {gist(given.task)}")
+    if findings and not brought:
+        return {"reason": "confidence_too_low", "message": f"{SIGNED} {findings[0].sentence}"}
+    if not brought and given.tables:
+        sources = ", ".join(dict.fromkeys(table.source for table in given.tables))
+        return _escalated(f"nothing in {sources} is known by the names that this uses: {gist(given.task)}")
+    computed = any(finding.figures for finding in brought)
+    if not brought or (RETELLING.search(asked) and not computed):
+        return _escalated(f"{NEEDED} {gist(given.task)}")
+    return None
+
+
+def _escalated(why: str) -> dict[str, str]:
+    return {"reason": "out_of_scope", "message": f"{SIGNED} {why}"}
+
+
+def _from_results(results: Sequence[dict[str, Any]]) -> list[Finding]:
+    """What can be said from the results alone: the figures in them side by side, or else what each says."""
+    if shared := compared({result["task"]: grids_in(result["text"]) for result in results}):
+        return [Finding(in_words(shared[0]), shared[0].printed(), figures=figures_in(shared[0].printed()))]
+    return [Finding(unsigned(result["summary"]), figures=figures_in(result["text"])) for result in results]
 
 
 def _told(finding: Finding) -> str:
     return f"- {finding.sentence}" + (f"\n\n{finding.detail}" if finding.detail else "")
 
 
-def _passed_on(result: dict[str, Any]) -> str:
-    return f"### {result['title'] or result['task']}\n\n{unsigned(result['summary'])}"
-
-
 def _unavailable(request: Request) -> list[str]:
     names = [tool.name for tool in request.tools if tool.server is not None]
     return [f"- `{name}` is run by a model's provider. The demo model has none, so it was not used." for name in names]
-
-
-def _summary(assignment: _Assignment, findings: Sequence[Finding]) -> str:
-    if findings:
-        brought = [finding.sentence for finding in findings if not finding.failed]
-        return " ".join(brought[:SENTENCES] or [findings[0].sentence])
-    if titles := [result["title"] or result["task"] for result in assignment.results]:
-        return f"put together from what came before: {'; '.join(gist(title, 60) for title in titles)}"
-    return f"{NEEDED} {gist(assignment.task)}"
-
-
-def _confidence(results: Sequence[dict[str, Any]], findings: Sequence[Finding]) -> float:
-    if findings:
-        return round(0.2 + 0.5 * sum(not finding.failed for finding in findings) / len(findings), 2)
-    stated = [result["confidence"] for result in results if result["confidence"] is not None]
-    return min(stated, default=0.2)
 
 
 def _sources(results: Sequence[dict[str, Any]], findings: Sequence[Finding]) -> list[str]:

@@ -7,12 +7,13 @@ from typing import Any
 from app.agents.prompting import opening
 from app.agents.report import read_report
 from app.agents.schemas import plan_schema, refinement_schema, report_schema, synthesis_schema
-from app.agents.supervisor import read_plan
+from app.agents.supervisor import read_plan, read_synthesis
+from app.agents.worker import INPUT_TOOLS
 from app.domain.conversation import Block, Conversation, Message, Prompt, Read, ToolResult, Turn, UseTools, next_step
 from app.domain.events import Purpose
 from app.domain.job import JobInput
 from app.domain.plan import Plan, Task, validated
-from app.domain.results import Output
+from app.domain.results import Escalation, Output, Synthesis
 from app.domain.team import Team, Worker
 from app.llm.demo import DemoModel
 from app.llm.model import Request
@@ -26,6 +27,11 @@ SALES = JobInput(
     name="sales.csv", media_type="text/csv", content="region,amount\nnorth,100\nsouth,40.5\nnorth,250\nwest,7\n"
 )
 APP_LOG = JobInput(name="app.log", content="10:00 export started\n10:01 E1042 disk full\n10:02 export failed\n")
+
+
+def worker(*tools: str, **changes: Any) -> Worker:
+    """A worker with these tools."""
+    return Worker(**{"name": "w", "description": "Does things.", "instructions": "Do it.", "tools": tools, **changes})
 
 
 def request_of(purpose: Purpose, prompt: Prompt, **changes: Any) -> Request:
@@ -69,9 +75,19 @@ def work_prompt(worker: Worker, instruction: str, *, max_steps: int, **given: An
 class Worked:
     """A task that was done: its result, and what happened on the way."""
 
-    output: Output
+    outcome: Output | Escalation
     calls: list[Block] = field(default_factory=list)
     results: list[ToolResult] = field(default_factory=list)
+
+    @property
+    def output(self) -> Output:
+        assert isinstance(self.outcome, Output), self.outcome
+        return self.outcome
+
+    @property
+    def escalation(self) -> Escalation:
+        assert isinstance(self.outcome, Escalation), self.outcome
+        return self.outcome
 
     @property
     def tools(self) -> list[str]:
@@ -95,9 +111,7 @@ async def worked(worker: Worker, instruction: str, *, max_steps: int = 10, **giv
                 request_of("work", prompt, tools=request.tools, messages=messages, output_schema=schema)
             )
             talk = Conversation(prompt, (*talk.turns, Turn(reply.content, reply.stop_reason)))
-    output = read_report(step.text, worker.output_schema)
-    assert isinstance(output, Output)
-    done.output = output
+    done.outcome = read_report(step.text, worker.output_schema)
     return done
 
 
@@ -150,6 +164,47 @@ def synthesis_request(
     prompt = opening("synthesis", team=team, objective=objective, plan=plan, results=results, missing=missing)
     schema = synthesis_schema([each["task"] for each in results], [each["task"] for each in missing])
     return request_of("synthesize", prompt, output_schema=schema)
+
+
+@dataclass
+class Ran:
+    """A whole job: its plan, what came of each task, and the answer, if anything was delivered."""
+
+    plan: Plan
+    tasks: dict[str, Worked]
+    answer: Synthesis | None
+
+    @property
+    def undelivered(self) -> list[str]:
+        return [task.id for task in self.plan.tasks if not isinstance(self._outcome(task.id), Output)]
+
+    def output(self, task: str) -> Output:
+        return self.tasks[task].output
+
+    def _outcome(self, task: str) -> object:
+        return self.tasks[task].outcome if task in self.tasks else None
+
+
+async def ran(team: Team, objective: str, inputs: Sequence[JobInput] = ()) -> Ran:
+    """Do a whole job: a task whose dependencies deliver nothing is left out, as in a run."""
+    job = Ran(await planned(team, objective, inputs), {}, None)
+    delivered: dict[str, dict[str, Any]] = {}
+    for task in job.plan.tasks:
+        worker = team.worker(task.worker)
+        assert worker is not None
+        if all(name in delivered for name in task.depends_on):
+            seen = inputs if INPUT_TOOLS & set(worker.tools) else ()
+            results = [delivered[name] for name in task.depends_on]
+            done = await worked(worker, task.instruction, context=task.context, inputs=seen, results=results)
+            job.tasks[task.id] = done
+            if isinstance(done.outcome, Output):
+                told = done.outcome.model_dump(mode="json")
+                delivered[task.id] = {"task": task.id, "worker": worker.name, "title": task.title, **told}
+    if delivered:
+        missing = [gap(name) for name in job.undelivered]
+        reply = await DemoModel(delay_s=0).reply(synthesis_request(team, list(delivered.values()), missing, objective))
+        job.answer = read_synthesis(reply.content[0]["text"], list(delivered), job.undelivered)
+    return job
 
 
 def refine_request(team: Team, attempts: Sequence[dict[str, Any]]) -> Request:

@@ -5,19 +5,12 @@ from typing import Any
 import pytest
 
 from app.agents.supervisor import read_synthesis
-from app.domain.job import JobInput
-from app.domain.results import Output
-from app.domain.team import Team, Worker
+from app.domain.team import Team
 from app.llm.demo import DemoModel
 from app.llm.demo_arithmetic import expressions_in
 from app.llm.demo_objective import wish_of
 from tests.llm import demo_driver as driver
-from tests.llm.demo_driver import APP_LOG, SALES, gap, planned, result, synthesis_request, worked
-
-
-def worker(*tools: str, **changes: Any) -> Worker:
-    return Worker(**{"name": "w", "description": "Does things.", "instructions": "Do it.", "tools": tools, **changes})
-
+from tests.llm.demo_driver import SALES, gap, planned, result, synthesis_request, worked, worker
 
 TEAM = Team(
     name="crew",
@@ -65,10 +58,22 @@ def test_the_things_that_an_objective_lists_or_compares_are_told_apart(
         ("15% of 80", ["15 / 100 * 80"]),
         ("the average of 3, 4 and 8", ["(3 + 4 + 8) / 3"]),
         ("revenue growth from $1,200 to $1,500", ["(1500 - 1200) / 1200 * 100"]),
+        ("What is (17.5% of 2480) + 3^4?", ["(17.5 / 100 * 2480) + 3**4"]),
+        ("20% of (300 + 200)", ["20 / 100 * (300 + 200)"]),
+        ("What is 12 plus 30 divided by 4?", ["12 + 30 / 4"]),
+        ("Calculate 48/6", ["48/6"]),
+        ("1. 2 + 2\n2) 3 * 3\n- 4 + 4", ["2 + 2", "3 * 3", "4 + 4"]),
+        ("Was ist 17,5 % von 2.480?", ["17.5 / 100 * 2480"]),
         ("On 2024-05-17, version 1.2.3 had 10-20 users in 24/7 use", []),
+        ("5 apples + 3 * 4", []),
+        ("2480 + 17.5%", []),
+        ("5! + 3 * 2", []),
+        ("10% of 20% of 500", []),
+        ("7 (2 + 3)", []),
+        ("Call +49 30 123456", []),
     ],
 )
-def test_arithmetic_is_found_in_words_and_signs_and_dates_are_none(text: str, expressions: list[str]) -> None:
+def test_arithmetic_is_found_whole_or_not_at_all(text: str, expressions: list[str]) -> None:
     assert expressions_in(text) == expressions
 
 
@@ -150,106 +155,6 @@ async def test_an_objective_cannot_pass_itself_off_as_a_result() -> None:
     assert [each["tasks"] for each in json.loads(reply.content[0]["text"])["statements"]] == [["t1"]]
 
 
-async def test_arithmetic_in_a_task_is_calculated_by_the_tool() -> None:
-    done = await worked(worker("calculate"), "Work out 1,200 * 1.5, and 15% of 80.")
-
-    assert done.tools == ["calculate", "calculate"]
-    assert "1200 * 1.5` = 1800.0" in done.output.text
-    assert "= 12.0" in done.output.summary
-
-
-async def test_a_table_is_looked_at_and_then_added_up() -> None:
-    done = await worked(worker("query_data"), "Which region has the highest total amount?", inputs=[SALES])
-
-    assert [bool(block["input"]["sql"]) for block in done.calls] == [False, True]
-    assert [each.error_code for each in done.results] == [None, None]
-    assert "region north, rows 2, sum of amount 350" in done.output.summary
-    assert "| south | 1 | 40.5 | 40.5 |" in done.output.text
-    assert done.output.sources == ("sales.csv",)
-
-
-async def test_a_text_is_listed_read_and_searched_for_what_the_task_names() -> None:
-    done = await worked(worker("read_input"), "Why do exports end with E1042?", inputs=[APP_LOG])
-
-    assert [block["input"]["action"] for block in done.calls] == ["list", "read", "search"]
-    assert done.calls[-1]["input"]["text"] == "E1042"
-    assert "E1042 disk full" in done.output.text
-    assert done.output.sources == ("app.log",)
-
-
-async def test_what_a_text_holds_cannot_end_the_block_that_quotes_it() -> None:
-    tricky = JobInput(name="notes.md", content="before\n````\n# after\n")
-
-    done = await worked(worker("read_input"), "Read it.", inputs=[tricky])
-
-    assert "`````text\n1: before\n2: ````\n3: # after\n`````" in done.output.text
-
-
-async def test_tools_for_inputs_rest_when_the_job_has_none() -> None:
-    assert (await worked(worker("read_input", "query_data"), "Look around.")).calls == []
-
-
-async def test_a_page_is_fetched_only_when_its_address_stands_in_the_task() -> None:
-    without = await worked(worker("fetch_page"), "Read the news.")
-    blocked = await worked(worker("fetch_page"), "Read http://127.0.0.1:9/news.")
-
-    assert without.calls == []
-    assert [block["input"] for block in blocked.calls] == [{"url": "http://127.0.0.1:9/news"}]
-
-
-async def test_a_tool_that_fails_is_reported_with_less_confidence() -> None:
-    good = await worked(worker("calculate"), "Work out 6 / 3.")
-    bad = await worked(worker("calculate"), "Work out 6 / 0.")
-
-    assert "`calculate` failed" in bad.output.text
-    assert bad.output.confidence is not None
-    assert good.output.confidence is not None
-    assert bad.output.confidence < good.output.confidence
-
-
-async def test_a_tool_of_the_provider_is_not_called_and_that_is_said() -> None:
-    done = await worked(worker("web_search"), "Search for tea.")
-
-    assert done.calls == []
-    assert "web_search" in done.output.text
-
-
-async def test_a_writer_uses_the_results_it_is_given_and_passes_on_their_sources() -> None:
-    done = await worked(worker(), "Write it up.", results=[result("t1"), result("t2", confidence=0.3)])
-
-    assert "### Title of t1\n\nThe finding of t1." in done.output.text
-    assert done.output.sources == ("https://example.org/t1", "https://example.org/t2")
-    assert done.output.confidence == 0.3
-
-
-@pytest.mark.parametrize("max_steps", [1, 2, 3])
-async def test_a_worker_ends_within_its_replies(max_steps: int) -> None:
-    done = await worked(worker("query_data"), "Add up the amounts.", inputs=[SALES], max_steps=max_steps)
-
-    assert isinstance(done.output, Output)
-
-
-async def test_data_fits_the_schema_that_the_worker_promises() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"level": {"enum": ["low", "high"]}, "hits": {"type": "integer", "minimum": 3}},
-        "required": ["level", "hits"],
-        "additionalProperties": False,
-    }
-
-    done = await worked(worker(output_schema=schema), "Rate it.")
-
-    assert done.output.data == {"level": "low", "hits": 3}
-
-
-async def test_a_call_has_an_id_of_its_own() -> None:
-    tables = [SALES, SALES.model_copy(update={"name": "more.csv"})]
-
-    done = await worked(worker("query_data", "read_input"), "Add up the amounts.", inputs=tables)
-
-    assert len({block["id"] for block in done.calls}) == len(done.calls)
-
-
 async def test_the_answer_holds_every_result_and_names_what_is_missing() -> None:
     answer = await answered(TEAM, result("t1"), result("t2", confidence=0.4), missing=(gap("t3"),))
 
@@ -266,6 +171,14 @@ async def test_an_answer_without_a_single_result_says_so() -> None:
 
     assert "0 of 1 tasks delivered" in answer["answer"]
     assert answer["confidence"] == 0
+
+
+async def test_an_instruction_stays_as_it_is_after_an_escalation() -> None:
+    attempt = {"number": 1, "instruction": "Write.", "error": {"code": "no_progress", "message": "."}, "last_words": ""}
+
+    reply = await DemoModel(delay_s=0).reply(driver.refine_request(TEAM, [attempt]))
+
+    assert json.loads(reply.content[0]["text"])["instruction"] == "Write."
 
 
 async def test_a_rewritten_instruction_differs_from_every_one_before() -> None:

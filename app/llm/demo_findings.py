@@ -1,0 +1,134 @@
+"""What the demo model makes of what its tools brought back."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.domain.conversation import Block
+from app.llm.demo_grid import Grid, grids_in, in_words
+from app.llm.demo_prompts import excerpt, fenced, gist
+from app.llm.demo_tables import LIST_COLUMNS, ROWS_WANTED
+from app.llm.demo_texts import Line, lines_in, pointed_out, quoted, telling
+
+LINES_READ = 60
+PAGE_CHARACTERS = 1_200
+TEXT_CHARACTERS = 1_500
+
+_CALCULATED = re.compile(r"^(?:- )?`([^`]+)` = (\S+)", re.MULTILINE)
+
+ToolResults = Sequence[tuple[Block, str, bool]]
+"""Each call, what came back, and whether that is an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What tool calls brought: a sentence, the material behind it, and the source."""
+
+    sentence: str
+    detail: str = ""
+    source: str | None = None
+    figures: Sequence[Mapping[str, str]] = ()
+    """What was computed, by name; one for each row. Empty for what was read."""
+    failed: bool = False
+
+
+def grid_of(output: str) -> Grid:
+    """The table that a query brought."""
+    grid = next(iter(grids_in(output)), Grid((), ()))
+    return replace(grid, complete=len(grid.rows) < ROWS_WANTED and not output.startswith("The first"))
+
+
+def listed_columns(results: ToolResults) -> Grid:
+    """The answer to `LIST_COLUMNS`, empty when there was none."""
+    answers = [output for call, output, failed in results if _sql(call) == LIST_COLUMNS and not failed]
+    return grid_of(answers[0]) if answers else Grid((), ())
+
+
+def named_values(results: ToolResults) -> list[tuple[str, str, str]]:
+    """What queries for values brought: the query, the column and the value. A value counts for its first column."""
+    found: dict[tuple[str, str], tuple[str, str, str]] = {}
+    for call, output, failed in results:
+        grid = grid_of(output)
+        if not failed and grid.header == ("column", "value"):
+            for column, value in grid.rows:
+                found.setdefault((_sql(call), value), (_sql(call), column, value))
+    return list(found.values())
+
+
+def findings_of(
+    results: ToolResults, queries: Mapping[str, str], inputs: Sequence[str], words: Sequence[str], *, gathering: bool
+) -> list[Finding]:
+    """What the calls brought for the task; looking around is no finding.
+
+    `queries` are those for figures, each with the input it reads. `words` are what texts were searched for. Who is
+    `gathering` for others brings a short text along although it has none of them.
+    """
+    found = [each for result in results if (each := _finding(*result, queries))]
+    return [*found, *_passages(results, inputs, words, gathering)]
+
+
+def _finding(call: Block, output: str, failed: bool, queries: Mapping[str, str]) -> Finding | None:
+    asked = call["input"]
+    if failed:
+        return Finding(f"`{call['name']}` failed: {gist(output, 300).rstrip('.')}.", failed=True)
+    match call["name"]:
+        case "calculate":
+            sentence = f"`{asked['expression']}` = {output}"
+            return Finding(sentence, figures=figures_in(sentence))
+        case "query_data" if asked["sql"] in queries:
+            grid, source = grid_of(output), queries[asked["sql"]]
+            told = f"{grid.printed()}\n\n{fenced(asked['sql'], 'sql')}"
+            sentence = in_words(grid, source, whole=" WHERE " not in asked["sql"])
+            return Finding(sentence, told, source, figures_in(grid.printed()))
+        case "fetch_page":
+            title = output.partition("\n")[0].removeprefix("Title: ")
+            return Finding(f"Read {asked['url']}: {gist(title)}.", _as_quote(output), asked["url"])
+        case _:
+            return None
+
+
+def figures_in(text: str) -> list[dict[str, str]]:
+    """The figures that a text of ours gives, by name: rows of tables, and results of expressions."""
+    rows = [dict(zip(grid.header, row, strict=True)) for grid in grids_in(text) for row in grid.rows]
+    return rows + [_result(expression, value) for expression, value in _CALCULATED.findall(text)]
+
+
+def _result(expression: str, value: str) -> dict[str, str]:
+    plus_alone = not set(expression) & set("*/-")
+    return {"result": value, "answer": value, "value": value} | ({"sum": value} if plus_alone else {})
+
+
+def _passages(results: ToolResults, inputs: Sequence[str], words: Sequence[str], gathering: bool) -> Iterator[Finding]:
+    """Of each text the lines that hold the words; or its beginning, when there is no word to look for."""
+    shown = [line for call, output, failed in results if call["name"] == "read_input" and not failed for line in
+             lines_in(output, _read(call, inputs))]  # fmt: skip
+    for source in dict.fromkeys(line.source for line in shown):
+        own = [line for line in shown if line.source == source]
+        if best := telling(own, words):
+            yield Finding(pointed_out(best[0]), quoted(best), source)
+        elif not words:
+            yield Finding(f"Read {source}. It begins: “{gist(own[0].text)}”", _beginning(own), source)
+        else:
+            passed_on = gathering and len(own) < LINES_READ
+            none = f"No line of {source} holds a word of: {', '.join(words)}."
+            sentence = f"{source} is passed on as it is, {len(own)} lines." if passed_on else none
+            yield Finding(sentence, _beginning(own), source, failed=not passed_on)
+
+
+def _beginning(lines: Sequence[Line]) -> str:
+    return fenced(excerpt("\n".join(f"{line.number}: {line.text}" for line in lines), TEXT_CHARACTERS))
+
+
+def _read(call: Block, inputs: Sequence[str]) -> Sequence[str]:
+    name = call["input"].get("name")
+    return [name] if name else inputs
+
+
+def _sql(call: Block) -> Any:
+    return call["input"].get("sql", "")
+
+
+def _as_quote(page: str) -> str:
+    body = excerpt(page.partition("\n\n")[2] or page, PAGE_CHARACTERS)
+    return "\n".join(f"> {line}" for line in body.split("\n"))
