@@ -2,11 +2,12 @@
 
 import asyncio
 import hashlib
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+from pydantic_core import to_json
 
 from app.agents.desk import Desk
 from app.agents.partial import FieldStream
@@ -80,8 +81,9 @@ class _Sent:
 
     def facts(self, model: str, usage: Usage, request_id: str | None) -> dict[str, Any]:
         """What was sent, and what it took. Terms are spelled out once in a run, on the first call under them."""
-        terms = ev.Terms(tools=tuple(tool.declaration for tool in self.request.tools), output_schema=self.call.schema)
-        terms_id = _name_of(terms)
+        tools = tuple(tool.declaration for tool in self.request.tools)
+        terms_id = _name_of_terms(tools, self.call.schema)
+        told = terms_id in self.desk.run.terms_told
         return {
             "purpose": self.call.purpose,
             "model": model,
@@ -91,14 +93,13 @@ class _Sent:
             "opening": self.call.opening(),
             "max_tokens": self.request.max_tokens,
             "terms_id": terms_id,
-            "terms": None if terms_id in self.desk.run.terms_told else terms,
+            "terms": None if told else ev.Terms(tools=tools, output_schema=self.call.schema),
         }
 
 
-def _name_of(terms: ev.Terms) -> str:
-    """A short digest: equal terms have equal names in every run."""
-    written = json.dumps([terms.tools, terms.output_schema], sort_keys=True)
-    return hashlib.sha256(written.encode()).hexdigest()[:12]
+def _name_of_terms(tools: Sequence[dict[str, Any]], schema: dict[str, Any]) -> str:
+    """A short digest: what is written in the same way has the same name in every run."""
+    return hashlib.sha256(to_json([tools, schema])).hexdigest()[:12]
 
 
 async def ask(desk: Desk, call: Call) -> list[ev.Event]:

@@ -37,7 +37,7 @@ Form = Annotated[
     ),
 ]
 Include = Annotated[
-    list[Literal["content"]],
+    list[Literal["content"]] | None,
     Query(
         max_length=1,
         description="`content`: request and reply in the span of every model call, tool inputs and outputs in full.",
@@ -46,7 +46,7 @@ Include = Annotated[
 
 
 @router.get("/{run_id}/trace", response_model=Trace)
-async def get_trace(run_id: RunId, runtime: RuntimeOf, form: Form = "json", include: Include = []) -> Response:  # noqa: B006
+async def get_trace(run_id: RunId, runtime: RuntimeOf, form: Form = "json", include: Include = None) -> Response:
     """Everything there is to know about how a run went: its plans, tasks, events and spans.
 
     First come the spans of the run, its tasks and their attempts in the order of their beginning, then those of model
@@ -55,7 +55,7 @@ async def get_trace(run_id: RunId, runtime: RuntimeOf, form: Form = "json", incl
     if form != "json":
         raise Refusal(422, "format_not_offered", "Traces are offered as JSON alone.")
     run = await existing_whole_run(runtime, run_id)
-    return StreamingResponse(_document(runtime, run, "content" in include), media_type="application/json")
+    return StreamingResponse(_document(runtime, run, "content" in (include or ())), media_type="application/json")
 
 
 async def _document(runtime: Runtime, run: WholeRun, with_content: bool) -> AsyncIterator[str]:
