@@ -65,9 +65,7 @@ async def list_inputs(run_id: RunId, runtime: RuntimeOf) -> Response:
         304: {"description": "The client has it already: an input never changes."},
     },
 )
-async def get_input(
-    request: Request, run_id: RunId, name: Name, runtime: RuntimeOf, _: IfNoneMatch = None
-) -> Response:
+async def get_input(request: Request, run_id: RunId, name: Name, runtime: RuntimeOf, _: IfNoneMatch = None) -> Response:
     """An input of the job, as it was sent: text as UTF-8, Parquet as the file itself.
 
     A browser shows plain text, CSV, Markdown and JSON; anything else it saves.

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response, StreamingResponse
@@ -37,16 +37,16 @@ Form = Annotated[
     ),
 ]
 Include = Annotated[
-    list[Literal["content"]] | None,
+    str,
     Query(
-        max_length=1,
+        pattern=r"^(content)?$",
         description="`content`: request and reply in the span of every model call, tool inputs and outputs in full.",
     ),
 ]
 
 
 @router.get("/{run_id}/trace", response_model=Trace)
-async def get_trace(run_id: RunId, runtime: RuntimeOf, form: Form = "json", include: Include = None) -> Response:
+async def get_trace(run_id: RunId, runtime: RuntimeOf, form: Form = "json", include: Include = "") -> Response:
     """Everything there is to know about how a run went: its plans, tasks, events and spans.
 
     First come the spans of the run, its tasks and their attempts in the order of their beginning, then those of model
@@ -55,7 +55,7 @@ async def get_trace(run_id: RunId, runtime: RuntimeOf, form: Form = "json", incl
     if form != "json":
         raise Refusal(422, "format_not_offered", "Traces are offered as JSON alone.")
     run = await existing_whole_run(runtime, run_id)
-    return StreamingResponse(_document(runtime, run, "content" in (include or ())), media_type="application/json")
+    return StreamingResponse(_document(runtime, run, bool(include)), media_type="application/json")
 
 
 async def _document(runtime: Runtime, run: WholeRun, with_content: bool) -> AsyncIterator[str]:
