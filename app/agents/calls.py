@@ -1,16 +1,20 @@
 """One model call: built from the conversation, sent once, and turned into an event whatever becomes of it."""
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+from pydantic_core import to_json
 
 from app.agents.desk import Desk
 from app.agents.partial import FieldStream
 from app.domain import events as ev
 from app.domain.conversation import Conversation, Message, Prompt, ToolSpec
 from app.domain.errors import ModelError
+from app.domain.hearing import thrown_away
 from app.domain.results import Problem
 from app.domain.retries import next_call_at, spread
 from app.domain.text import clean_text
@@ -61,6 +65,43 @@ class Call:
         return ev.Opening(system=self.prompt.system, message=self.prompt.message, tools=names)
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A call on its way: what is recorded of it, whatever becomes of it."""
+
+    desk: Desk
+    call: Call
+    request: Request
+    start: float
+    """On the monotonic clock."""
+
+    def whose(self) -> dict[str, Any]:
+        run_id = self.desk.run.brief.run_id
+        return {"at": self.desk.now(), "run_id": run_id, "task_id": self.call.task_id, "attempt": self.call.attempt}
+
+    def facts(self, model: str, usage: Usage, request_id: str | None) -> dict[str, Any]:
+        """What was sent, and what it took. Terms are spelled out once in a run, on the first call under them."""
+        tools = tuple(tool.declaration for tool in self.request.tools)
+        terms_id = _name_of_terms(tools, self.call.schema)
+        told = terms_id in self.desk.run.terms_told
+        return {
+            "purpose": self.call.purpose,
+            "model": model,
+            "usage": usage,
+            "duration_ms": round((time.monotonic() - self.start) * 1000),
+            "request_id": request_id,
+            "opening": self.call.opening(),
+            "max_tokens": self.request.max_tokens,
+            "terms_id": terms_id,
+            "terms": None if told else ev.Terms(tools=tools, output_schema=self.call.schema),
+        }
+
+
+def _name_of_terms(tools: Sequence[dict[str, Any]], schema: dict[str, Any]) -> str:
+    """A short digest: what is written in the same way has the same name in every run."""
+    return hashlib.sha256(to_json([tools, schema])).hexdigest()[:12]
+
+
 async def ask(desk: Desk, call: Call) -> list[ev.Event]:
     """Make the call and return what happened as events, to be recorded by the caller.
 
@@ -71,65 +112,49 @@ async def ask(desk: Desk, call: Call) -> list[ev.Event]:
     listen = desk.listener(call.purpose, call.task_id, call.attempt)
     if listen is not None:
         request = replace(request, on_text=FieldStream(call.visible_field, listen).feed)
-    start = time.monotonic()
+    sent = _Sent(desk, call, request, time.monotonic())
     try:
         reply = await desk.model.reply(request)
     except ModelError as error:
-        return [_failure(desk, call, error, start)]
+        return [_failure(sent, error)]
     except asyncio.CancelledError:
-        desk.note(_cancelled(desk, call, estimated_usage(request, desk.model.model_id(call.model)), start))
+        desk.note(_cancelled(sent))
         raise
     replied = ev.ModelReplied(
-        **_facts(call, reply.model, reply.usage, start, reply.request_id),
+        **sent.facts(reply.model, reply.usage, reply.request_id),
         stop_reason=reply.stop_reason,
         content=reply.content,
+        thrown_away=thrown_away(call.talk, reply.content, reply.stop_reason),
     )
-    completed = ev.LlmCompleted(**_whose(desk, call), data=replied)
-    return [completed, *_provider_tools(desk, call, reply.content)]
+    completed = ev.LlmCompleted(**sent.whose(), data=replied)
+    return [completed, *_provider_tools(sent, reply.content)]
 
 
-def _failure(desk: Desk, call: Call, error: ModelError, start: float) -> ev.LlmFailed:
-    run = desk.run
+def _failure(sent: _Sent, error: ModelError) -> ev.LlmFailed:
+    run, call = sent.desk.run, sent.call
     failures = call.talk.failures + 1
     assert run.deadline is not None
     retry_at = next_call_at(
         run.brief.policy,
         error,
         failures=failures,
-        now=desk.now(),
+        now=sent.desk.now(),
         deadline=run.deadline,
         jitter=spread(run.brief.run_id, call.purpose, call.task_id, call.attempt, failures),
     )
-    model = desk.model.model_id(call.model)
     failed = ev.ModelFailed(
-        **_facts(call, model, error.usage, start, error.request_id),
+        **sent.facts(sent.desk.model.model_id(call.model), error.usage, error.request_id),
         error=Problem(code=error.code, message=clean_text(error.message)),
         retry_at=retry_at,
     )
-    return ev.LlmFailed(**_whose(desk, call), data=failed)
+    return ev.LlmFailed(**sent.whose(), data=failed)
 
 
-def _cancelled(desk: Desk, call: Call, usage: Usage, start: float) -> ev.LlmFailed:
+def _cancelled(sent: _Sent) -> ev.LlmFailed:
     problem = Problem(code="cancelled", message="The call was stopped before it was answered.")
-    model = desk.model.model_id(call.model)
-    return ev.LlmFailed(
-        **_whose(desk, call), data=ev.ModelFailed(**_facts(call, model, usage, start, None), error=problem)
-    )
-
-
-def _whose(desk: Desk, call: Call) -> dict[str, Any]:
-    return {"at": desk.now(), "run_id": desk.run.brief.run_id, "task_id": call.task_id, "attempt": call.attempt}
-
-
-def _facts(call: Call, model: str, usage: Usage, start: float, request_id: str | None) -> dict[str, Any]:
-    return {
-        "purpose": call.purpose,
-        "model": model,
-        "usage": usage,
-        "duration_ms": round((time.monotonic() - start) * 1000),
-        "request_id": request_id,
-        "opening": call.opening(),
-    }
+    model = sent.desk.model.model_id(sent.call.model)
+    facts = sent.facts(model, estimated_usage(sent.request, model), None)
+    return ev.LlmFailed(**sent.whose(), data=ev.ModelFailed(**facts, error=problem))
 
 
 def _paused(talk: Conversation) -> Sequence[dict[str, Any]]:
@@ -137,27 +162,23 @@ def _paused(talk: Conversation) -> Sequence[dict[str, Any]]:
     return talk.turns[-1].content if talk.turns and talk.turns[-1].stop_reason == "pause_turn" else ()
 
 
-def _provider_tools(desk: Desk, call: Call, content: Sequence[dict[str, Any]]) -> list[ev.Event]:
+def _provider_tools(sent: _Sent, content: Sequence[dict[str, Any]]) -> list[ev.Event]:
     """The calls that the provider ran itself, as tool events: the reply holds both the call and what came back."""
-    said = [*_paused(call.talk), *content]
+    said = [*_paused(sent.call.talk), *content]
     asked = {block["id"]: block for block in said if block.get("type") == "server_tool_use"}
     events: list[ev.Event] = []
     for block in content:
         if block.get("tool_use_id") not in asked or block.get("type") == "tool_result":
             continue
-        call_id, name = block["tool_use_id"], asked[block["tool_use_id"]]["name"]
+        call = asked[block["tool_use_id"]]
+        facts = {"call_id": call["id"], "name": call["name"], "input": call.get("input"), "duration_ms": 0}
         found = block.get("content")
         if isinstance(found, dict) and "error_code" in found:
-            broke = ev.ToolBroke(
-                call_id=call_id,
-                name=name,
-                error=Problem(code="tool_failed", message=str(found["error_code"])),
-                duration_ms=0,
-                provider=True,
-            )
-            events.append(ev.ToolFailed(**_whose(desk, call), data=broke))
+            problem = Problem(code="tool_failed", message=str(found["error_code"]))
+            broke = ev.ToolBroke(**facts, error=problem, provider=True)
+            events.append(ev.ToolFailed(**sent.whose(), data=broke))
             continue
         shown = f"{len(found)} results" if isinstance(found, list) else "done"
-        returned = ev.ToolReturned(call_id=call_id, name=name, output=shown, duration_ms=0, provider=True)
-        events.append(ev.ToolCompleted(**_whose(desk, call), data=returned))
+        returned = ev.ToolReturned(**facts, output=shown, provider=True)
+        events.append(ev.ToolCompleted(**sent.whose(), data=returned))
     return events

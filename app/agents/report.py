@@ -46,8 +46,9 @@ def read_report(text: str, data_schema: dict[str, Any] | None) -> Output | Escal
     """
     value = _value(text, strict=data_schema is not None)
     if isinstance(value, str):
-        return Output(summary=shorten(value, SUMMARY_CHARACTERS)[0], text=value)
-    if value and not REPORT_FIELDS & value.keys():
+        return Output(summary=shorten(value, SUMMARY_CHARACTERS)[0], text=value, free_form=True)
+    free_form = bool(value) and not REPORT_FIELDS & value.keys()
+    if free_form:
         whole = json.dumps(value, ensure_ascii=False)
         value = {"summary": shorten(whole, SUMMARY_CHARACTERS)[0], "text": whole, "data": value}
     report = read_as(_Report, value, "output_invalid")
@@ -63,6 +64,7 @@ def read_report(text: str, data_schema: dict[str, Any] | None) -> Output | Escal
         text=report.text,
         confidence=None if report.confidence is None else min(max(report.confidence, 0.0), 1.0),
         sources=report.sources,
+        free_form=free_form,
     )
 
 

@@ -145,7 +145,9 @@ def _refined_events(desk: Desk, run: Snapshot, task: TaskState) -> list[ev.Event
     if " ".join(reply.instruction.split()) in tried:
         return [unrefined(run, task, "it was the same as before", desk.now())]
     number = len(task.attempts)
-    data = ev.Refined(instruction=reply.instruction, refined_from=number, change=reply.change)
+    data = ev.Refined(
+        instruction=reply.instruction, refined_from=number, change=reply.change, free_form=isinstance(value, str)
+    )
     whose: dict[str, Any] = {"at": desk.now(), "run_id": run.brief.run_id}
     return [ev.TaskRefined(**whose, task_id=task.task.id, attempt=number + 1, data=data)]
 
@@ -241,6 +243,7 @@ def read_synthesis(text: str, delivered: Sequence[str], missing: Sequence[str]) 
         statements=reply.statements,
         conflicts=tuple(_conflict(number, found) for number, found in enumerate(reply.conflicts, 1)),
         impacts={gap.task: gap.impact for gap in reply.gaps if gap.task in missing},
+        free_form=isinstance(value, str),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from app.api import events, health, jobs, pages, runs, teams, trace
+from app.api import events, health, inputs, jobs, pages, runs, teams, trace
 from app.api.border import BodyLimit, HeadRequests, RequestIds
 from app.api.description import complete
 from app.api.errors import install_error_handlers
@@ -62,7 +62,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
         lifespan=lifespan,
     )
     app.state.send_limit_s = send_limit_s
-    for part in (pages, jobs, runs, events, trace, teams, health):
+    for part in (pages, jobs, runs, events, inputs, trace, teams, health):
         app.include_router(part.router)
     install_error_handlers(app)
     # The last one added is the first one passed.

@@ -29,7 +29,7 @@ There is no authentication in the service yet: it belongs behind something that 
 
 TAGS: Mapping[str, str] = {
     "jobs": "Taking in jobs.",
-    "runs": "Runs, and what belongs to them: plan, tasks, events, trace, cancellation.",
+    "runs": "Runs, and what belongs to them: inputs, plan, tasks, events, trace, cancellation.",
     "teams": "The teams that a job may name, and the tools their workers may have.",
     "operations": "For those who run the service.",
 }
@@ -75,6 +75,16 @@ HEADERS: Mapping[str, Header] = {
         '"run_01a22168085c7788a2fef2a36551fa03-43-succeeded"',
         always=True,
     ),
+    "InputETag": Header(
+        "ETag", "Names the input, which never changes.", '"run_01a22168085c7788a2fef2a36551fa03"', always=True
+    ),
+    "Disposition": Header(
+        "Content-Disposition",
+        "`inline` for plain text, CSV, Markdown and JSON; `attachment` for anything else. With the name of the input.",
+        "inline; filename*=UTF-8''sales.csv",
+        always=True,
+    ),
+    "NoSniffing": Header("X-Content-Type-Options", "`nosniff`: it is what it says it is.", "nosniff", always=True),
     "RetryAfter": Header("Retry-After", "Seconds after which to ask again.", 1),
     "CacheControl": Header("Cache-Control", "How long an answer may be kept.", "no-cache"),
     "Vary": Header("Vary", "The request headers that the answer depends on.", "Prefer"),
@@ -86,7 +96,7 @@ HEADERS: Mapping[str, Header] = {
     "Allow": Header("Allow", "The methods that the path takes, when it did not take this one.", "GET"),
     "Connection": Header("Connection", "`close` when the rest of a refused body is not read.", "close"),
     "SecurityPolicy": Header(
-        "Content-Security-Policy", "On the page for people: nothing is loaded from elsewhere.", "default-src 'self'"
+        "Content-Security-Policy", "What a browser may do with it: next to nothing.", "default-src 'self'"
     ),
 }
 
@@ -96,6 +106,8 @@ ANSWER_HEADERS: Mapping[tuple[str, str], Sequence[str]] = {
     ("get_run", "200"): ("ETag", "CacheControl", "Vary", "PreferenceApplied"),
     ("get_run", "304"): ("ETag", "CacheControl", "Vary", "PreferenceApplied"),
     ("list_or_follow_events", "200"): ("CacheControl", "Vary", "Buffering"),
+    ("get_input", "200"): ("InputETag", "CacheControl", "Disposition", "NoSniffing", "SecurityPolicy"),
+    ("get_input", "304"): ("InputETag", "CacheControl"),
     ("home", "200"): ("CacheControl", "Vary", "SecurityPolicy"),
 }
 """Which headers an answer may have besides `X-Request-Id`, by operation and status."""

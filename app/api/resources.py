@@ -50,6 +50,7 @@ def run_resource(row: Row, now: datetime) -> Resource:
             "tasks": f"{path}/tasks",
             "events": f"{path}/events",
             "trace": f"{path}/trace",
+            "inputs": f"{path}/inputs",
             "console": None,
         },
     }

@@ -52,7 +52,7 @@ Include = Annotated[
 Revision = Annotated[int | None, Query(ge=1, le=1_000_000, description="An older revision; the newest by default.")]
 IfNoneMatch = Annotated[
     str | None,
-    Header(alias="If-None-Match", description="ETag of the run as the client knows it; 304 while it is the same."),
+    Header(alias="If-None-Match", description="ETag of what the client has already; 304 while it is the same."),
 ]
 PageLimit = Annotated[int, Query(ge=1, le=100, description="Runs of a page.")]
 TaskId = Annotated[str, Path(description="Id of a task.")]
@@ -100,13 +100,13 @@ async def get_run(
     headers = {"ETag": etag, "Vary": "Prefer", "Cache-Control": "no-cache"}
     if wait_s is not None:
         headers["Preference-Applied"] = f"wait={wait_s}"
-    if _matches(request.headers.getlist("if-none-match"), tag):
+    if is_known(tag, request.headers.getlist("if-none-match")):
         return Response(status_code=304, headers=headers)
     return JSONResponse(run_resource(row, datetime.now(UTC)), headers=headers)
 
 
-def _matches(if_none_match: Sequence[str], tag: str) -> bool:
-    """The weak comparison of RFC 9110."""
+def is_known(tag: str, if_none_match: Sequence[str]) -> bool:
+    """Whether the client has what bears this tag: the weak comparison of RFC 9110."""
     known = [each.strip().removeprefix("W/") for line in if_none_match for each in line.split(",")]
     return tag in known or "*" in known
 

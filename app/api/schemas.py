@@ -74,6 +74,8 @@ class Links(_Shape):
     """Its events."""
     trace: str
     """Its trace."""
+    inputs: str
+    """The inputs of its job."""
     console: str | None
     """Its page for people; null while there is none."""
 
@@ -219,8 +221,65 @@ class Tool(_Shape):
     """Whether the provider of the model runs it."""
 
 
+class Input(_Shape):
+    """A text that came with a job."""
+
+    name: str
+    """The name that the job gave it."""
+    media_type: str
+    """The media type that the job gave it."""
+    characters: int
+    """Its length as it was sent."""
+    url: str
+    """Where to read it."""
+
+
+class SentMessage(_Shape):
+    """A turn of a conversation as it was sent."""
+
+    role: Literal["user", "assistant"]
+    """Who said it: our side or the model."""
+    content: list[dict[str, Any]]
+    """Content blocks in the form of the Messages API."""
+
+
+class SentRequest(_Shape):
+    """What a model was sent in one call."""
+
+    model: str
+    """Id of the model that answered, or that was asked."""
+    max_tokens: int | None
+    """Tokens that the reply might have; null in logs that do not tell."""
+    system: str | None
+    """The system prompt."""
+    messages: list[SentMessage]
+    """The conversation up to this call."""
+    tools: list[dict[str, Any]] | None
+    """The tools on offer, as they were declared; null in logs that do not tell."""
+    output_schema: dict[str, Any] | None
+    """JSON Schema that the final text had to fit."""
+
+
+class SpanContent(_Shape):
+    """What went to and fro in one model call."""
+
+    request: SentRequest
+    """What was sent."""
+    reply: list[dict[str, Any]] | None
+    """The content blocks that came back; null when none did."""
+
+
 class Span(_Shape):
-    """A stretch of a run's time."""
+    """A stretch of a run's time.
+
+    `attributes` by kind. All that ended badly: `error_code`, `error_message`.
+    `run`: `team`, `status`, `stop_reason`. `plan`: `tasks`, their number. `task`: `task_id`, `status`, `free_form`.
+    `attempt`: `number`, `worker`, `model`, `tools`, `escalation`.
+    `llm`: `purpose`, `model`, `max_tokens`, `request_id`, tokens and cost, `stop_reason`, `retry_at`, `free_form`, and
+    `outcome`: `used`, `continued` (the provider paused), `cut` (at `max_tokens`, thrown away), `refused`, `unusable`,
+    `rejected` (read and found wanting; `asked_again`), `failed`, `cancelled`.
+    `tool`: `call_id`, `input`, `output`, `omitted`, `effect`, `key`, `provider`.
+    """
 
     id: str
     """Its id in the trace."""
@@ -240,6 +299,8 @@ class Span(_Shape):
     """How it ended."""
     attributes: dict[str, Any]
     """What else there is to know; the keys depend on `kind`."""
+    content: SpanContent | None = None
+    """Of a model call, and only with `include=content`: what was sent and what came back."""
 
 
 class Trace(_Shape):
@@ -338,6 +399,13 @@ class ToolPage(_Page):
 
     data: list[Tool]
     """The tools."""
+
+
+class InputPage(_Page):
+    """The inputs of a job, in its order."""
+
+    data: list[Input]
+    """The inputs."""
 
 
 class EventPage(_Shape):

@@ -7,6 +7,10 @@ from app.domain import events as ev
 from app.domain.events import Event
 from app.domain.results import Coverage, Gap, Problem, Result, Statement, TaskReport
 from app.domain.snapshot import Snapshot, TaskState
+from app.domain.text import shorten
+
+TEXT_CHARACTERS = 20_000
+"""What a run's result repeats of each task's text: it is stored with the run, and sent whenever that is read."""
 
 Ends = Mapping[str | None, Problem | None]
 """Errors of tasks that end together with the run, by task id."""
@@ -27,6 +31,7 @@ def result_of(run: Snapshot, ends: Ends | None = None) -> Result:
         gaps=tuple(_gap(run, task, ends) for task in run.tasks.values() if not task.delivered),
         coverage=Coverage(required=len(required), delivered=len(required) - len(missing), missing=missing),
         outputs=tuple(_report(task, ends) for task in run.tasks.values()),
+        free_form=_is_free_form(run),
     )
 
 
@@ -42,6 +47,13 @@ def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, .
     return answer, output.confidence, (statement,)
 
 
+def _is_free_form(run: Snapshot) -> bool:
+    if run.synthesis is not None:
+        return run.synthesis.free_form
+    only = run.delivered[0].output if len(run.tasks) == 1 else None
+    return only is not None and only.free_form
+
+
 def _gap(run: Snapshot, task: TaskState, ends: Ends) -> Gap:
     error = task.error or ends.get(task.task.id)
     impact = run.synthesis.impacts.get(task.task.id, "") if run.synthesis else ""
@@ -50,10 +62,15 @@ def _gap(run: Snapshot, task: TaskState, ends: Ends) -> Gap:
 
 def _report(task: TaskState, ends: Ends) -> TaskReport:
     status = "cancelled" if task.task.id in ends else task.status
-    report = TaskReport(task=task.task.id, worker=task.task.worker, status=status)
-    if task.output is None:
+    report = TaskReport(
+        task=task.task.id, worker=task.task.worker, status=status, error=task.error or ends.get(task.task.id)
+    )
+    output = task.output
+    if output is None:
         return report
-    return report.model_copy(update={"summary": task.output.summary, "data": task.output.data})
+    text, omitted = shorten(output.text, TEXT_CHARACTERS)
+    told = {"summary": output.summary, "data": output.data, "text": text, "omitted": omitted, "sources": output.sources}
+    return report.model_copy(update=told | {"confidence": output.confidence, "free_form": output.free_form})
 
 
 def _receipt(run: Snapshot, now: datetime) -> ev.RunCancelled:

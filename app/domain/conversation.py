@@ -43,6 +43,13 @@ class ToolSpec:
     server: dict[str, Any] | None = None
     """For a tool that the provider runs itself: its declaration, sent instead of the three fields above."""
 
+    @property
+    def declaration(self) -> dict[str, Any]:
+        """The tool as a request declares it."""
+        if self.server is not None:
+            return self.server
+        return {"name": self.name, "description": self.description, "input_schema": self.input_schema}
+
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:

@@ -54,7 +54,7 @@ class BaseEvent(BaseModel, Generic[FactT]):
 
 
 class InputListed(_Fact):
-    """An input of the job, without its content."""
+    """An input of the job, without its content: `GET /v1/runs/{id}/inputs/{name}` has that."""
 
     name: str
     """The name by which tools read it."""
@@ -217,6 +217,8 @@ class Refined(_Fact):
     """The attempt whose failure led to it."""
     change: str = ""
     """What the supervisor changed, in its words."""
+    free_form: bool = False
+    """True when the reply was prose, taken for the instruction as it stood."""
 
 
 class Opening(_Fact):
@@ -228,6 +230,15 @@ class Opening(_Fact):
     """The first message."""
     tools: tuple[str, ...] = ()
     """Names of the tools the model was offered."""
+
+
+class Terms(_Fact):
+    """What a model is offered and held to beside its prompt: the same for all calls of a conversation."""
+
+    tools: tuple[dict[str, Any], ...] = ()
+    """The tools, as they are declared to the provider: name, description, input schema."""
+    output_schema: dict[str, Any] | None = None
+    """JSON schema that the final text must fit."""
 
 
 class ModelCall(_Fact):
@@ -245,6 +256,12 @@ class ModelCall(_Fact):
     """The provider's id of the request, where it gave one."""
     opening: Opening | None = None
     """Set on the first call of a conversation; later calls send what the events before them hold."""
+    max_tokens: int | None = None
+    """The cap on the reply's tokens that was asked for; null where the call was recorded before this was."""
+    terms_id: str | None = None
+    """Names the tools and the output schema of the call; equal terms have equal names."""
+    terms: Terms | None = None
+    """The terms themselves: set on the first call of the run that is made under them."""
 
 
 class ModelReplied(ModelCall):
@@ -254,6 +271,11 @@ class ModelReplied(ModelCall):
     """Why the model stopped, in the words of the Messages API."""
     content: list[dict[str, Any]]
     """The content blocks of the reply, in the form of the Messages API."""
+    left_out: tuple[str, ...] = ()
+    """What the request went without, since the provider does not take it."""
+    thrown_away: Problem | None = None
+    """Why nothing of the reply is used: it was cut, refused, or ended otherwise than a reply may. Null for one that is
+    read; when reading finds it unusable, the next event (`plan.invalid`, `task.rejected` and the like) says so."""
 
 
 class ModelFailed(ModelCall):
@@ -295,6 +317,8 @@ class ToolReturned(_Fact):
     """Milliseconds that the call took."""
     provider: bool = False
     """True for a tool that the model's provider ran."""
+    input: Any = None
+    """What the provider asked its own tool; null for our tools, whose `tool.started` has it."""
 
 
 class ToolBroke(_Fact):
@@ -310,6 +334,8 @@ class ToolBroke(_Fact):
     """Milliseconds that the call took."""
     provider: bool = False
     """True for a tool that the model's provider ran."""
+    input: Any = None
+    """What the provider asked its own tool; null for our tools, whose `tool.started` has it."""
 
 
 class RunQueued(BaseEvent[JobAccepted]):

@@ -13,6 +13,7 @@ from app.domain.conversation import Conversation
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.fold_calls import CALL_FOLDS, must_run, running_task, task_named
+from app.domain.hearing import heard
 from app.domain.results import Problem
 from app.domain.snapshot import Attempt, Brief, Snapshot, TaskState
 from app.domain.states import ATTEMPT_MOVES, RUN_MOVES, TASK_MOVES, moved
@@ -121,7 +122,7 @@ def _plan_created(snapshot: Snapshot, event: ev.PlanCreated) -> Snapshot:
 
 def _plan_invalid(snapshot: Snapshot, event: ev.PlanInvalid) -> Snapshot:
     must_run(snapshot, event)
-    return changed(snapshot, planning=_rejected(snapshot.planning, event.data), findings=event.data.errors)
+    return changed(snapshot, planning=heard(snapshot.planning, event), findings=event.data.errors)
 
 
 def _synthesis_completed(snapshot: Snapshot, event: ev.SynthesisCompleted) -> Snapshot:
@@ -131,7 +132,7 @@ def _synthesis_completed(snapshot: Snapshot, event: ev.SynthesisCompleted) -> Sn
 
 def _synthesis_rejected(snapshot: Snapshot, event: ev.SynthesisRejected) -> Snapshot:
     must_run(snapshot, event)
-    return changed(snapshot, reconciling=_rejected(snapshot.reconciling, event.data))
+    return changed(snapshot, reconciling=heard(snapshot.reconciling, event))
 
 
 def _task_started(snapshot: Snapshot, event: ev.TaskStarted) -> Snapshot:
@@ -162,9 +163,7 @@ def _task_refined(snapshot: Snapshot, event: ev.TaskRefined) -> Snapshot:
 
 def _task_rejected(snapshot: Snapshot, event: ev.TaskRejected) -> Snapshot:
     task = running_task(snapshot, event)
-    attempt = task.attempts[-1]
-    task = task.with_attempt(conversation=_rejected(attempt.conversation, event.data))
-    return snapshot.with_task(task)
+    return snapshot.with_task(task.with_attempt(conversation=heard(task.attempts[-1].conversation, event)))
 
 
 def _task_escalated(snapshot: Snapshot, event: ev.TaskEscalated) -> Snapshot:
@@ -204,14 +203,6 @@ def _attempt_ended(task: TaskState, event: Event, error: Problem | None) -> Task
         raise IllegalMove(f"{event.type} names attempt {event.attempt} of {event.task_id}, which is not running")
     status = moved(ATTEMPT_MOVES, task.attempts[-1].status, event.type)
     return task.with_attempt(status=status, error=error, finished_at=event.at)
-
-
-def _rejected(talk: Conversation, rejected: ev.Rejected) -> Conversation:
-    if not talk.turns:
-        raise IllegalMove("only a reply can be rejected")
-    last = changed(talk.turns[-1], note=rejected.note)
-    objection = "; ".join(finding.detail for finding in rejected.errors)
-    return changed(talk, turns=(*talk.turns[:-1], last), rejections=talk.rejections + 1, objection=objection)
 
 
 _FOLDS: dict[str, Callable[[Snapshot, Any], Snapshot]] = {

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from app.domain import events as ev
-from app.domain.conversation import Conversation, Prompt, ToolResult, Turn
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
+from app.domain.hearing import heard
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.usage import Usage
 from app.domain.values import changed
@@ -36,34 +36,20 @@ def running_task(snapshot: Snapshot, event: Event) -> TaskState:
 
 
 def _llm_completed(snapshot: Snapshot, event: ev.LlmCompleted) -> Snapshot:
-    def heard(talk: Conversation) -> Conversation:
-        talk = changed(_opened(talk, event.data), failures=0, retry_at=None)
-        if event.data.stop_reason == "max_tokens":
-            return changed(talk, truncations=talk.truncations + 1)
-        turn = Turn(event.data.content, event.data.stop_reason)
-        if talk.turns and talk.turns[-1].stop_reason == "pause_turn":
-            paused = talk.turns[-1]
-            turn = changed(turn, content=[*paused.content, *turn.content])
-            return changed(talk, turns=(*talk.turns[:-1], turn), pauses=talk.pauses + 1)
-        return changed(talk, turns=(*talk.turns, turn))
-
-    return _in_conversation(_spent(snapshot, event, event.data.usage), event, heard)
+    return _in_conversation(_spent(_with_terms(snapshot, event.data), event, event.data.usage), event)
 
 
 def _llm_failed(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
     failure = event.data
-    code: Any = failure.error.code
+    snapshot = _clock_stopped(_with_terms(snapshot, failure), event)
+    snapshot = _in_conversation(_spent(snapshot, event, failure.usage), event)
+    return changed(snapshot, fatal=failure.error) if failure.error.code in FATAL_CODES else snapshot
 
-    def heard(talk: Conversation) -> Conversation:
-        talk = _opened(talk, failure)
-        if code == "cancelled":
-            return changed(talk, stopped_seq=event.seq)
-        talk = changed(talk, failures=talk.failures + 1, retry_at=failure.retry_at)
-        return talk if failure.retry_at else changed(talk, error=(code, failure.error.message))
 
-    snapshot = _clock_stopped(snapshot, event)
-    snapshot = _in_conversation(_spent(snapshot, event, failure.usage), event, heard)
-    return changed(snapshot, fatal=failure.error) if code in FATAL_CODES else snapshot
+def _with_terms(snapshot: Snapshot, call: ev.ModelCall) -> Snapshot:
+    if call.terms is None or call.terms_id is None:
+        return snapshot
+    return changed(snapshot, terms_told=snapshot.terms_told | {call.terms_id})
 
 
 def _clock_stopped(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
@@ -76,35 +62,12 @@ def _clock_stopped(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
 
 
 def _tool_started(snapshot: Snapshot, event: ev.ToolStarted) -> Snapshot:
-    def heard(turn: Turn) -> Turn:
-        return changed(turn, intents=turn.intents | {event.data.call_id})
-
-    return _in_turn(snapshot, event, heard)
+    return _in_attempt(snapshot, event)
 
 
-def _tool_completed(snapshot: Snapshot, event: ev.ToolCompleted) -> Snapshot:
-    return _tool_ended(snapshot, event, ToolResult(event.data.output))
-
-
-def _tool_failed(snapshot: Snapshot, event: ev.ToolFailed) -> Snapshot:
-    return _tool_ended(snapshot, event, ToolResult(event.data.error.message, event.data.error.code))
-
-
-def _tool_ended(snapshot: Snapshot, event: ev.ToolCompleted | ev.ToolFailed, result: ToolResult) -> Snapshot:
+def _tool_ended(snapshot: Snapshot, event: ev.ToolCompleted | ev.ToolFailed) -> Snapshot:
     snapshot = _spent(snapshot, event, Usage(tool_calls=1))
-    if event.data.provider:
-        return snapshot
-
-    def heard(turn: Turn) -> Turn:
-        return changed(turn, results={**turn.results, event.data.call_id: result})
-
-    return _in_turn(snapshot, event, heard)
-
-
-def _opened(talk: Conversation, call: ev.ModelCall) -> Conversation:
-    if talk.prompt is not None or call.opening is None:
-        return talk
-    return changed(talk, prompt=Prompt(call.opening.system, call.opening.message))
+    return snapshot if event.data.provider else _in_attempt(snapshot, event)
 
 
 def _spent(snapshot: Snapshot, event: Event, usage: Usage) -> Snapshot:
@@ -120,35 +83,28 @@ def _spent(snapshot: Snapshot, event: Event, usage: Usage) -> Snapshot:
     return snapshot.with_task(task)
 
 
-def _in_conversation(
-    snapshot: Snapshot, event: ev.LlmCompleted | ev.LlmFailed, heard: Callable[[Conversation], Conversation]
-) -> Snapshot:
+def _in_conversation(snapshot: Snapshot, event: ev.LlmCompleted | ev.LlmFailed) -> Snapshot:
     match event.data.purpose:
         case "plan":
-            return changed(snapshot, planning=heard(snapshot.planning))
+            return changed(snapshot, planning=heard(snapshot.planning, event))
         case "synthesize":
-            return changed(snapshot, reconciling=heard(snapshot.reconciling))
+            return changed(snapshot, reconciling=heard(snapshot.reconciling, event))
         case "refine":
             task = task_named(snapshot, event)
-            return snapshot.with_task(changed(task, refining=heard(task.refining)))
+            return snapshot.with_task(changed(task, refining=heard(task.refining, event)))
         case "work":
-            task = running_task(snapshot, event)
-            return snapshot.with_task(task.with_attempt(conversation=heard(task.attempts[-1].conversation)))
+            return _in_attempt(snapshot, event)
 
 
-def _in_turn(snapshot: Snapshot, event: Event, heard: Callable[[Turn], Turn]) -> Snapshot:
+def _in_attempt(snapshot: Snapshot, event: Event) -> Snapshot:
     task = running_task(snapshot, event)
-    talk = task.attempts[-1].conversation
-    if not talk.turns:
-        raise IllegalMove(f"{event.type} cannot come before the model's reply")
-    talk = changed(talk, turns=(*talk.turns[:-1], heard(talk.turns[-1])))
-    return snapshot.with_task(task.with_attempt(conversation=talk))
+    return snapshot.with_task(task.with_attempt(conversation=heard(task.attempts[-1].conversation, event)))
 
 
 CALL_FOLDS: dict[str, Callable[[Snapshot, Any], Snapshot]] = {
     "llm.completed": _llm_completed,
     "llm.failed": _llm_failed,
     "tool.started": _tool_started,
-    "tool.completed": _tool_completed,
-    "tool.failed": _tool_failed,
+    "tool.completed": _tool_ended,
+    "tool.failed": _tool_ended,
 }

@@ -33,6 +33,8 @@ class Output(_Value):
     """0 to 1 as the worker judges it; null when it did not say."""
     sources: tuple[str, ...] = ()
     """What the result rests on: URLs, input names."""
+    free_form: bool = False
+    """True when the worker did not keep to the form of a report: what it wrote was taken for the result as it stood."""
 
 
 EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_low", "timeout"]
@@ -138,6 +140,8 @@ class Synthesis(_Value):
     """Where results contradict each other."""
     impacts: dict[str, str] = Field(default_factory=dict)
     """What the absence of a task means for the answer, by task id."""
+    free_form: bool = False
+    """True when the reply was prose, taken for the answer as it stood: it has no statements then."""
 
 
 class TaskReport(_Value):
@@ -153,6 +157,18 @@ class TaskReport(_Value):
     """Its result in a few sentences; null when it delivered nothing."""
     data: Any = None
     """Its structured data, when the worker has an output schema."""
+    text: str | None = None
+    """The result, Markdown; a very long one is shortened with a notice. Null when the task delivered nothing."""
+    omitted: int = 0
+    """Characters left out of the middle of `text`; the task itself has all of it."""
+    confidence: float | None = None
+    """0 to 1 as the worker judges it; null when it did not say."""
+    sources: tuple[str, ...] = ()
+    """What the result rests on: URLs, input names."""
+    error: Problem | None = None
+    """Why the task delivered nothing; null when it delivered, or ended with a run that was cancelled around it."""
+    free_form: bool = False
+    """True when the worker did not keep to the form of a report: what it wrote was taken for the result as it stood."""
 
 
 class Result(_Value):
@@ -179,4 +195,6 @@ class Result(_Value):
     review: Review | None = None
     """A critic's judgement; null when there was no critic."""
     outputs: tuple[TaskReport, ...] = ()
-    """What each task brought, whatever became of the answer."""
+    """What each task brought, or why it brought nothing, whatever became of the answer."""
+    free_form: bool = False
+    """True when the answer is what a model wrote without keeping to the form it was asked for."""

@@ -121,6 +121,8 @@ class Snapshot:
     reconciling: Conversation = Conversation()
     synthesis: Synthesis | None = None
     usage: Usage = Usage()
+    terms_told: frozenset[str] = frozenset()
+    """Terms of model calls that the log has spelled out, by their ids."""
     cancel_requested: ev.RunCancelRequested | None = None
     usage_at_cancel: Usage = Usage()
     fatal: Problem | None = None

@@ -1,53 +1,65 @@
 """Spans: what a run did when, told from its events.
 
-Events are taken in the form clients get, JSON values, one after the other, so that a long log need not be held. Ids
-are stable: `run`, `plan`, `task:t1`, `attempt:t1:1`, `llm:17`, `tool:18`, `synthesis` (numbers are those of events).
+Events are taken in the form clients get, JSON values, one after the other, so that a long log need not be held: the
+spans of calls are handed on as soon as it is known what became of them. Those that hold them are kept, for a plan
+bounds their number. Ids are stable: `run`, `plan`, `task:t1`, `attempt:t1:1`, `llm:17`, `tool:18`, `synthesis` (numbers
+are those of events).
 """
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-Fact = Mapping[str, Any]
-"""An event as a JSON value."""
+from app.domain.outcomes import Fact, Outcome, form_of, outcome_of, problem_of, rejection, status_of
+
 Span = dict[str, Any]
+Talk = tuple[str, str | None, int | None]
+"""Which conversation: its purpose, the task and the attempt."""
 
 _SPENT = ("llm_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd")
+_CALLED = ("purpose", "model", "max_tokens", "request_id")
 
 
 class Spans:
     """The spans of one run, as far as its events have been taken."""
 
     def __init__(self) -> None:
-        self._spans: dict[str, Span] = {}
-        self._tools: dict[tuple[Any, ...], str] = {}
-        """Open tool calls: the id of their span by task, attempt and call."""
+        self._frames: dict[str, Span] = {}
+        self._tools: dict[Talk, dict[str, Span]] = {}
+        """Tool calls under way, by conversation and call."""
+        self._replies: dict[Talk, Span] = {}
+        """Replies of which the next event may say that they were rejected."""
+        self._complete: list[Span] = []
+        self._titles: dict[str, str] = {}
         self._worked_until: str | None = None
         """When the last task ended."""
 
-    def listed(self) -> list[Span]:
-        """The spans, in the order of their beginning."""
-        for span in self._spans.values():
-            end = span["finished_at"]
-            span["duration_ms"] = _ms(span["started_at"], end) if end else None
-        return sorted(self._spans.values(), key=lambda span: datetime.fromisoformat(span["started_at"]))
+    def frames(self) -> list[Span]:
+        """The spans that hold those of calls: of the run, its plan, tasks, attempts and synthesis, as they began."""
+        return sorted(map(_timed, self._frames.values()), key=lambda span: datetime.fromisoformat(span["started_at"]))
 
-    def take(self, fact: Fact) -> None:
-        """Add one more event; they must come in order."""
+    def unfinished(self) -> list[Span]:
+        """The spans of calls that are left at the end of the events, the run being under way."""
+        left = [*self._replies.values(), *(span for calls in self._tools.values() for span in calls.values())]
+        return list(map(_timed, left))
+
+    def take(self, fact: Fact) -> list[Span]:
+        """Add one more event; they must come in order. Returns the spans of calls that are complete with it."""
         group, _, what = fact["type"].partition(".")
         match group:
             case "run":
                 self._run(fact, what)
-            case "plan" if what == "created":
-                self._close("plan", fact["at"], "ok", {"tasks": len(fact["data"]["tasks"])})
+            case "plan":
+                self._plan(fact, what)
             case "task":
                 self._task(fact, what)
             case "llm":
                 self._model_call(fact, what)
             case "tool":
                 self._tool_call(fact, what)
-            case "synthesis" if what == "completed":
-                self._close("synthesis", fact["at"], "ok", {})
+            case "synthesis":
+                self._synthesis(fact, what)
+        complete, self._complete = self._complete, []
+        return list(map(_timed, complete))
 
     def _run(self, fact: Fact, what: str) -> None:
         at, told = fact["at"], fact["data"]
@@ -59,7 +71,7 @@ class Spans:
             case "succeeded" | "partial":
                 self._end(at, "ok", {"status": what, "stop_reason": told["stop_reason"]})
             case "failed":
-                problem = _problem(told["error"])
+                problem = problem_of(told["error"])
                 self._end(at, "error", {"status": what, "stop_reason": told["stop_reason"], **problem})
             case "cancelled":
                 self._end(at, "cancelled", {"status": what, "stop_reason": what})
@@ -67,46 +79,96 @@ class Spans:
     def _end(self, at: str, status: str, attributes: Fact) -> None:
         """Close the run, and with it whatever is still open."""
         self._close("run", at, status, attributes)
-        for name in self._spans:
-            self._close(name, at, "cancelled" if status == "ok" else status, {})
+        for name in self._frames:
+            self._close(name, at, _unfinished(status), {})
+        for talk in [*self._replies, *self._tools]:
+            self._end_calls(talk, at, status)
+
+    def _plan(self, fact: Fact, what: str) -> None:
+        if what == "created":
+            tasks = fact["data"]["tasks"]
+            self._titles |= {task["id"]: task.get("title") or task["id"] for task in tasks}
+            self._close("plan", fact["at"], "ok", {"tasks": len(tasks)})
+        self._judge(("plan", None, None), rejection(fact["data"]) if what == "invalid" else {})
+
+    def _synthesis(self, fact: Fact, what: str) -> None:
+        told = fact["data"]
+        if what == "completed":
+            self._close("synthesis", fact["at"], "ok", form_of(told))
+        self._judge(("synthesize", None, None), rejection(told) if what == "rejected" else form_of(told))
 
     def _task(self, fact: Fact, what: str) -> None:
-        at, told, task = fact["at"], fact["data"], f"task:{fact['task_id']}"
-        attempt = f"attempt:{fact['task_id']}:{fact['attempt']}"
-        if what == "started":
-            self._open(task, "run", "task", fact["task_id"], at, {})
-            attributes = {"worker": told["worker"], "model": told["model"], "tools": told["tools"]}
-            self._open(attempt, task, "attempt", f"{fact['task_id']} attempt {fact['attempt']}", at, attributes)
-        elif what == "escalated":
-            self._spans[attempt]["attributes"]["escalation"] = told["reason"]
-        elif what == "retrying":
-            self._close_attempt(fact, attempt, "error", _problem(told["error"]))
-        elif what in ("succeeded", "failed", "skipped", "cancelled"):
-            self._open(task, "run", "task", fact["task_id"], at, {})
-            status = {"succeeded": "ok", "cancelled": "cancelled"}.get(what, "error")
-            attributes = {} if what == "succeeded" else _problem(told.get("error"))
-            self._close_attempt(fact, attempt, status, attributes)
-            self._close(task, at, status, {"status": what, **attributes})
-            self._worked_until = at
+        at, told, number = fact["at"], fact["data"], fact["attempt"]
+        name: str = fact["task_id"]
+        task, attempt = f"task:{name}", f"attempt:{name}:{number}"
+        title = self._titles.get(name, name)
+        match what:
+            case "started":
+                self._open(task, "run", "task", title, at, {"task_id": name})
+                attributes = {"number": number} | {key: told[key] for key in ("worker", "model", "tools")}
+                self._open(attempt, task, "attempt", f"{title}, attempt {number}", at, attributes)
+            case "rejected":
+                self._judge(("work", name, number), rejection(told))
+            case "refined":
+                self._judge(("refine", name, number), form_of(told))
+            case "escalated":
+                self._frames[attempt]["attributes"]["escalation"] = told["reason"]
+                self._judge(("work", name, number))
+            case "retrying":
+                self._end_attempt(fact, "error", problem_of(told["error"]))
+            case "succeeded":
+                self._judge(("work", name, number), form_of(told))
+                self._end_task(fact, title, "ok", {"status": what, **form_of(told)})
+            case "failed" | "skipped" | "cancelled":
+                status = "cancelled" if what == "cancelled" else "error"
+                self._end_task(fact, title, status, {"status": what, **problem_of(told.get("error"))})
 
-    def _close_attempt(self, fact: Fact, attempt: str, status: str, attributes: Fact) -> None:
-        """Close an attempt, and tool calls of it whose outcome never came."""
-        for call in [call for call in self._tools if call[:2] == (fact["task_id"], fact["attempt"])]:
-            self._close(self._tools.pop(call), fact["at"], "cancelled" if status == "ok" else status, {})
-        self._close(attempt, fact["at"], status, attributes)
+    def _end_task(self, fact: Fact, title: str, status: str, attributes: Fact) -> None:
+        at, name, problem = fact["at"], fact["task_id"], problem_of(fact["data"].get("error"))
+        self._open(f"task:{name}", "run", "task", title, at, {"task_id": name})
+        for talk in [talk for talk in self._replies if talk[:2] == ("refine", name)]:
+            # What would have rewritten the instruction is followed by the end of the task: it was of no use.
+            self._judge(talk, {"outcome": "rejected", **problem} if status == "error" else {})
+        self._end_attempt(fact, status, problem)
+        self._close(f"task:{name}", at, status, attributes)
+        self._worked_until = at
+
+    def _end_attempt(self, fact: Fact, status: str, attributes: Fact) -> None:
+        """Close an attempt, and what is left open in it."""
+        self._end_calls(("work", fact["task_id"], fact["attempt"]), fact["at"], status)
+        self._close(f"attempt:{fact['task_id']}:{fact['attempt']}", fact["at"], status, attributes)
+
+    def _end_calls(self, talk: Talk, at: str, status: str) -> None:
+        """Take leave of a conversation: its last reply, and tool calls whose outcome never came."""
+        self._judge(talk)
+        for span in self._tools.pop(talk, {}).values():
+            self._complete.append(_ended(span, at, _unfinished(status), {}))
 
     def _model_call(self, fact: Fact, what: str) -> None:
-        told, name = fact["data"], f"llm:{fact['seq']}"
+        told, talk = fact["data"], (fact["data"]["purpose"], fact["task_id"], fact["attempt"])
+        self._judge(talk)
         started = _before(fact["at"], told["duration_ms"])
-        parent = self._parent_of_call(fact, started)
-        attributes = {"purpose": told["purpose"], "model": told["model"], "request_id": told["request_id"]}
-        attributes |= {spent: told["usage"][spent] for spent in _SPENT}
-        self._open(name, parent, "llm", f"{told['purpose']} {told['model']}", started, attributes)
+        attributes = {name: told.get(name) for name in _CALLED} | {spent: told["usage"][spent] for spent in _SPENT}
+        parent, title = self._parent_of_call(fact, started), f"{told['purpose']} {told['model']}"
+        span = self._begun(f"llm:{fact['seq']}", parent, "llm", title, started, attributes)
         if what == "completed":
-            self._close(name, fact["at"], "ok", {"stop_reason": told["stop_reason"]})
+            judged = outcome_of(told)
+            judged |= {"stop_reason": told["stop_reason"]}
+            self._replies[talk] = _ended(span, fact["at"], status_of(judged["outcome"]), judged)
         else:
-            status = "cancelled" if told["error"]["code"] == "cancelled" else "error"
-            self._close(name, fact["at"], status, {**_problem(told["error"]), "retry_at": told["retry_at"]})
+            outcome: Outcome = "cancelled" if told["error"]["code"] == "cancelled" else "failed"
+            failure = {"outcome": outcome, **problem_of(told["error"]), "retry_at": told["retry_at"]}
+            self._complete.append(_ended(span, fact["at"], status_of(outcome), failure))
+
+    def _judge(self, talk: Talk, found: Fact | None = None) -> None:
+        """Complete the span of a conversation's last reply with what has been `found` about the reply since."""
+        span = self._replies.pop(talk, None)
+        if span is None:
+            return
+        if span["attributes"]["outcome"] == "used":
+            span["attributes"] |= found or {}
+            span["status"] = status_of(span["attributes"]["outcome"])
+        self._complete.append(span)
 
     def _parent_of_call(self, fact: Fact, started: str) -> str:
         match fact["data"]["purpose"]:
@@ -121,31 +183,36 @@ class Spans:
                 return f"task:{fact['task_id']}"
 
     def _tool_call(self, fact: Fact, what: str) -> None:
-        told = fact["data"]
-        call = fact["task_id"], fact["attempt"], told["call_id"]
+        told, talk = fact["data"], ("work", fact["task_id"], fact["attempt"])
         if what == "started":
-            self._tools[call] = self._open_tool(fact, fact["at"], {"effect": told["effect"], "key": told["key"]})
+            self._judge(talk)
+            attributes = {"input": told["input"], "effect": told["effect"], "key": told["key"]}
+            self._tools.setdefault(talk, {})[told["call_id"]] = self._begun_tool(fact, fact["at"], attributes)
             return
-        name = self._tools.pop(call, None) or self._open_tool(fact, _before(fact["at"], told["duration_ms"]), {})
+        span = self._tools.get(talk, {}).pop(told["call_id"], None)
+        if span is None:  # The provider ran it: there is but one event of it.
+            span = self._begun_tool(fact, _before(fact["at"], told["duration_ms"]), {"input": told.get("input")})
         attributes = {"provider": told["provider"]}
         if what == "failed":
-            self._close(name, fact["at"], "error", attributes | _problem(told["error"]))
+            attributes |= {"output": None, **problem_of(told["error"])}
         else:
-            self._close(name, fact["at"], "ok", attributes)
+            attributes |= {"output": told["output"], "omitted": told["omitted"]}
+        self._complete.append(_ended(span, fact["at"], "error" if what == "failed" else "ok", attributes))
 
-    def _open_tool(self, fact: Fact, at: str, attributes: Fact) -> str:
-        name, parent = f"tool:{fact['seq']}", f"attempt:{fact['task_id']}:{fact['attempt']}"
-        call = {"call_id": fact["data"]["call_id"], **attributes}
-        self._open(name, parent, "tool", fact["data"]["name"], at, call)
-        return name
+    def _begun_tool(self, fact: Fact, at: str, attributes: Fact) -> Span:
+        parent, call = f"attempt:{fact['task_id']}:{fact['attempt']}", {"call_id": fact["data"]["call_id"]}
+        return self._begun(f"tool:{fact['seq']}", parent, "tool", fact["data"]["name"], at, {**call, **attributes})
 
     def _open(self, name: str, parent: str | None, kind: str, title: str, at: str, attributes: Fact) -> None:
-        """Begin a span, unless it is there already. None begins before its parent, whatever clocks say."""
-        if name in self._spans:
-            return
-        if parent in self._spans:
-            at = max(at, self._spans[parent]["started_at"], key=datetime.fromisoformat)
-        self._spans[name] = {
+        """Begin a span that holds others, unless it is there already."""
+        if name not in self._frames:
+            self._frames[name] = self._begun(name, parent, kind, title, at, attributes)
+
+    def _begun(self, name: str, parent: str | None, kind: str, title: str, at: str, attributes: Fact) -> Span:
+        """A new span. None begins before its parent, whatever clocks say."""
+        if parent in self._frames:
+            at = max(at, self._frames[parent]["started_at"], key=datetime.fromisoformat)
+        return {
             "id": name,
             "parent_id": parent,
             "kind": kind,
@@ -158,16 +225,26 @@ class Spans:
         }
 
     def _close(self, name: str, at: str, status: str, attributes: Fact) -> None:
-        """End a span, unless it has ended or never began."""
-        span = self._spans.get(name)
-        if span is None or span["finished_at"] is not None:
-            return
-        span["finished_at"], span["status"] = at, status
-        span["attributes"] |= attributes
+        """End a span that holds others, unless it has ended or never began."""
+        span = self._frames.get(name)
+        if span is not None and span["finished_at"] is None:
+            _ended(span, at, status, attributes)
 
 
-def _problem(error: Fact | None) -> dict[str, Any]:
-    return {"error_code": error["code"], "error_message": error["message"]} if error else {}
+def _ended(span: Span, at: str, status: str, attributes: Fact) -> Span:
+    span["finished_at"], span["status"] = at, status
+    span["attributes"] |= attributes
+    return span
+
+
+def _timed(span: Span) -> Span:
+    start, end = span["started_at"], span["finished_at"]
+    return span | {"duration_ms": _ms(start, end) if end else None}
+
+
+def _unfinished(status: str) -> str:
+    """How that ends which is open when what holds it ends."""
+    return "cancelled" if status == "ok" else status
 
 
 def _before(at: str, duration_ms: int) -> str:

@@ -54,7 +54,7 @@ def test_a_report_is_read_with_its_defaults() -> None:
 
 
 def test_prose_is_a_report_of_a_worker_without_a_schema_only() -> None:
-    assert read_report("It is 42.", None) == Output(summary="It is 42.", text="It is 42.")
+    assert read_report("It is 42.", None) == Output(summary="It is 42.", text="It is 42.", free_form=True)
     with pytest.raises(Unreadable):
         read_report("It is 42.", SCHEMA)
 

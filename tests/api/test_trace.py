@@ -55,6 +55,15 @@ async def test_a_trace_in_a_form_that_is_not_offered_is_refused(api: Api, form: 
     assert answer.json().get("code", "format_not_offered") == "format_not_offered"
 
 
+@pytest.mark.parametrize(("query", "status"), [("content", 200), ("", 200), ("everything", 422), ("content,x", 422)])
+async def test_a_trace_with_what_is_not_offered_is_refused(api: Api, query: str, status: int) -> None:
+    answer = await api.client.get(f"/v1/runs/{await api.ended()}/trace?include={query}")
+
+    assert answer.status_code == status
+    if status == 422:
+        assert [error["parameter"] for error in answer.json()["errors"]] == ["include"]
+
+
 async def test_no_task_of_a_trace_is_ahead_of_its_events(api: Api, database_url: str) -> None:
     play = await api.played()
     await play.start()
@@ -183,15 +192,16 @@ def test_events_of_types_that_came_later_are_passed_over() -> None:
     spans = Spans()
     event = {"seq": 1, "at": "2026-01-01T00:00:00.000000Z", "task_id": "t1", "attempt": 1, "data": {}}
     for kind in ("review.completed", "plan.revised", "question.asked", "run.waiting", "task.split"):
-        spans.take(json.loads(json.dumps(event | {"type": kind})))
+        assert spans.take(json.loads(json.dumps(event | {"type": kind}))) == []
 
-    assert spans.listed() == []
+    assert spans.frames() == spans.unfinished() == []
 
 
 def test_no_span_begins_before_its_parent_even_by_a_microsecond() -> None:
     spans = Spans()
     usage = Usage().model_dump(mode="json")
-    call = {"purpose": "plan", "model": "m", "request_id": None, "usage": usage, "duration_ms": 1, "stop_reason": "x"}
+    call: dict[str, Any] = {"purpose": "plan", "model": "m", "request_id": None, "usage": usage, "duration_ms": 1}
+    call |= {"stop_reason": "end_turn", "content": []}
     facts: list[tuple[str, str, dict[str, Any]]] = [
         ("run.queued", "00.000000", {"team": {"name": "n", "version": 1}}),
         ("run.started", "00.000001", {}),
@@ -201,7 +211,7 @@ def test_no_span_begins_before_its_parent_even_by_a_microsecond() -> None:
         at = f"2026-01-01T00:00:{second}Z"
         spans.take({"seq": seq, "type": kind, "at": at, "task_id": None, "attempt": None, "data": data})
 
-    assert [(span["id"], span["started_at"][-9:]) for span in spans.listed()] == [
+    assert [(span["id"], span["started_at"][-9:]) for span in [*spans.frames(), *spans.unfinished()]] == [
         ("run", "0.000000Z"),
         ("plan", "0.000001Z"),
         ("llm:3", "0.000001Z"),

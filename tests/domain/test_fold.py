@@ -149,7 +149,7 @@ def test_only_a_reply_can_be_rejected() -> None:
     story = started(task("a"))
     story.start("a")
 
-    with pytest.raises(IllegalMove, match="only a reply"):
+    with pytest.raises(IllegalMove, match="before the model's reply"):
         story.reject_result("a")
 
 

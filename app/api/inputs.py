@@ -1,0 +1,115 @@
+"""What a job was given to work on, read back."""
+
+import base64
+import re
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from app.api.deps import RunId, RuntimeOf
+from app.api.errors import Refusal
+from app.api.resources import page
+from app.api.runs import IfNoneMatch, existing_run, is_known
+from app.api.schemas import PROBLEMS, InputPage
+from app.domain.job import JobInput
+from app.domain.text import clean_text
+from app.runtime import TENANT
+from app.store.inputs import input_named, inputs_of
+
+PARQUET = "application/vnd.apache.parquet"
+_PARQUET_BEGINS = "UEFSM"
+"""`PAR1` in base64: what such a file begins with."""
+_NOT_BASE64 = re.compile("[^A-Za-z0-9+/]")
+_PIECE = 65_536
+"""Characters that are encoded at a time."""
+_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
+_SHOWN_AS_THEY_ARE = frozenset(
+    {"text/plain", "text/csv", "text/tab-separated-values", "text/markdown", "application/json"}
+)
+"""What a browser shows as text. Anything else it might run, or hand to a program that does: that it is to save."""
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
+
+Name = Annotated[str, Path(description="Name of an input, percent-encoded; slashes may stay as they are.")]
+
+
+@router.get("/{run_id}/inputs", response_model=InputPage)
+async def list_inputs(run_id: RunId, runtime: RuntimeOf) -> Response:
+    """The inputs of the job, without their content."""
+    found = await inputs_of(runtime.database, TENANT, run_id)
+    if not found:
+        await existing_run(runtime, run_id)
+    listed = [
+        {
+            "name": item.name,
+            "media_type": item.media_type,
+            "characters": item.characters,
+            "url": f"/v1/runs/{run_id}/inputs/{quote(item.name, safe='')}",
+        }
+        for item in found
+    ]
+    return JSONResponse(page(listed))
+
+
+@router.get(
+    "/{run_id}/inputs/{name:path}",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The input, under the media type that the job gave it.",
+            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+        },
+        304: {"description": "The client has it already: an input never changes."},
+    },
+)
+async def get_input(request: Request, run_id: RunId, name: Name, runtime: RuntimeOf, _: IfNoneMatch = None) -> Response:
+    """An input of the job, as it was sent: text as UTF-8, Parquet as the file itself.
+
+    A browser shows plain text, CSV, Markdown and JSON; anything else it saves.
+    """
+    item = await input_named(runtime.database, TENANT, run_id, clean_text(name))
+    if item is None:
+        await existing_run(runtime, run_id)
+        raise Refusal(404, "input_not_found", "The run has no input of this name.")
+    media_type = _media_type(item)
+    shown = "inline" if media_type in _SHOWN_AS_THEY_ARE else "attachment"
+    headers = {
+        "Content-Type": f"{media_type}; charset=utf-8" if media_type.startswith("text/") else media_type,
+        "Content-Disposition": f"{shown}; filename*=UTF-8''{quote(item.name, safe='')}",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-cache",
+        "ETag": f'"{run_id}"',
+    }
+    if is_known(headers["ETag"], request.headers.getlist("if-none-match")):
+        return Response(status_code=304, headers={"ETag": headers["ETag"], "Cache-Control": headers["Cache-Control"]})
+    return StreamingResponse(_pieces(item, media_type), headers=headers)
+
+
+def _media_type(item: JobInput) -> str:
+    """The type without its parameters: text is sent in our encoding, whatever it came in. Nonsense is mere bytes."""
+    essence = item.media_type.partition(";")[0].strip().lower()
+    if essence == PARQUET and not item.content.lstrip().startswith(_PARQUET_BEGINS):
+        return "text/plain"
+    return essence if _MEDIA_TYPE.fullmatch(essence) else "application/octet-stream"
+
+
+def _pieces(item: JobInput, media_type: str) -> Iterator[bytes]:
+    """The bytes to send. They are made in a thread, piece by piece."""
+    pieces = (item.content[start : start + _PIECE] for start in range(0, len(item.content), _PIECE))
+    return _decoded(pieces) if media_type == PARQUET else (piece.encode() for piece in pieces)
+
+
+def _decoded(pieces: Iterable[str]) -> Iterator[bytes]:
+    """Base64 decoded; what does not belong to it, like the ends of lines, is passed over."""
+    rest = ""
+    for piece in pieces:
+        rest += _NOT_BASE64.sub("", piece)
+        whole = len(rest) // 4 * 4
+        yield base64.b64decode(rest[:whole])
+        rest = rest[whole:]
+    if len(rest) > 1:
+        yield base64.b64decode(rest + "=" * (4 - len(rest)))

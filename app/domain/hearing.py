@@ -1,0 +1,121 @@
+"""How a conversation goes on: by one event more. The fold of a run and readers of its log share this one reading."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from app.domain import events as ev
+from app.domain.conversation import (
+    TRUNCATIONS_ALLOWED,
+    Block,
+    Conversation,
+    GiveUp,
+    Prompt,
+    ToolResult,
+    Turn,
+    next_step,
+)
+from app.domain.errors import IllegalMove
+from app.domain.events import Event
+from app.domain.results import Problem
+from app.domain.values import changed
+
+
+def heard(talk: Conversation, event: Event) -> Conversation:
+    """The conversation after an event of its own: a call, a tool, a rejection.
+
+    Raises `IllegalMove` when there is no reply yet that a tool or a rejection could belong to.
+    """
+    return _HEARD[event.type](talk, event)
+
+
+def replied(talk: Conversation, content: Sequence[Block], stop_reason: str) -> Conversation:
+    """The conversation after a reply, which nobody has acted on yet."""
+    talk = changed(talk, failures=0, retry_at=None)
+    if stop_reason == "max_tokens":
+        return changed(talk, truncations=talk.truncations + 1)
+    turn = Turn(content, stop_reason)
+    if talk.turns and talk.turns[-1].stop_reason == "pause_turn":
+        paused = talk.turns[-1]
+        turn = changed(turn, content=[*paused.content, *turn.content])
+        return changed(talk, turns=(*talk.turns[:-1], turn), pauses=talk.pauses + 1)
+    return changed(talk, turns=(*talk.turns, turn))
+
+
+def thrown_away(talk: Conversation, content: Sequence[Block], stop_reason: str) -> Problem | None:
+    """Why nothing of a reply is used, as far as the reply itself says; None when it is read, acted on or continued."""
+    after = replied(talk, content, stop_reason)
+    if talk.truncations < after.truncations <= TRUNCATIONS_ALLOWED:
+        message = "The reply was cut at the output cap; it is asked for again under a doubled cap."
+        return Problem(code="output_truncated", message=message)
+    step = next_step(after, max_steps=sys.maxsize)
+    return Problem(code=step.code, message=step.message) if isinstance(step, GiveUp) else None
+
+
+def _llm_completed(talk: Conversation, event: ev.LlmCompleted) -> Conversation:
+    return replied(_opened(talk, event.data), event.data.content, event.data.stop_reason)
+
+
+def _llm_failed(talk: Conversation, event: ev.LlmFailed) -> Conversation:
+    failure = event.data
+    talk = _opened(talk, failure)
+    code: Any = failure.error.code
+    if code == "cancelled":
+        return changed(talk, stopped_seq=event.seq)
+    talk = changed(talk, failures=talk.failures + 1, retry_at=failure.retry_at)
+    return talk if failure.retry_at else changed(talk, error=(code, failure.error.message))
+
+
+def _opened(talk: Conversation, call: ev.ModelCall) -> Conversation:
+    if talk.prompt is not None or call.opening is None:
+        return talk
+    return changed(talk, prompt=Prompt(call.opening.system, call.opening.message))
+
+
+def _tool_started(talk: Conversation, event: ev.ToolStarted) -> Conversation:
+    turn = _last_turn(talk, event)
+    return _with_last(talk, changed(turn, intents=turn.intents | {event.data.call_id}))
+
+
+def _tool_completed(talk: Conversation, event: ev.ToolCompleted) -> Conversation:
+    return _tool_ended(talk, event, ToolResult(event.data.output))
+
+
+def _tool_failed(talk: Conversation, event: ev.ToolFailed) -> Conversation:
+    return _tool_ended(talk, event, ToolResult(event.data.error.message, event.data.error.code))
+
+
+def _tool_ended(talk: Conversation, event: ev.ToolCompleted | ev.ToolFailed, result: ToolResult) -> Conversation:
+    if event.data.provider:
+        return talk  # The reply holds it already.
+    turn = _last_turn(talk, event)
+    return _with_last(talk, changed(turn, results={**turn.results, event.data.call_id: result}))
+
+
+def _rejected(talk: Conversation, event: ev.PlanInvalid | ev.TaskRejected | ev.SynthesisRejected) -> Conversation:
+    turn = _last_turn(talk, event)
+    objection = "; ".join(finding.detail for finding in event.data.errors)
+    talk = _with_last(talk, changed(turn, note=event.data.note))
+    return changed(talk, rejections=talk.rejections + 1, objection=objection)
+
+
+def _last_turn(talk: Conversation, event: Event) -> Turn:
+    if not talk.turns:
+        raise IllegalMove(f"{event.type} cannot come before the model's reply")
+    return talk.turns[-1]
+
+
+def _with_last(talk: Conversation, turn: Turn) -> Conversation:
+    return changed(talk, turns=(*talk.turns[:-1], turn))
+
+
+_HEARD: dict[str, Callable[[Conversation, Any], Conversation]] = {
+    "llm.completed": _llm_completed,
+    "llm.failed": _llm_failed,
+    "tool.started": _tool_started,
+    "tool.completed": _tool_completed,
+    "tool.failed": _tool_failed,
+    "plan.invalid": _rejected,
+    "task.rejected": _rejected,
+    "synthesis.rejected": _rejected,
+}
