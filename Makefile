@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format openapi states lock bench soak clean
+.PHONY: help run test check format openapi clients states lock bench soak clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ format: $(READY) ## Format the code and mend what lint can mend
 
 openapi: $(READY) ## Write openapi/openapi.json from the code
 	$(BIN)/python -m app openapi
+
+clients: $(READY) ## Lint openapi.json and run a job with clients that npm's generators make of it (needs Node.js)
+	PYTHON=$(BIN)/python openapi/clients/check
 
 states: $(READY) ## Write the state diagrams of README.md from the code
 	$(BIN)/python -m app states README.md

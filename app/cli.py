@@ -203,6 +203,7 @@ def _serve(settings: Settings, url: str, listener: socket.socket) -> None:
             await super().startup(sockets)
             if self.started:
                 _say(f"Chargehand is at http://{_shown_address(listener)}")
+                _say('Next: README.md, "A job, from POST to trace". The API is described at /docs.')
 
         async def on_tick(self, counter: int) -> bool:
             leaving: bool = application.state.runtime.draining.is_set()

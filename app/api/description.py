@@ -156,7 +156,9 @@ def _add_answers(document: Json, examples: Examples) -> None:
                 operation["responses"][status] = {"$ref": f"#/components/responses/{name}"}
         stream = operation["responses"].get("200", {}).get("content", {}).get("text/event-stream")
         if stream:
-            stream |= {"schema": {"type": "string", "description": STREAM}, "example": examples.stream}
+            frames = {"anyOf": [{"$ref": REFERENCE + "Event"}, {"$ref": REFERENCE + "TextDelta"}]}
+            told = {"type": "string", "contentMediaType": "text/event-stream", "contentSchema": frames}
+            stream |= {"schema": told | {"description": STREAM}, "example": examples.stream}
 
 
 def _add_headers(document: Json) -> None:

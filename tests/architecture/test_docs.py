@@ -1,0 +1,59 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from app.domain.job import Job
+from app.domain.team import Supervisor, Team, Worker
+from app.runtime import known_teams
+from app.settings import Settings, variable
+from tests.support.postgres import ROOT
+
+README = (ROOT / "README.md").read_text()
+TEAMS = (ROOT / "docs" / "teams.md").read_text()
+SETTINGS = README.partition("## Settings")[2].partition("\n## ")[0]
+LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
+
+
+@pytest.mark.parametrize("field", Settings.model_fields)
+def test_the_readme_lists_every_setting_with_its_default(field: str) -> None:
+    (row,) = [line for line in SETTINGS.splitlines() if line.startswith("|") and f"`{variable(field)}`" in line]
+    default = Settings.model_fields[field].default
+
+    if type(default) in (str, int, bool, Path):
+        assert str(default).lower() in row.split("|")[2].lower()
+
+
+def test_the_readme_lists_no_setting_that_does_not_exist() -> None:
+    named = set(re.findall(r"`(CHARGEHAND_[A-Z_]+)`", SETTINGS))
+
+    assert named - {variable(field) for field in Settings.model_fields} == set()
+
+
+@pytest.mark.parametrize("document", ["README.md", *[f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]])
+def test_links_between_documents_lead_somewhere(document: str) -> None:
+    file = ROOT / document
+
+    assert [
+        link for link in LINK.findall(file.read_text()) if not (file.parent / link.partition("#")[0]).exists()
+    ] == []
+
+
+def test_what_a_job_offers_is_in_the_readme() -> None:
+    not_offered = {"approval", "strategy", "webhook"}
+
+    assert [name for name in Job.model_fields if name not in not_offered and f'"{name}"' not in README] == []
+
+
+def test_the_team_file_that_the_docs_show_is_one(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"```yaml\n(.*?)```", TEAMS, re.DOTALL)
+    (tmp_path / "invoices.yaml").write_text(shown)
+
+    teams = {team.name: team for team in known_teams(Settings(teams_dir=tmp_path))}
+
+    assert [worker.name for worker in teams["invoices"].workers] == ["checker", "writer"]
+
+
+@pytest.mark.parametrize("part", [Team, Supervisor, Worker])
+def test_the_docs_of_teams_name_every_field_of_a_team_file(part: type[Team | Supervisor | Worker]) -> None:
+    assert [name for name in part.model_fields if name not in TEAMS] == []
