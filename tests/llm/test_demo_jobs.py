@@ -8,6 +8,7 @@ from app.domain.team import Team
 from app.runtime import BUILT_IN_TEAMS, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
+from app.tools.sandbox import Sandbox
 from tests.llm.demo_driver import Ran, ran
 from tests.support.postgres import ROOT
 
@@ -22,8 +23,10 @@ DIFF = JobInput(name="change.diff", media_type="text/x-diff", content="--- a/x.p
 
 @pytest.fixture
 async def general() -> Team:
-    async with PageFetcher() as pages:
-        return next(team for team in teams_in(BUILT_IN_TEAMS, tools=catalogue(pages)) if team.name == "general")
+    async with Sandbox() as sandbox, PageFetcher(sandbox) as pages:
+        return next(
+            team for team in teams_in(BUILT_IN_TEAMS, tools=catalogue(sandbox, pages)) if team.name == "general"
+        )
 
 
 def escalations(job: Ran) -> list[str]:
