@@ -22,6 +22,8 @@ from app.domain.team import Worker
 from app.llm.demo import MODEL_ID as DEMO_MODEL
 from app.tools.tool import Tool, ToolContext, call
 
+CALLS_AT_ONCE = 8
+"""Calls of one turn that run at a time."""
 INPUT_TOOLS = {"read_input", "query_data"}
 """Tools that read the job's inputs: their workers are told what there is."""
 
@@ -131,11 +133,20 @@ def _key(desk: Desk, task: TaskState, block: Block) -> str:
 
 
 async def _use_tools(desk: Desk, task: TaskState, calls: Sequence[Block]) -> None:
-    """Run the calls side by side. Their failures are results; what is raised all the same ends the attempt."""
+    """Run the calls side by side, a few at a time: a reply may hold hundreds.
+
+    Their failures are results; what is raised all the same ends the attempt.
+    """
+    places = asyncio.Semaphore(CALLS_AT_ONCE)
+
+    async def use(block: Block) -> None:
+        async with places:
+            await _use_tool(desk, task, block)
+
     try:
         async with asyncio.TaskGroup() as group:
             for block in calls:
-                group.create_task(_use_tool(desk, task, block))
+                group.create_task(use(block))
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
 

@@ -81,15 +81,15 @@ def decoded(body: bytes, label: str | None) -> str:
     for mark, encoding in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
             return body[len(mark) :].decode(encoding, "replace")
-    codec = (codec_of(label) if label else None) or _declared(body) or "utf-8"
-    return body.decode(codec, "replace")
+    named = codec_of(label) if label else None
+    return body.decode(named or _declared(body) or "utf-8", "replace")
 
 
 def _declared(body: bytes) -> str | None:
     """The codec that a page declares for itself. One of two bytes cannot be declared in ASCII."""
-    for start, codec in _XML_IN_TWO_BYTES:
+    for start, encoding in _XML_IN_TWO_BYTES:
         if body.startswith(start):
-            return codec
+            return encoding
     head = body[:_DECLARED_WITHIN]
     found = _DECLARED_IN_XML.match(head) or _DECLARED_IN_HTML.search(head)
     codec = codec_of(found[1].decode("ascii", "replace")) if found else None

@@ -22,10 +22,13 @@ from typing import Any
 
 FRAME = struct.Struct(">I")
 FRAME_BYTES = 1 << 16
-MEMORY_BYTES = 1 << 30
-"""Address space of one child, of which it has about 0.2 GB before it begins."""
+MEMORY_BYTES = 3 << 29
+"""Address space of one child: some of it is never touched, and 0.1 GB is taken before the work begins."""
 CPU_SECONDS = 20
 OPEN_FILES = 64
+
+_answers = [1]
+"""Where the answers go."""
 
 BROKE, MEMORY_SPENT = 1, 3
 """Exit statuses of a child that could not answer."""
@@ -37,6 +40,7 @@ Job = Callable[[dict[str, Any], Iterator[bytes]], dict[str, Any]]
 def main(module: str) -> None:
     """Serve the function `answer` of `module` until the input ends."""
     _die_with_parent()
+    _keep_output_to_ourselves()
     job: Job = importlib.import_module(module).answer
     while _is_asked():
         status = _in_child(job)
@@ -110,7 +114,15 @@ def _exactly(length: int) -> bytes:
 
 def _write(written: bytes) -> None:
     while written:
-        written = written[os.write(1, written) :]
+        written = written[os.write(_answers[0], written) :]
+
+
+def _keep_output_to_ourselves() -> None:
+    """Whatever a library prints goes nowhere: a line of progress among the frames would be taken for one."""
+    _answers[0] = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
 
 
 def _limit_ourselves() -> None:

@@ -82,7 +82,7 @@ def query_data(sandbox: Sandbox) -> Tool:
             'as _: "sales 2025.csv" is sales_2025. Call it with empty sql first to see the tables, their columns, and '
             f"how each file was read. Returns a Markdown table of at most {ROWS_SHOWN} rows, long cells cut at "
             f"{CELL_CHARACTERS} characters. Nothing can be written, and no file or address outside the job can be "
-            "read. A query has 20 s of computing time and 1 GB of memory. For plain text inputs use read_input."
+            "read. A query has 20 s of computing time and 1.5 GB of memory. For plain text inputs use read_input."
         ),
         arguments=QueryData,
         effect="read",

@@ -1,20 +1,23 @@
 """The tool `read_input`: lists, reads and searches the job's own text inputs. Names are looked up in the job alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from typing import Literal
 
 from pydantic import Field
 
 from app.domain.errors import ToolError
 from app.domain.job import JobInput
+from app.tools.likeness import folded, reads_the_same
+from app.tools.line_search import matches
+from app.tools.lines import LINE_CHARACTERS, lines_of
+from app.tools.query_data import format_of
 from app.tools.tool import Arguments, Tool, ToolContext
 
 LINES_READ = 500
-LINE_CHARACTERS = 2_000
 CHARACTERS_READ = 18_000
 MATCHES_SHOWN = 50
-MATCH_CHARACTERS = 300
-_BINARY = "application/vnd.apache.parquet"
+MATCHES_COUNTED = 5_000
 
 
 class ReadInput(Arguments):
@@ -26,7 +29,7 @@ class ReadInput(Arguments):
     name: str | None = Field(
         default=None,
         max_length=200,
-        description="Exact name of an input as listed. Needed to read; leave it out to search all inputs.",
+        description="Name of an input as listed. Needed to read; leave it out to search all inputs.",
     )
     first_line: int = Field(default=1, ge=1, description="read: number of the first line, counted from 1.")
     line_count: int = Field(default=200, ge=1, le=LINES_READ, description="read: how many lines.")
@@ -34,7 +37,10 @@ class ReadInput(Arguments):
         default=None,
         min_length=1,
         max_length=500,
-        description="search: the text to find within a line, taken literally; upper and lower case are the same.",
+        description=(
+            "search: the text to find within a line, taken literally, but for typography: case, kinds of quotes, "
+            "hyphens and spaces, and forms of letters make no difference."
+        ),
     )
 
 
@@ -44,74 +50,65 @@ def _listed(inputs: Sequence[JobInput]) -> str:
 
 
 def _size(item: JobInput) -> str:
-    if item.media_type == _BINARY:
+    if _is_binary(item):
         return "binary: use query_data"
-    return f"{len(item.content)} characters, {sum(1 for _ in _lines(item.content))} lines"
+    return f"{len(item.content)} characters, {lines_of(item.content).count} lines"
 
 
 def _read(arguments: ReadInput, inputs: Sequence[JobInput]) -> str:
     item = _named(arguments.name, inputs)
-    lines = list(_lines(item.content))
-    if arguments.first_line > len(lines):
-        raise ToolError(f"{item.name} has only {len(lines)} lines", "line_unknown")
-    start = arguments.first_line - 1
+    lines = lines_of(item.content)
+    if arguments.first_line > lines.count:
+        raise ToolError(f"{item.name} has only {lines.count} lines", "line_unknown")
     shown: list[str] = []
     room = CHARACTERS_READ
-    for number, line in enumerate(lines[start : start + arguments.line_count], arguments.first_line):
+    wanted = islice(lines.from_line(arguments.first_line), arguments.line_count)
+    for number, line in enumerate(wanted, arguments.first_line):
         room -= len(line) + 8
         if room < 0:
             break
         shown.append(f"{number}: {line}")
-    last = start + len(shown)
-    rest = "" if last == len(lines) else f"; continue with first_line={last + 1}"
-    return "\n".join([f"{item.name}, lines {start + 1} to {last} of {len(lines)}{rest}", "", *shown])
+    last = arguments.first_line + len(shown) - 1
+    rest = "" if last == lines.count else f"; continue with first_line={last + 1}"
+    head = f"{item.name}, lines {arguments.first_line} to {last} of {lines.count}{rest}"
+    return "\n".join([head, "", *shown])
 
 
 def _searched(arguments: ReadInput, inputs: Sequence[JobInput]) -> str:
     if arguments.text is None:
         raise ToolError("search needs `text`", "argument_missing")
-    items = [item for item in inputs if item.media_type != _BINARY]
+    items = [item for item in inputs if not _is_binary(item)]
     if arguments.name is not None:
         items = [_named(arguments.name, inputs)]
-    wanted, shown, found = arguments.text.lower(), list[str](), 0
-    for item in items:
-        for number, line in enumerate(_lines(item.content), 1):
-            if (at := line.lower().find(wanted)) >= 0:
-                found += 1
-                if found <= MATCHES_SHOWN:
-                    shown.append(f"{item.name}:{number}: {_around(line, at)}")
-    if not found:
+    if not (wanted := folded(arguments.text.replace("\n", " "))):
+        raise ToolError("`text` holds nothing that can be seen", "argument_missing")
+    places = ((item, place) for item in items for place in matches(lines_of(item.content), wanted))
+    shown = [f"{item.name}:{place.number}: {place.text}" for item, place in islice(places, MATCHES_SHOWN)]
+    if not shown:
         return f"No line contains {arguments.text!r}."
-    more = f", of which the first {MATCHES_SHOWN} are shown" if found > MATCHES_SHOWN else ""
-    return "\n".join([f"Lines that contain {arguments.text!r}: {found}{more}", "", *shown])
+    further = sum(1 for _ in islice(places, MATCHES_COUNTED - MATCHES_SHOWN))
+    found = len(shown) + further
+    count = f"{found} or more" if found == MATCHES_COUNTED else str(found)
+    more = f", of which the first {MATCHES_SHOWN} are shown" if further else ""
+    return "\n".join([f"Lines that contain {arguments.text!r}: {count}{more}", "", *shown])
 
 
-def _around(line: str, at: int) -> str:
-    """The part of a long line that holds the match."""
-    start = max(0, min(at - MATCH_CHARACTERS // 3, len(line) - MATCH_CHARACTERS))
-    end = start + MATCH_CHARACTERS
-    return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
+def _is_binary(item: JobInput) -> bool:
+    return format_of(item) == "parquet"
 
 
 def _named(name: str | None, inputs: Sequence[JobInput]) -> JobInput:
     names = ", ".join(repr(item.name) for item in inputs) or "none"
     if name is None:
         raise ToolError(f"`name` is needed; the inputs are: {names}", "argument_missing")
-    item = next((item for item in inputs if item.name == name), None)
-    if item is None:
+    same = [item for item in inputs if item.name == name] or [
+        item for item in inputs if reads_the_same(item.name, name)
+    ]
+    if not same:
         raise ToolError(f"there is no input {name!r}; the inputs are: {names}", "input_unknown")
-    if item.media_type == _BINARY:
+    if _is_binary(same[0]):
         raise ToolError(f"{name} is binary; use query_data", "input_binary")
-    return item
-
-
-def _lines(text: str) -> Iterator[str]:
-    """The lines of `text`; a very long one counts as several, so that every part of it can be read."""
-    for line in text.removesuffix("\n").split("\n"):
-        whole = line.removesuffix("\r")
-        yield whole[:LINE_CHARACTERS]
-        for start in range(LINE_CHARACTERS, len(whole), LINE_CHARACTERS):
-            yield whole[start : start + LINE_CHARACTERS]
+    return same[0]
 
 
 def _run(arguments: ReadInput, context: ToolContext) -> str:

@@ -111,7 +111,10 @@ class Sandbox:
 
 async def _gone(keeper: Keeper) -> None:
     assert keeper.stdin is not None
+    assert keeper.stdout is not None
     keeper.stdin.close()
+    while await keeper.stdout.read(FRAME_BYTES):  # a pipe that nobody empties would never be seen to end
+        pass
     await keeper.wait()
 
 
@@ -165,7 +168,7 @@ def _death(status: int) -> ToolError:
     if died_of == signal.SIGXCPU:
         return _spent(f"{CPU_SECONDS} s of computing")
     if died_of == signal.SIGABRT or (os.WIFEXITED(status) and os.WEXITSTATUS(status) == MEMORY_SPENT):
-        memory = f"{MEMORY_BYTES >> 30} GB"
+        memory = f"{MEMORY_BYTES / (1 << 30):g} GB"
         return ToolError(f"the work needed more than {memory} of memory; ask for less at once", "tool_out_of_memory")
     reason = f" (signal {died_of})" if died_of else ""
     return ToolError(f"the work broke off: its process died of what it was given{reason}", "tool_crashed")

@@ -11,7 +11,8 @@ from typing import Any
 
 import duckdb
 
-from app.tools.table_files import Database, load, quoted
+from app.tools.table_files import load
+from app.tools.table_sql import Database, quoted
 
 ROWS_SHOWN = 200
 CHARACTERS_SHOWN = 16_000

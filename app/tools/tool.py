@@ -18,11 +18,14 @@ from app.domain.conversation import ToolSpec
 from app.domain.errors import ToolError, ToolInputInvalid, place_of
 from app.domain.events import Effect
 from app.domain.job import JobInput
-from app.domain.text import clean, clean_text, shorten
+from app.domain.text import clean_text, shorten
+from app.tools.showing import Shown
 
 log = structlog.get_logger(__name__)
 
 EMPTY = "(the tool returned nothing)"
+LARGEST_EXACT = 2**53
+"""Up to here a float is the integer that it looks like."""
 JSON_CUT = "(JSON, cut in the middle: do not parse)\n"
 
 
@@ -105,13 +108,26 @@ def _named(tools: Mapping[str, Tool], name: str) -> Tool:
 
 def _checked(tool: Tool, arguments: Any) -> Arguments:
     try:
-        return tool.arguments.model_validate(arguments)
+        return tool.arguments.model_validate(_with_whole_numbers(arguments))
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(str(part) for part in item['loc']) or 'input'}: {item['msg']}"
             for item in error.errors(include_url=False, include_input=False, include_context=False)
         )
         raise ToolInputInvalid(f"the input of {tool.name} is not valid: {problems}", "tool_call_invalid") from None
+
+
+def _with_whole_numbers(arguments: Any) -> Any:
+    """2.0 is an integer to JSON Schema, and some models write it so; to a strict type it is none."""
+    match arguments:
+        case float() if arguments.is_integer() and abs(arguments) <= LARGEST_EXACT:
+            return int(arguments)
+        case dict():
+            return {name: _with_whole_numbers(value) for name, value in arguments.items()}
+        case list():
+            return [_with_whole_numbers(value) for value in arguments]
+        case _:
+            return arguments
 
 
 async def _answer_within_limits(tool: Tool, checked: Arguments, context: ToolContext) -> ToolAnswer:
@@ -141,10 +157,14 @@ async def _answer_within_limits(tool: Tool, checked: Arguments, context: ToolCon
 
 
 def _shown(output: Any, limit: int) -> ToolAnswer:
+    """`output` as text within `limit` characters, whatever it is."""
     if isinstance(output, str):
-        shown, omitted = shorten(clean_text(output), limit)
-        return ToolAnswer(shown if shown.strip() else EMPTY, omitted)
-    text = json.dumps(clean(output), ensure_ascii=False)
+        shown, omitted = shorten(str.__str__(output), limit)
+        return ToolAnswer(clean_text(shown) if shown.strip() else EMPTY, omitted)
+    value = Shown(limit).value(output)
+    if value is None or isinstance(value, str):
+        return ToolAnswer(*shorten(value or EMPTY, limit))
+    text = json.dumps(value, ensure_ascii=False)
     if len(text) <= limit:
         return ToolAnswer(text)
     shown, omitted = shorten(text, limit - len(JSON_CUT))

@@ -120,6 +120,28 @@ async def test_every_call_of_a_turn_is_answered_in_order_whatever_became_of_it(
     assert run["usage"]["tool_calls"] == 4
 
 
+async def test_the_calls_of_a_turn_run_a_few_at_a_time(service: Service, stub: StubProvider) -> None:
+    running, most = 0, 0
+
+    async def count_themselves(_: Any, __: ToolContext) -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return "counted"
+
+    counts = tool("counts", count_themselves)
+    service.offer(counts)
+    stub.on("work", call=1, reply=tool_calls(*(call("counts", call_id=f"t{n}") for n in range(60))))
+    stub.on("work", as_json(report()))
+
+    run = await service.ended(await service.submit(team=team_with(counts), plan=KEEP))
+
+    assert run["usage"]["tool_calls"] == 60
+    assert 1 < most <= 8
+
+
 WRONG_CALLS: dict[str, tuple[dict[str, Any], Sequence[str]]] = {
     "of a tool that is not there": (raw_call("serch", {}), ["'serch'", "add_up"]),
     "with a list in a string": (raw_call("add_up", {"ids": "[1,2]"}), ["ids: Input should be a valid list"]),

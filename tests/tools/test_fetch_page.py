@@ -1,11 +1,13 @@
 import gzip
 import socket
+import time
 
 import pytest
 
 from app.domain.errors import ToolError
 from app.tools.fetch_page import PageFetcher, fetch_page
 from app.tools.network_guard import NetworkGuard
+from app.tools.pages import answer as pages_answer
 from app.tools.sandbox import Sandbox
 from app.tools.tool import ToolAnswer, ToolContext, call
 from tests.tools.conftest import Names
@@ -259,3 +261,98 @@ async def test_an_unknown_host_is_an_error(pages: PageFetcher, names: Names, con
     names.answers["nowhere.example"] = [[]]
 
     assert (await fetched(pages, "http://nowhere.example/", context)).error_code == "host_unknown"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://public.example/\ud800", "http://\ud800.example/", "\ud800", "http://a\udc00b/"]
+)
+async def test_a_url_that_no_bytes_can_be_made_of_is_an_error(
+    pages: PageFetcher, context: ToolContext, url: str
+) -> None:
+    answer = await fetched(pages, url, context)
+
+    assert answer.error_code in {"url_invalid", "tool_call_invalid"}
+    assert answer.text.encode()
+
+
+@pytest.mark.parametrize(
+    ("label", "codec", "text"),
+    [
+        ("gb2312", "gbk", "朱镕基"), ("GBK", "gb18030", "𠮷野家"), ("iso-8859-1", "cp1252", "“10 €”"),
+        ("us-ascii", "cp1252", "“10 €”"), ("latin1", "cp1252", "10 €"), ("iso_8859-1", "cp1252", "10 €"),
+        ("shift_jis", "cp932", "①髙"), ("x-sjis", "cp932", "①髙"), ("windows-31j", "cp932", "①髙"),
+        ("euc-kr", "cp949", "똠방각하"), ("ks_c_5601-1987", "cp949", "똠방각하"), ("windows-874", "cp874", "ไทย €"),
+        ("tis-620", "cp874", "ไทย €"), ("iso8859-9", "cp1254", "ğ €"), ("iso-8859-8-i", "iso-8859-8", "שלום"),
+        ("big5", "big5hkscs", "𠝹"), ("windows-1251", "cp1251", "Привет"), ("koi8-r", "koi8-r", "Привет"),
+        ("macintosh", "mac-roman", "é"), ('"utf8"', "utf-8", "é"),
+    ],
+)  # fmt: skip
+async def test_a_label_means_what_it_means_on_the_web(
+    pages: PageFetcher, site: Site, label: str, codec: str, text: str
+) -> None:
+    site.replies["/"] = text_reply(text.encode(codec), f"text/plain; charset={label}")
+
+    assert (await pages.fetch(f"http://public.example:{site.port}/")).endswith("\n\n" + text)
+
+
+@pytest.mark.parametrize("media_type", ["text/xml", "application/xml", "application/rss+xml", "application/xhtml+xml"])
+async def test_xml_declares_its_own_charset(pages: PageFetcher, site: Site, media_type: str) -> None:
+    body = "<?xml version='1.0' encoding='ISO-8859-1'?><html><body><p>Café “x”</p></body></html>".encode("cp1252")
+    site.replies["/"] = text_reply(body, media_type)
+
+    assert "Café “x”" in await pages.fetch(f"http://public.example:{site.port}/")
+
+
+@pytest.mark.parametrize(
+    "value", ["text/html, text/html", "text/html; charset=iso-8859-1, text/html", "bogus, text/html"]
+)
+async def test_a_type_that_is_sent_twice_is_one(pages: PageFetcher, site: Site, value: str) -> None:
+    site.replies["/"] = text_reply(ARTICLE.encode(), value)
+
+    text = await pages.fetch(f"http://public.example:{site.port}/")
+
+    assert "Title: The crew & its work" in text
+    assert "<p>" not in text
+
+
+async def test_a_packing_that_nobody_knows_is_refused(pages: PageFetcher, site: Site, context: ToolContext) -> None:
+    site.replies["/"] = Reply(b"\x01\x02", headers={"Content-Type": "text/html", "Content-Encoding": "gzip, snappy"})
+
+    answer = await fetched(pages, f"http://public.example:{site.port}/", context)
+
+    assert answer.error_code == "media_type_unsupported"
+    assert "snappy" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("content", "target"),
+    [
+        ("0; url=/new", "{origin}/new"),
+        ("5;URL='https://b.example/x'", "https://b.example/x"),
+        ("0,new", "{origin}/new"),
+    ],
+)
+async def test_where_a_page_sends_its_readers_is_told(
+    pages: PageFetcher, site: Site, context: ToolContext, content: str, target: str
+) -> None:
+    origin = f"http://public.example:{site.port}"
+    refresh = f'<html><head><meta http-equiv="Refresh" content="{content}"></head><body>'
+    site.replies["/"] = Reply(f"{refresh}<p>Redirecting...</p></body></html>".encode())
+    site.replies["/blank"] = Reply(f"{refresh}</body></html>".encode())
+
+    expected = f"the page sends its readers on to {target.format(origin=origin)}"
+    assert expected in await pages.fetch(f"{origin}/")
+    assert expected in (await fetched(pages, f"{origin}/blank", context)).text
+
+
+@pytest.mark.parametrize(
+    "piece", ["<p>word", "<br>", "<table><tr><td>a</td></tr></table>", "<a href=/x>y</a>", "<div>", "<"]
+)
+async def test_a_page_of_nothing_but_tags_is_read_in_time(piece: str) -> None:
+    started = time.process_time()
+    body = (piece * (2_000_000 // len(piece))).encode()
+
+    answer = pages_answer({"url": "http://a/", "html": True, "charset": None, "cut": False}, iter([body]))
+
+    assert "text" in answer or answer["code"] == "no_text"
+    assert time.process_time() - started < 10

@@ -1,6 +1,9 @@
+import time
+
 import pytest
 
 from app.domain.job import JobInput
+from app.tools.lines import lines_of
 from app.tools.read_input import READ_INPUT
 from app.tools.tool import ToolAnswer, ToolContext, call
 
@@ -121,3 +124,113 @@ async def test_a_name_of_5000_characters_is_an_error() -> None:
 )
 async def test_calls_that_ask_for_nothing_possible_are_errors(arguments: dict[str, object], code: str) -> None:
     assert (await answered(NOTES, PARQUET, **arguments)).error_code == code
+
+
+async def test_a_name_that_reads_the_same_finds_its_input() -> None:
+    decomposed = JobInput(name="U\u0308bersicht.txt", content="x")
+
+    assert (await answered(decomposed, action="read", name="Übersicht.txt")).text.endswith("1: x")
+
+
+async def test_of_two_names_that_read_the_same_each_finds_its_own() -> None:
+    twins = (JobInput(name="\u00e4.txt", content="composed"), JobInput(name="a\u0308.txt", content="decomposed"))
+
+    for item in twins:
+        assert (await answered(*twins, action="read", name=item.name)).text.endswith(f"1: {item.content}")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("30 days", "within 30\u00a0days of notice"),
+        ("tenant's", "the tenant\u2019s duty"),
+        ('"net" price', "the \u201cnet\u201d price"),
+        ("10-year", "a 10\u2011year lease"),
+        ("1 200 EUR", "rent of 1\u202f200 EUR"),
+        ("termination", "the termi\u00adnation"),
+        ("office", "the o\ufb03ce"),
+        ("caf\u00e9", "the cafe\u0301"),
+        ("cafe\u0301", "the caf\u00e9"),
+        ("HAUPTSTRASSE", "in der Hauptstra\u00dfe 5"),
+        ("hauptstra\u00dfe", "HAUPTSTRASSE 5"),
+        ("two spaces", "two  spaces"),
+        ("two  spaces", "two spaces"),
+        ("over lines", "over\tlines"),
+        ("full", "\uff46\uff55\uff4c\uff4c"),
+    ],
+)
+async def test_typography_does_not_hide_a_line(text: str, line: str) -> None:
+    answer = await answered(JobInput(name="a", content=f"first\n{line}\nlast"), action="search", text=text)
+
+    assert answer.text.splitlines()[2:] == [f"a:2: {line}"]
+
+
+@pytest.mark.parametrize("text", ["30day", "hauptstrase", "10+year"])
+async def test_what_reads_differently_is_not_found(text: str) -> None:
+    item = JobInput(name="a", content="30 days\nHauptstra\u00dfe\n10-year")
+
+    assert (await answered(item, action="search", text=text)).text.startswith("No line contains")
+
+
+async def test_a_text_that_shows_nothing_cannot_be_searched_for() -> None:
+    assert (await answered(NOTES, action="search", text="\u00ad")).error_code == "argument_missing"
+
+
+async def test_a_match_across_parts_of_a_long_line_is_found_once() -> None:
+    item = JobInput(name="a", content="\u00e9" * 1_995 + "the needle" + "y" * 3_000)
+
+    answer = await answered(item, action="search", text="The Needle")
+
+    assert answer.text.startswith("Lines that contain 'The Needle': 1\n")
+    assert "a:1: " in answer.text
+    assert "the needle" in answer.text
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+async def test_line_ends_of_every_kind_end_lines(end: str) -> None:
+    item = JobInput(name="a", content=end.join(["one", "two", "", "four", ""]))
+
+    assert "4 lines" in (await answered(item, action="list")).text
+    assert (await answered(item, action="read", name="a")).text.endswith("1: one\n2: two\n3: \n4: four")
+    assert "a:4: four" in (await answered(item, action="search", text="FOUR")).text
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["x" * 2_000] * 40, ["x" * 2_001] * 40, ["x" * 1_999, ""] * 40, ["", "y" * 70_000, "z"], [""] * 70_000,
+        ["a", "x" * 4_000, "b"] * 20, ["x" * 31_999, "x"], [str(number) for number in range(50_000)],
+    ],
+)  # fmt: skip
+def test_lines_are_those_of_the_text_however_it_is_cut_into_blocks(lines: list[str]) -> None:
+    parts = [line[at : at + 2_000] for line in lines for at in range(0, max(len(line), 1), 2_000)]
+    found = lines_of("\n".join([*lines, ""]))
+
+    assert found.count == len(parts)
+    for first in {1, 2, len(parts) // 2 + 1, len(parts)}:
+        assert list(found.from_line(first)) == parts[first - 1 :]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        JobInput(name="t.parquet", media_type="application/octet-stream", content="UEFSMQ=="),
+        JobInput(name="t", media_type="application/vnd.apache.parquet; version=1", content="UEFSMQ=="),
+    ],
+)
+async def test_parquet_is_known_by_its_name_or_its_type(item: JobInput) -> None:
+    assert "binary: use query_data" in (await answered(item, action="list")).text
+    assert (await answered(item, action="read", name=item.name)).error_code == "input_binary"
+
+
+@pytest.mark.parametrize(
+    "content", ["\n" * 16_000_000, "\r" * 16_000_000, "a\n" * 8_000_000, "a" * 16_000_000, "é\n" * 4_000_000]
+)
+async def test_large_texts_take_bounded_work(content: str) -> None:
+    item = JobInput(name="a", content=content)
+    before = time.process_time()
+
+    for arguments in ({"action": "list"}, {"action": "read", "name": "a"}, {"action": "search", "text": "a"}):
+        assert (await answered(item, **arguments)).error_code is None
+
+    assert time.process_time() - before < 8

@@ -3,6 +3,9 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -152,9 +155,90 @@ async def test_a_long_error_is_shortened() -> None:
     assert len((await answered(raising(RuntimeError("x" * 1_000_000)))).text) <= 2_000
 
 
-@pytest.mark.parametrize("output", [{1, 2}, object(), [10**5_000], [b"bytes"]])
-async def test_an_output_that_is_no_json_is_an_error(output: Any) -> None:
-    assert (await answered(returning(output))).error_code == "tool_failed"
+class Unshowable:
+    def __str__(self) -> str:
+        raise RuntimeError
+
+    __repr__ = __str__
+
+
+@dataclass
+class Order:
+    number: int
+    placed: date
+
+
+CYCLE: list[Any] = [1]
+CYCLE.append(CYCLE)
+DEEP: list[Any] = []
+for _ in range(100_000):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        (None, EMPTY),
+        (True, "true"),
+        ("Größe".encode(), "Größe"),
+        ("Größe".encode("cp1252"), "Größe"),
+        ("Größe 日本".encode("utf-16"), "Größe 日本"),
+        ("plain".encode("utf-16-le"), "plain"),
+        (bytearray(b"\xef\xbb\xbfx"), "x"),
+        (memoryview(b"x"), "x"),
+        (b"\x89PNG\r\n\x1a\n" + b"\x00" * 92, "(a PNG picture, 100 bytes, which cannot be shown)"),
+        (b"\x00\x01\x02\xff" * 25, "(binary data, 100 bytes, which cannot be shown)"),
+        (datetime(2025, 4, 3, 10, tzinfo=timezone(timedelta(hours=2))), "2025-04-03T10:00:00+02:00"),
+        ([date(2025, 4, 3), timedelta(days=1, seconds=5)], '["2025-04-03", "1 day, 0:00:05"]'),
+        (Decimal("1.10"), "1.10"),
+        ({Decimal("1.10"): None}, '{"1.10": null}'),
+        ({3, 1, 2}, "[1, 2, 3]"),
+        ({1: "a", "1": "b"}, '{"1": "a", "1\'": "b"}'),
+        ({"a": {b"x", None}}, '{"a": [null, "x"]}'),
+        (Order(7, date(2025, 4, 3)), '{"number": 7, "placed": "2025-04-03"}'),
+        (Note(text="x"), '{"text": "x", "numbers": []}'),
+        ([10**5_000], '["(a whole number of about 5,001 digits)"]'),
+        ([Unshowable()], '["(an object of type Unshowable, which cannot be shown)"]'),
+        ({"x": object()}, '{"x": "(an object of type object, which cannot be shown)"}'),
+        (CYCLE, '[1, "(a value that lies within itself)"]'),
+    ],
+)
+async def test_whatever_a_tool_brings_back_can_be_read(output: Any, text: str) -> None:
+    assert await answered(returning(output)) == ToolAnswer(text)
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (DEEP, "nested more than 50 levels deep"),
+        (list(range(3_000_000)), "more)"),
+        (dict.fromkeys(range(1_000_000), "x"), "more)"),
+        ([["x" * 1_000_000] * 1_000] * 100, "omitted"),
+        (b"x" * 50_000_000, "omitted"),
+        (b"\x00" * 50_000_000, "50,000,000 bytes"),
+    ],
+)
+async def test_what_is_very_deep_or_wide_is_shown_in_part_at_once(output: Any, said: str) -> None:
+    started = time.thread_time()
+    answer = await answered(returning(output))
+
+    assert time.thread_time() - started < 0.5
+    assert answer.error_code is None
+    assert said in answer.text
+    assert len(answer.text) <= 20_000
+
+
+@pytest.mark.parametrize("number", [2.0, -0.0, 9_007_199_254_740_992.0])
+async def test_a_whole_number_written_as_a_fraction_is_an_integer(number: float) -> None:
+    answer = await answered(tool_that(echo), {"numbers": [number]})
+
+    assert json.loads(answer.text)["numbers"] == [int(number)]
+    assert ".0" not in answer.text
+
+
+@pytest.mark.parametrize("number", [2.5, 1e300, True, "2", "2.0", None, [2.0]])
+async def test_nothing_else_passes_for_an_integer(number: Any) -> None:
+    assert (await answered(tool_that(echo), {"numbers": [number]})).error_code == "tool_call_invalid"
 
 
 async def test_a_tool_that_waits_for_something_cancelled_is_an_error() -> None:
