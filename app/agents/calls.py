@@ -10,16 +10,20 @@ from app.agents.desk import Desk
 from app.agents.partial import FieldStream
 from app.domain import events as ev
 from app.domain.conversation import Conversation, Message, Prompt, ToolSpec
-from app.domain.errors import ModelError
+from app.domain.errors import ModelError, Transient
 from app.domain.results import Problem
-from app.domain.retries import next_call_at, spread
+from app.domain.retries import asked_wait, next_call_at, spread
 from app.domain.text import clean_text
 from app.domain.usage import Usage
-from app.llm.model import Request
+from app.llm.model import Progress, Request
 from app.llm.pricing import estimated_usage
 
 MAX_TOKENS = 16_000
 """Tokens a reply may have, thinking included. It doubles after a reply that was cut."""
+
+
+ERROR_CHARACTERS = 300
+"""What is shown of a provider's name for a failure of its own tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class Call:
     tools: Sequence[ToolSpec] = ()
     task_id: str | None = None
     attempt: int | None = None
+    reply_within_s: float | None = None
+    """What is left of the worker's time for the reply."""
 
     def request(self, timeout_s: float) -> Request:
         """The call as the model gets it. The same conversation always makes the same request."""
@@ -51,6 +57,7 @@ class Call:
             tools=self.tools,
             output_schema=self.schema,
             timeout_s=timeout_s,
+            reply_within_s=self.reply_within_s,
         )
 
     def opening(self) -> ev.Opening | None:
@@ -64,7 +71,7 @@ class Call:
 async def ask(desk: Desk, call: Call) -> list[ev.Event]:
     """Make the call and return what happened as events, to be recorded by the caller.
 
-    A cancelled call notes its estimated cost and lets the cancellation pass.
+    A cancelled call notes its cost, which is nothing when it was never sent, and lets the cancellation pass.
     """
     await desk.ensure_owned()
     request = call.request(desk.run.brief.policy.call_timeout_s)
@@ -75,12 +82,14 @@ async def ask(desk: Desk, call: Call) -> list[ev.Event]:
     try:
         reply = await desk.model.reply(request)
     except ModelError as error:
-        return [_failure(desk, call, error, start)]
+        return [_failure(desk, call, error, start, request.progress)]
     except asyncio.CancelledError:
-        desk.note(_cancelled(desk, call, estimated_usage(request, desk.model.model_id(call.model)), start))
+        desk.note(_cancelled(desk, call, request, start))
         raise
     replied = ev.ModelReplied(
         **_facts(call, reply.model, reply.usage, start, reply.request_id),
+        waited_ms=_ms(request.progress.waited_s),
+        left_out=reply.left_out,
         stop_reason=reply.stop_reason,
         content=reply.content,
     )
@@ -88,33 +97,45 @@ async def ask(desk: Desk, call: Call) -> list[ev.Event]:
     return [completed, *_provider_tools(desk, call, reply.content)]
 
 
-def _failure(desk: Desk, call: Call, error: ModelError, start: float) -> ev.LlmFailed:
-    run = desk.run
+def _failure(desk: Desk, call: Call, error: ModelError, start: float, progress: Progress) -> ev.LlmFailed:
+    run, now = desk.run, desk.now()
     failures = call.talk.failures + 1
     assert run.deadline is not None
     retry_at = next_call_at(
-        run.brief.policy,
+        run.brief.policy.towards(call.purpose),
         error,
         failures=failures,
-        now=desk.now(),
+        now=now,
         deadline=run.deadline,
         jitter=spread(run.brief.run_id, call.purpose, call.task_id, call.attempt, failures),
     )
     model = desk.model.model_id(call.model)
     failed = ev.ModelFailed(
         **_facts(call, model, error.usage, start, error.request_id),
+        waited_ms=_ms(progress.waited_s),
         error=Problem(code=error.code, message=clean_text(error.message)),
         retry_at=retry_at,
+        not_before=now + asked_wait(error) if isinstance(error, Transient) and error.retry_after_s else None,
+        sent=error.sent,
     )
     return ev.LlmFailed(**_whose(desk, call), data=failed)
 
 
-def _cancelled(desk: Desk, call: Call, usage: Usage, start: float) -> ev.LlmFailed:
+def _cancelled(desk: Desk, call: Call, request: Request, start: float) -> ev.LlmFailed:
     problem = Problem(code="cancelled", message="The call was stopped before it was answered.")
-    model = desk.model.model_id(call.model)
-    return ev.LlmFailed(
-        **_whose(desk, call), data=ev.ModelFailed(**_facts(call, model, usage, start, None), error=problem)
+    model, progress = desk.model.model_id(call.model), request.progress
+    usage = progress.usage if progress.usage is not None else estimated_usage(request, model)
+    stopped = ev.ModelFailed(
+        **_facts(call, model, usage, start, None),
+        waited_ms=_ms(progress.waited_s),
+        error=problem,
+        sent=not progress.held,
     )
+    return ev.LlmFailed(**_whose(desk, call), data=stopped)
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
 
 
 def _whose(desk: Desk, call: Call) -> dict[str, Any]:
@@ -126,7 +147,7 @@ def _facts(call: Call, model: str, usage: Usage, start: float, request_id: str |
         "purpose": call.purpose,
         "model": model,
         "usage": usage,
-        "duration_ms": round((time.monotonic() - start) * 1000),
+        "duration_ms": _ms(time.monotonic() - start),
         "request_id": request_id,
         "opening": call.opening(),
     }
@@ -140,18 +161,18 @@ def _paused(talk: Conversation) -> Sequence[dict[str, Any]]:
 def _provider_tools(desk: Desk, call: Call, content: Sequence[dict[str, Any]]) -> list[ev.Event]:
     """The calls that the provider ran itself, as tool events: the reply holds both the call and what came back."""
     said = [*_paused(call.talk), *content]
-    asked = {block["id"]: block for block in said if block.get("type") == "server_tool_use"}
+    asked = {block["id"]: block["name"] for block in said if block.get("type") == "server_tool_use"}
     events: list[ev.Event] = []
     for block in content:
         if block.get("tool_use_id") not in asked or block.get("type") == "tool_result":
             continue
-        call_id, name = block["tool_use_id"], asked[block["tool_use_id"]]["name"]
+        call_id, name = block["tool_use_id"], asked[block["tool_use_id"]]
         found = block.get("content")
         if isinstance(found, dict) and "error_code" in found:
             broke = ev.ToolBroke(
                 call_id=call_id,
                 name=name,
-                error=Problem(code="tool_failed", message=str(found["error_code"])),
+                error=Problem(code="tool_failed", message=str(found["error_code"])[:ERROR_CHARACTERS]),
                 duration_ms=0,
                 provider=True,
             )

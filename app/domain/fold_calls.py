@@ -1,6 +1,7 @@
 """The part of the fold that model and tool calls make: conversations grow, usage adds up."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from app.domain import events as ev
@@ -37,7 +38,7 @@ def running_task(snapshot: Snapshot, event: Event) -> TaskState:
 
 def _llm_completed(snapshot: Snapshot, event: ev.LlmCompleted) -> Snapshot:
     def heard(talk: Conversation) -> Conversation:
-        talk = changed(_opened(talk, event.data), failures=0, retry_at=None)
+        talk = changed(_opened(talk, event.data), failures=0, retry_at=None, not_before=None)
         if event.data.stop_reason == "max_tokens":
             return changed(talk, truncations=talk.truncations + 1)
         turn = Turn(event.data.content, event.data.stop_reason)
@@ -47,6 +48,7 @@ def _llm_completed(snapshot: Snapshot, event: ev.LlmCompleted) -> Snapshot:
             return changed(talk, turns=(*talk.turns[:-1], turn), pauses=talk.pauses + 1)
         return changed(talk, turns=(*talk.turns, turn))
 
+    snapshot = _clock_set_on(snapshot, event, timedelta(milliseconds=event.data.waited_ms))
     return _in_conversation(_spent(snapshot, event, event.data.usage), event, heard)
 
 
@@ -58,21 +60,24 @@ def _llm_failed(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
         talk = _opened(talk, failure)
         if code == "cancelled":
             return changed(talk, stopped_seq=event.seq)
-        talk = changed(talk, failures=talk.failures + 1, retry_at=failure.retry_at)
+        failures = talk.failures + failure.sent
+        talk = changed(talk, failures=failures, retry_at=failure.retry_at, not_before=failure.not_before)
         return talk if failure.retry_at else changed(talk, error=(code, failure.error.message))
 
-    snapshot = _clock_stopped(snapshot, event)
+    if failure.retry_at is not None:
+        # A call that is sent again was the provider's affair, and so is the wait until then.
+        took = timedelta(milliseconds=failure.duration_ms)
+        snapshot = _clock_set_on(snapshot, event, took + (failure.retry_at - event.at))
     snapshot = _in_conversation(_spent(snapshot, event, failure.usage), event, heard)
     return changed(snapshot, fatal=failure.error) if code in FATAL_CODES else snapshot
 
 
-def _clock_stopped(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
-    """The attempt's clock set on by the wait for the next call: waiting is not the worker's time."""
-    if event.data.purpose != "work" or event.data.retry_at is None:
+def _clock_set_on(snapshot: Snapshot, event: ev.LlmCompleted | ev.LlmFailed, wait: timedelta) -> Snapshot:
+    """The attempt's clock set on by a wait for the provider, which is not the worker's time."""
+    if event.data.purpose != "work" or not wait:
         return snapshot
     task = running_task(snapshot, event)
-    since = task.attempts[-1].since + (event.data.retry_at - event.at)
-    return snapshot.with_task(task.with_attempt(since=since))
+    return snapshot.with_task(task.with_attempt(since=task.attempts[-1].since + wait))
 
 
 def _tool_started(snapshot: Snapshot, event: ev.ToolStarted) -> Snapshot:
@@ -133,7 +138,8 @@ def _in_conversation(
             return snapshot.with_task(changed(task, refining=heard(task.refining)))
         case "work":
             task = running_task(snapshot, event)
-            return snapshot.with_task(task.with_attempt(conversation=heard(task.attempts[-1].conversation)))
+            talk = heard(task.attempts[-1].conversation)
+            return snapshot.with_task(task.with_attempt(conversation=talk, heard_at=event.at))
 
 
 def _in_turn(snapshot: Snapshot, event: Event, heard: Callable[[Turn], Turn]) -> Snapshot:
@@ -142,7 +148,7 @@ def _in_turn(snapshot: Snapshot, event: Event, heard: Callable[[Turn], Turn]) ->
     if not talk.turns:
         raise IllegalMove(f"{event.type} cannot come before the model's reply")
     talk = changed(talk, turns=(*talk.turns[:-1], heard(talk.turns[-1])))
-    return snapshot.with_task(task.with_attempt(conversation=talk))
+    return snapshot.with_task(task.with_attempt(conversation=talk, heard_at=event.at))
 
 
 CALL_FOLDS: dict[str, Callable[[Snapshot, Any], Snapshot]] = {
