@@ -9,6 +9,7 @@ import pytest
 from app.domain import commands
 from app.domain import events as ev
 from app.domain.events import Event
+from app.domain.retries import SUPERVISOR_ATTEMPTS
 from tests.support.fixtures import Services
 from tests.support.rows import every
 from tests.support.service import Service, new_run_id, plan_of, report, synthesis, task
@@ -89,10 +90,10 @@ async def test_a_passing_fault_is_waited_out_and_the_same_request_sent_again(
 LASTING: dict[str, tuple[Answer, str, str]] = {
     "too long a prompt": (prompt_too_long(), "no_results", "context_exceeded"),
     "too large a request": (request_too_large(), "no_results", "context_exceeded"),
-    "a request it cannot take": (fault(400, "invalid_request_error", "no"), "no_results", "internal_error"),
-    "no such model": (fault(404, "not_found_error", "model: nope"), "no_results", "internal_error"),
-    "a status nobody knows": (fault(422, "strange_error", "no"), "no_results", "internal_error"),
-    "an overload with a final status": (fault(400, "overloaded_error", "no"), "no_results", "internal_error"),
+    "a request it cannot take": (fault(400, "invalid_request_error", "no"), "request_rejected", "request_rejected"),
+    "no such model": (fault(404, "not_found_error", "model: nope"), "request_rejected", "request_rejected"),
+    "a status nobody knows": (fault(422, "strange_error", "no"), "request_rejected", "request_rejected"),
+    "an overload with a final status": (fault(400, "overloaded_error", "no"), "request_rejected", "request_rejected"),
     "an account without money": (low_credit(), "provider_billing", ""),
     "a wrong key": (unauthorized(), "provider_auth", ""),
     "a forbidden model": (fault(403, "permission_error", "no"), "provider_auth", ""),
@@ -258,7 +259,46 @@ async def test_planning_that_finds_no_provider_fails_the_run(service: Service, s
     run = await service.ended(await service.submit())
 
     assert (run["status"], run["stop_reason"]) == ("failed", "provider_unavailable")
-    assert len(stub.log) == 3
+    assert len(stub.log) == SUPERVISOR_ATTEMPTS
+
+
+async def test_a_synthesis_waits_for_an_overload_to_pass(service: Service, stub: StubProvider) -> None:
+    stub.on("work", as_json(report("found")))
+    stub.on("synthesize", replies=[overloaded() for _ in range(9)], reply=as_json(synthesis()))
+
+    run = await service.ended(await service.submit(plan=plan_of(task("a"), task("b")), limits={"timeout_s": 120}))
+
+    assert (run["status"], run["stop_reason"]) == ("succeeded", "completed")
+    assert run["usage"]["llm_calls"] == len(stub.log) == 12
+
+
+async def test_what_one_runs_provider_asked_for_is_no_failure_of_another_run(
+    service: Service, stub: StubProvider
+) -> None:
+    stub.on("work", replies=[rate_limited("30")], reply=as_json(report()))
+    first, second = await service.submit(plan=ONE), None
+    await service.until(first, lambda row: row["status"] == "waiting")
+    second = await service.submit(plan=ONE)
+    waiting = await service.until(second, lambda row: row["status"] == "waiting")
+
+    assert waiting["usage"]["llm_calls"] == 0
+    [held] = failures_in(await service.events(second))
+    assert (held.data.error.code, held.data.sent, held.data.usage.llm_calls) == ("rate_limited", False, 0)
+    assert (await service.folded(second)).tasks["t1"].attempts[0].conversation.failures == 0
+    assert len(stub.log) == 1
+
+
+async def test_no_attempt_follows_a_call_that_may_come_again_only_after_the_run(
+    service: Service, stub: StubProvider
+) -> None:
+    stub.on("work", rate_limited("3600"))
+
+    run_id = await service.submit(plan=ONE, limits={"timeout_s": 60})
+    run = await service.ended(run_id)
+
+    assert (run["status"], run["stop_reason"]) == ("failed", "provider_unavailable")
+    assert len(stub.log) == 1
+    assert len((await service.folded(run_id)).tasks["t1"].attempts) == 1
 
 
 async def test_a_synthesis_that_finds_no_provider_hands_over_what_the_workers_delivered(
@@ -267,7 +307,7 @@ async def test_a_synthesis_that_finds_no_provider_hands_over_what_the_workers_de
     stub.on("work", as_json(report("found")))
     stub.on("synthesize", overloaded())
 
-    run = await service.ended(await service.submit(plan=plan_of(task("a"), task("b"))))
+    run = await service.ended(await service.submit(plan=plan_of(task("a"), task("b")), limits={"timeout_s": 3}))
 
     assert (run["status"], run["stop_reason"]) == ("partial", "synthesis_failed")
     assert run["result"]["answer"] is None
