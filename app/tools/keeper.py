@@ -26,6 +26,7 @@ MEMORY_BYTES = 3 << 29
 """Address space of one child: some of it is never touched, and 0.1 GB is taken before the work begins."""
 CPU_SECONDS = 20
 OPEN_FILES = 64
+FILES_AT_MOST = 1 << 16
 
 _answers = [1]
 """Where the answers go."""
@@ -39,6 +40,7 @@ Job = Callable[[dict[str, Any], Iterator[bytes]], dict[str, Any]]
 
 def main(module: str) -> None:
     """Serve the function `answer` of `module` until the input ends."""
+    os.closerange(3, FILES_AT_MOST)  # whatever the loop or the shell of the service has let through
     _die_with_parent()
     _keep_output_to_ourselves()
     job: Job = importlib.import_module(module).answer
