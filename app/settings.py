@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import DirectoryPath, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import DirectoryPath, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "CHARGEHAND_"
@@ -20,6 +20,12 @@ chargehand-…. Nobody has set them, and they mean nothing to us."""
 
 _POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://")
 """What other libraries take names their driver behind a plus; it means the same to us."""
+
+
+_KEY = re.compile(r"[!-~]+")
+_API_ROOT = re.compile(r"https?://[^\s?#/]+(/[^\s?#]*)?")
+_SAID_TO_OTHERS = ("anthropic_api_key", "anthropic_base_url", "model_fast", "model_balanced", "model_deep")
+"""Settings that are sent as they are."""
 
 
 class SettingsError(Exception):
@@ -46,7 +52,7 @@ class Settings(BaseSettings):
     anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
     """Key of the Messages API."""
     anthropic_base_url: str | None = Field(default=None, validation_alias="ANTHROPIC_BASE_URL")
-    """Another server that speaks the Messages API: a gateway or a local model."""
+    """Another server that speaks the Messages API: a gateway or a local model. With or without `/v1` at its end."""
     model: Literal["auto", "claude", "demo"] = "auto"
     """Who answers: `claude`, the `demo` stand-in, or `auto`: Claude when there is a key or a base URL."""
     model_fast: str = "claude-haiku-5-5"
@@ -100,12 +106,30 @@ class Settings(BaseSettings):
             raise ValueError("must start with postgresql:// or postgres://")
         return url
 
+    @field_validator(*_SAID_TO_OTHERS, mode="before")
+    @classmethod
+    def _without_line_end(cls, value: object, field: ValidationInfo) -> object:
+        """Files of secrets, and those written on Windows, end in more than was meant."""
+        said = value.get_secret_value() if isinstance(value, SecretStr) else value
+        if not isinstance(said, str) or field.field_name is None:
+            return value
+        return said.strip() or cls.model_fields[field.field_name].default
+
+    @field_validator("anthropic_api_key")
+    @classmethod
+    def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and not _KEY.fullmatch(key.get_secret_value()):
+            raise ValueError("must be one word of plain characters")
+        return key
+
     @field_validator("anthropic_base_url")
     @classmethod
-    def _is_web_address(cls, url: str | None) -> str | None:
-        if url is not None and not url.startswith(("http://", "https://")):
-            raise ValueError("must start with http:// or https://, like http://127.0.0.1:8080")
-        return url
+    def _is_api_root(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        if not _API_ROOT.fullmatch(url):
+            raise ValueError("must start with http:// or https://, like http://127.0.0.1:8080, and have no ? and #")
+        return url.rstrip("/").removesuffix("/messages").removesuffix("/v1").rstrip("/")
 
     @field_validator("port", mode="before")
     @classmethod

@@ -13,10 +13,10 @@ from app.agents.desk import Desk
 from app.agents.partial import FieldStream
 from app.domain import events as ev
 from app.domain.conversation import Conversation, Message, Prompt, ToolSpec
-from app.domain.errors import ModelError
+from app.domain.errors import ModelError, Transient
 from app.domain.hearing import thrown_away
 from app.domain.results import Problem
-from app.domain.retries import next_call_at, spread
+from app.domain.retries import asked_wait, next_call_at, spread
 from app.domain.text import clean_text
 from app.domain.usage import Usage
 from app.llm.model import Request
@@ -24,6 +24,10 @@ from app.llm.pricing import estimated_usage
 
 MAX_TOKENS = 16_000
 """Tokens a reply may have, thinking included. It doubles after a reply that was cut."""
+
+
+ERROR_CHARACTERS = 300
+"""What is shown of a provider's name for a failure of its own tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class Call:
     tools: Sequence[ToolSpec] = ()
     task_id: str | None = None
     attempt: int | None = None
+    reply_within_s: float | None = None
+    """What is left of the worker's time for the reply."""
 
     def request(self, timeout_s: float) -> Request:
         """The call as the model gets it. The same conversation always makes the same request."""
@@ -55,6 +61,7 @@ class Call:
             tools=self.tools,
             output_schema=self.schema,
             timeout_s=timeout_s,
+            reply_within_s=self.reply_within_s,
         )
 
     def opening(self) -> ev.Opening | None:
@@ -89,6 +96,7 @@ class _Sent:
             "model": model,
             "usage": usage,
             "duration_ms": round((time.monotonic() - self.start) * 1000),
+            "waited_ms": round(self.request.progress.waited_s * 1000),
             "request_id": request_id,
             "opening": self.call.opening(),
             "max_tokens": self.request.max_tokens,
@@ -105,7 +113,7 @@ def _name_of_terms(tools: Sequence[dict[str, Any]], schema: dict[str, Any]) -> s
 async def ask(desk: Desk, call: Call) -> list[ev.Event]:
     """Make the call and return what happened as events, to be recorded by the caller.
 
-    A cancelled call notes its estimated cost and lets the cancellation pass.
+    A cancelled call notes its cost, which is nothing when it was never sent, and lets the cancellation pass.
     """
     await desk.ensure_owned()
     request = call.request(desk.run.brief.policy.call_timeout_s)
@@ -122,6 +130,7 @@ async def ask(desk: Desk, call: Call) -> list[ev.Event]:
         raise
     replied = ev.ModelReplied(
         **sent.facts(reply.model, reply.usage, reply.request_id),
+        left_out=reply.left_out,
         stop_reason=reply.stop_reason,
         content=reply.content,
         thrown_away=thrown_away(call.talk, reply.content, reply.stop_reason),
@@ -131,14 +140,14 @@ async def ask(desk: Desk, call: Call) -> list[ev.Event]:
 
 
 def _failure(sent: _Sent, error: ModelError) -> ev.LlmFailed:
-    run, call = sent.desk.run, sent.call
+    run, call, now = sent.desk.run, sent.call, sent.desk.now()
     failures = call.talk.failures + 1
     assert run.deadline is not None
     retry_at = next_call_at(
-        run.brief.policy,
+        run.brief.policy.towards(call.purpose),
         error,
         failures=failures,
-        now=sent.desk.now(),
+        now=now,
         deadline=run.deadline,
         jitter=spread(run.brief.run_id, call.purpose, call.task_id, call.attempt, failures),
     )
@@ -146,6 +155,8 @@ def _failure(sent: _Sent, error: ModelError) -> ev.LlmFailed:
         **sent.facts(sent.desk.model.model_id(call.model), error.usage, error.request_id),
         error=Problem(code=error.code, message=clean_text(error.message)),
         retry_at=retry_at,
+        not_before=now + asked_wait(error) if isinstance(error, Transient) and error.retry_after_s else None,
+        sent=error.sent,
     )
     return ev.LlmFailed(**sent.whose(), data=failed)
 
@@ -153,8 +164,10 @@ def _failure(sent: _Sent, error: ModelError) -> ev.LlmFailed:
 def _cancelled(sent: _Sent) -> ev.LlmFailed:
     problem = Problem(code="cancelled", message="The call was stopped before it was answered.")
     model = sent.desk.model.model_id(sent.call.model)
-    facts = sent.facts(model, estimated_usage(sent.request, model), None)
-    return ev.LlmFailed(**sent.whose(), data=ev.ModelFailed(**facts, error=problem))
+    progress = sent.request.progress
+    usage = progress.usage if progress.usage is not None else estimated_usage(sent.request, model)
+    stopped = ev.ModelFailed(**sent.facts(model, usage, None), error=problem, sent=not progress.held)
+    return ev.LlmFailed(**sent.whose(), data=stopped)
 
 
 def _paused(talk: Conversation) -> Sequence[dict[str, Any]]:
@@ -174,7 +187,7 @@ def _provider_tools(sent: _Sent, content: Sequence[dict[str, Any]]) -> list[ev.E
         facts = {"call_id": call["id"], "name": call["name"], "input": call.get("input"), "duration_ms": 0}
         found = block.get("content")
         if isinstance(found, dict) and "error_code" in found:
-            problem = Problem(code="tool_failed", message=str(found["error_code"]))
+            problem = Problem(code="tool_failed", message=str(found["error_code"])[:ERROR_CHARACTERS])
             broke = ev.ToolBroke(**facts, error=problem, provider=True)
             events.append(ev.ToolFailed(**sent.whose(), data=broke))
             continue

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from app.domain.conversation import Read
 from app.domain.plan import Finding, FindingCode
 from app.domain.text import clean, clean_text, shorten
 
@@ -20,6 +21,9 @@ DETAIL_CHARACTERS = 300
 """What a finding may say: it goes back to the model, into events and into messages, and may quote what was written."""
 MOST_STARTS = 200
 """Places at which JSON may begin that are tried before a text is given up."""
+MOST_WASTED = 2_000_000
+"""Characters that are read in vain for that."""
+_START = re.compile(r"[{\[]")
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -36,6 +40,13 @@ def _bounded(finding: Finding) -> Finding:
     detail, _ = shorten(finding.detail, DETAIL_CHARACTERS)
     pointer = finding.pointer if len(finding.pointer) <= DETAIL_CHARACTERS else ""
     return finding.model_copy(update={"detail": " ".join(detail.split()), "pointer": pointer})
+
+
+def final_text(step: Read, code: FindingCode) -> str:
+    """The text of a reply that means to be final. Raises `Unreadable` when it means to go on."""
+    if step.objection is not None:
+        raise Unreadable([Finding(code=code, detail=step.objection)])
+    return step.text
 
 
 def read_json(text: str, code: FindingCode) -> Any:
@@ -95,15 +106,16 @@ def _embedded(text: str, code: FindingCode, error: Exception) -> Any:
 def _values(text: str) -> Sequence[Any]:
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     values: list[Any] = []
-    place = 0
+    place, wasted = 0, 0
     for _ in range(MOST_STARTS):
-        start = re.compile(r"[{\[]").search(text, place)
-        if start is None:
+        start = _START.search(text, place)
+        if start is None or wasted > MOST_WASTED:
             break
         try:
             value, place = decoder.raw_decode(text, start.start())
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
             place = start.end()
+            wasted += (error.pos if isinstance(error, json.JSONDecodeError) else len(text)) - start.start()
             continue
         if _is_structured(value):
             values.append(value)

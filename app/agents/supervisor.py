@@ -9,11 +9,11 @@ from app.agents.calls import Call, ask
 from app.agents.desk import Desk
 from app.agents.material import in_short, missing_of, results_of
 from app.agents.prompting import opening, render
-from app.agents.reading import Unreadable, read_as, read_json, read_json_or_prose
+from app.agents.reading import Unreadable, final_text, read_as, read_json, read_json_or_prose
 from app.agents.schemas import plan_schema, refinement_schema, synthesis_schema
 from app.domain import events as ev
-from app.domain.conversation import Ask, Conversation, Prompt, Read, next_step, text_of
-from app.domain.decisions import SUPERVISOR_REPLIES, unrefined
+from app.domain.conversation import Ask, Conversation, Prompt, Read, text_of
+from app.domain.decisions import supervisor_step, unrefined
 from app.domain.fold import extended
 from app.domain.plan import Finding, Plan, Task, validated
 from app.domain.results import Claim, Conflict, Statement, Synthesis
@@ -29,7 +29,7 @@ async def make_plan(desk: Desk) -> None:
 
 
 def _may_ask(desk: Desk, talk: Conversation) -> bool:
-    return isinstance(next_step(talk, SUPERVISOR_REPLIES), Ask) and not talk.waits(desk.now())
+    return isinstance(supervisor_step(talk), Ask) and not talk.waits(desk.now())
 
 
 def _planning_call(run: Snapshot) -> Call:
@@ -43,13 +43,13 @@ def _planning_call(run: Snapshot) -> Call:
 
 def _plan_events(desk: Desk, run: Snapshot) -> list[ev.Event]:
     """What the newest reply amounts to: a plan, or a rejection; nothing when it is not a final text."""
-    step = next_step(run.planning, SUPERVISOR_REPLIES)
+    step = supervisor_step(run.planning)
     if not isinstance(step, Read):
         return []
     workers = [worker.name for worker in run.brief.team.workers]
     whose: dict[str, Any] = {"at": desk.now(), "run_id": run.brief.run_id}
     try:
-        plan = validated(read_plan(step.text), workers, run.brief.limits.tasks)
+        plan = validated(read_plan(final_text(step, "plan_unparseable")), workers, run.brief.limits.tasks)
         findings = plan.validation.errors
     except Unreadable as error:
         findings = error.findings
@@ -133,11 +133,11 @@ class _RefinementReply(BaseModel):
 
 
 def _refined_events(desk: Desk, run: Snapshot, task: TaskState) -> list[ev.Event]:
-    step = next_step(task.refining, SUPERVISOR_REPLIES)
+    step = supervisor_step(task.refining)
     if not isinstance(step, Read):
         return []
     try:
-        value = read_json_or_prose(step.text, "output_invalid", {"instruction"})
+        value = read_json_or_prose(final_text(step, "output_invalid"), "output_invalid", {"instruction"})
         reply = read_as(_RefinementReply, {"instruction": value} if isinstance(value, str) else value, "output_invalid")
     except Unreadable as error:
         return [unrefined(run, task, str(error), desk.now())]
@@ -210,13 +210,14 @@ class _SynthesisReply(_Reply):
 
 
 def _synthesis_events(desk: Desk, run: Snapshot) -> list[ev.Event]:
-    step = next_step(run.reconciling, SUPERVISOR_REPLIES)
+    step = supervisor_step(run.reconciling)
     if not isinstance(step, Read):
         return []
     delivered, missing = _by_outcome(run)
     whose: dict[str, Any] = {"at": desk.now(), "run_id": run.brief.run_id}
     try:
-        return [ev.SynthesisCompleted(**whose, data=read_synthesis(step.text, delivered, missing))]
+        synthesis = read_synthesis(final_text(step, "output_invalid"), delivered, missing)
+        return [ev.SynthesisCompleted(**whose, data=synthesis)]
     except Unreadable as error:
         note = None
         if run.reconciling.may_be_repaired:

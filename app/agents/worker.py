@@ -9,12 +9,12 @@ from app.agents.calls import Call, ask
 from app.agents.desk import Desk
 from app.agents.material import missing_of, results_of
 from app.agents.prompting import opening, render
-from app.agents.reading import Unreadable
+from app.agents.reading import Unreadable, final_text
 from app.agents.report import read_report
 from app.agents.schemas import report_schema
 from app.domain import events as ev
 from app.domain.conversation import Ask, Block, Prompt, Read, UseTools
-from app.domain.decisions import max_steps, step_of
+from app.domain.decisions import max_steps, step_of, time_left_s
 from app.domain.fold import extended
 from app.domain.results import Escalation, Problem
 from app.domain.snapshot import Attempt, Snapshot, TaskState
@@ -64,6 +64,7 @@ def _call(desk: Desk, task: TaskState) -> Call:
         tools=[tool.spec for tool in _own_tools(desk, worker).values()],
         task_id=task.task.id,
         attempt=attempt.number,
+        reply_within_s=time_left_s(desk.run, task, desk.now()),
     )
 
 
@@ -101,8 +102,8 @@ def _consequences(desk: Desk, run: Snapshot, task: TaskState) -> list[ev.Event]:
         case UseTools(calls):
             intended = attempt.conversation.turns[-1].intents
             return [_tool_started(desk, task, block) for block in calls if block["id"] not in intended]
-        case Read(text):
-            return _read_events(desk, run, task, text)
+        case Read() as read:
+            return _read_events(desk, run, task, read)
         case _:
             return []
 
@@ -192,13 +193,13 @@ async def _settle_unknown(desk: Desk, task: TaskState) -> None:
             await desk.record(ev.ToolFailed(**_whose(desk, task), data=broke))
 
 
-def _read_events(desk: Desk, run: Snapshot, task: TaskState, text: str) -> list[ev.Event]:
+def _read_events(desk: Desk, run: Snapshot, task: TaskState, read: Read) -> list[ev.Event]:
     """A result, an escalation, or the rejection of the text; nothing once there is no repair left."""
     talk = task.attempts[-1].conversation
     if talk.unusable:
         return []
     try:
-        outcome = read_report(text, _worker(run, task).output_schema)
+        outcome = read_report(final_text(read, "output_invalid"), _worker(run, task).output_schema)
     except Unreadable as error:
         note = render("work_repair", findings=error.findings) if talk.may_be_repaired else None
         return [ev.TaskRejected(**_whose(desk, task), data=ev.Rejected(errors=error.findings, note=note))]

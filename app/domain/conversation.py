@@ -5,12 +5,14 @@ resumed process asks exactly what the dead one would have asked. `next_step` is 
 last reply ended before anything in that reply is acted on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from app.domain.call_text import is_call_text
 from app.domain.errors import ErrorCode
+from app.domain.reasoning import without_reasoning
 
 Block = dict[str, Any]
 """A content block in the shape of the Messages API, kept as the provider sent it."""
@@ -59,6 +61,10 @@ class ToolResult:
     error_code: str | None = None
 
 
+EMPTY_REPLY: Block = {"type": "text", "text": "(empty reply)"}
+"""What stands for a reply that holds nothing a provider would take back."""
+_THOUGHTS = {"thinking", "redacted_thinking"}
+
 NOT_RUN = ToolResult("This call was not run: the reply did not stop for it.", "tool_call_invalid")
 
 
@@ -106,6 +112,8 @@ class Conversation:
     failures: int = 0
     """Calls that failed since the last reply."""
     retry_at: datetime | None = None
+    not_before: datetime | None = None
+    """When its provider, asked last, wanted to be asked again."""
     error: tuple[ErrorCode, str] | None = None
     """The call that failed for good."""
     stopped_seq: int = 0
@@ -134,7 +142,7 @@ class Conversation:
         """The conversation after its opening, in the form the provider takes."""
         said: list[Message] = []
         for turn in self.turns:
-            said.append(Message("assistant", turn.content or [{"type": "text", "text": "(empty reply)"}]))
+            said.append(Message("assistant", _sent_back(turn.content)))
             calls = [] if turn.stop_reason == "pause_turn" else tool_calls_of(turn.content)
             ours: list[Block] = [
                 {
@@ -150,6 +158,12 @@ class Conversation:
             if ours:
                 said.append(Message("user", ours))
         return said
+
+
+def _sent_back(content: Sequence[Block]) -> Sequence[Block]:
+    """A reply as providers take it back: unchanged, but with no blank text, and never of thoughts alone."""
+    kept = [block for block in content if block.get("type") != "text" or block["text"].strip()]
+    return kept if any(block.get("type") not in _THOUGHTS for block in kept) else [*kept, EMPTY_REPLY]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +183,8 @@ class Read:
     """The model has finished; this is its final text."""
 
     text: str
+    objection: str | None = None
+    """Why it can be no result, whatever it says: the model meant to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +198,12 @@ class GiveUp:
 Step = Ask | UseTools | Read | GiveUp
 
 
-def next_step(conversation: Conversation, max_steps: int) -> Step:
-    """What comes next. `max_steps` bounds the replies."""
+def next_step(conversation: Conversation, max_steps: int, tools: Collection[str] | None = None) -> Step:
+    """What comes next. `max_steps` bounds the replies; `tools` are those that were offered, where that is known.
+
+    What a reply holds decides, not why it says that it stopped: servers disagree about the latter. Only a reply that
+    was cut is never acted on.
+    """
     if conversation.error is not None:
         return GiveUp(*conversation.error)
     if conversation.truncations > TRUNCATIONS_ALLOWED:
@@ -194,10 +214,11 @@ def next_step(conversation: Conversation, max_steps: int) -> Step:
     if last.note is not None:
         return _ask_within(conversation, max_steps)
     match last.stop_reason:
-        case "tool_use" if calls := tool_calls_of(last.content):
-            return _after_tool_calls(conversation, calls, max_steps)
         case "end_turn" | "stop_sequence" | "tool_use":
-            return _final(text_of(last.content))
+            calls = tool_calls_of(last.content)
+            if calls and (tools is None or tools):
+                return _after_tool_calls(conversation, calls, max_steps)
+            return _final(last, tools)
         case "pause_turn" if conversation.pauses >= PAUSES_ALLOWED:
             return GiveUp(
                 "max_steps", f"The provider paused the turn {conversation.pauses + 1} times without ending it."
@@ -212,9 +233,16 @@ def next_step(conversation: Conversation, max_steps: int) -> Step:
             return GiveUp("unexpected_stop_reason", f"The reply ended with the unknown reason {reason!r}.")
 
 
-def _final(text: str) -> Step:
+def _final(last: Turn, tools: Collection[str] | None) -> Step:
+    text = text_of(last.content)
     if len(text) > LONGEST_TEXT:
         return GiveUp("result_too_large", f"The reply has {len(text)} characters; at most {LONGEST_TEXT} are taken.")
+    if tool_calls_of(last.content):
+        return Read(text, "the reply calls a tool, but there are none to call here")
+    if last.stop_reason == "tool_use":
+        return Read(text, "the reply stopped for a tool call that it does not hold")
+    if is_call_text(text, tools or ()):
+        return Read(text, "the reply is a tool call written as text, which nothing runs")
     return Read(text)
 
 
@@ -258,8 +286,8 @@ def _same_outcome_in_a_row(conversation: Conversation) -> int:
 
 
 def text_of(content: Sequence[Block]) -> str:
-    """The visible text of a reply: its text blocks, joined."""
-    return "".join(block["text"] for block in content if block.get("type") == "text")
+    """The visible text of a reply: its text blocks, joined, without the reasoning that some models begin with."""
+    return without_reasoning("".join(block["text"] for block in content if block.get("type") == "text"))
 
 
 def tool_calls_of(content: Sequence[Block]) -> list[Block]:

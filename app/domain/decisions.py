@@ -60,7 +60,8 @@ def _overspent(run: Snapshot) -> str | None:
 _PLANNING_ENDS = {
     "output_truncated": "plan_truncated",
     "model_refusal": "model_refusal",
-    "request_rejected": "internal_error",
+    "result_too_large": "plan_too_large",
+    "request_rejected": "request_rejected",
     **dict.fromkeys(TRANSIENT_CODES, "provider_unavailable"),
 }
 """Why a run fails when planning had to be given up; anything else leaves the plan invalid."""
@@ -72,7 +73,7 @@ def _planning(run: Snapshot, now: datetime) -> Decision:
     if run.planning.unusable:
         message = "; ".join(finding.detail for finding in run.findings) or "The plan could not be used."
         return Decision(events=failed(run, now, _plan_stop_reason(run), _bounded(message)))
-    match next_step(run.planning, SUPERVISOR_REPLIES):
+    match supervisor_step(run.planning):
         case GiveUp(code, message):
             return Decision(events=failed(run, now, _PLANNING_ENDS.get(code, "plan_invalid"), message))
         case _:
@@ -131,6 +132,9 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> None:
             draft.events.append(_attempt_failed(run, task, Problem(code=code, message=said), now))
         case _ if talk.waits(now):
             draft.call(WorkOn(task.task.id, attempt.number), talk, now)
+        case Ask() if (attempt.heard_at or attempt.since) < ends_at:
+            # The call keeps its own time from the reply's first word: the provider's silence is not the worker's time.
+            draft.commands.append(WorkOn(task.task.id, attempt.number))
         case _ if now >= ends_at:
             slow = f"The attempt did not finish within {timeout_s(run, task):g} s."
             draft.events.append(_attempt_failed(run, task, Problem(code="timeout", message=slow), now))
@@ -143,9 +147,20 @@ def _is_last(run: Snapshot, attempt: Attempt) -> bool:
     return attempt.number >= run.brief.limits.attempts
 
 
+def time_left_s(run: Snapshot, task: TaskState, now: datetime) -> float:
+    """Seconds that the latest attempt at a task may still work."""
+    return max(timeout_s(run, task) - (now - task.attempts[-1].since).total_seconds(), 0)
+
+
+def supervisor_step(talk: Conversation) -> Step:
+    """What comes next in a conversation of the supervisor, which has no tools."""
+    return next_step(talk, SUPERVISOR_REPLIES, tools=())
+
+
 def step_of(run: Snapshot, task: TaskState) -> Step:
     """What comes next in the latest attempt at a task, within the task's own bounds."""
-    step = next_step(task.attempts[-1].conversation, max_steps(run, task))
+    worker = run.brief.team.worker(task.task.worker)
+    step = next_step(task.attempts[-1].conversation, max_steps(run, task), (worker.tools if worker else ()) or None)
     allowed = task.task.budget.tokens
     spent = task.usage.input_tokens + task.usage.output_tokens
     if isinstance(step, Ask) and allowed is not None and spent >= allowed:
@@ -193,7 +208,7 @@ def _started(run: Snapshot, task: TaskState, now: datetime) -> ev.TaskStarted:
 
 
 def _refine(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> None:
-    match next_step(task.refining, SUPERVISOR_REPLIES):
+    match supervisor_step(task.refining):
         case GiveUp(_, message):
             draft.events.append(unrefined(run, task, message, now))
         case _:
@@ -212,14 +227,15 @@ def unrefined(run: Snapshot, task: TaskState, why: str, now: datetime) -> ev.Tas
 def _attempt_failed(run: Snapshot, task: TaskState, error: Problem, now: datetime) -> Event:
     """What a failed attempt leads to: another one, or the end of the task."""
     name, number = task.task.id, len(task.attempts)
-    code = "internal_error" if error.code == "request_rejected" else error.code
-    error = Problem(code=code, message=_bounded(error.message))
-    if _is_last(run, task.attempts[-1]) or code in FINAL_CODES:
+    error = Problem(code=error.code, message=_bounded(error.message))
+    unchanged = error.code in TRANSIENT_CODES
+    wait = backoff(run.brief.policy, number, spread(run.brief.run_id, name, number)) if unchanged else timedelta()
+    asked_for = task.attempts[-1].conversation.not_before if unchanged else None
+    at = max(now + wait, asked_for or now)
+    if _is_last(run, task.attempts[-1]) or error.code in FINAL_CODES or at >= deadline_of(run):
         data = ev.Failed(error=error)
         return ev.TaskFailed(at=now, run_id=run.brief.run_id, task_id=name, attempt=number, data=data)
-    unchanged = code in TRANSIENT_CODES
-    wait = backoff(run.brief.policy, number, spread(run.brief.run_id, name, number)) if unchanged else timedelta()
-    retry = ev.Retrying(error=error, next_attempt=number + 1, not_before=now + wait, refine=not unchanged)
+    retry = ev.Retrying(error=error, next_attempt=number + 1, not_before=at, refine=not unchanged)
     return ev.TaskRetrying(at=now, run_id=run.brief.run_id, task_id=name, attempt=number, data=retry)
 
 
@@ -247,7 +263,7 @@ def _wrapping_up(run: Snapshot, now: datetime) -> Decision:
 
 
 def _given_up(talk: Conversation) -> bool:
-    return isinstance(next_step(talk, SUPERVISOR_REPLIES), GiveUp)
+    return isinstance(supervisor_step(talk), GiveUp)
 
 
 def answers_alone(run: Snapshot) -> bool:
@@ -258,6 +274,9 @@ def answers_alone(run: Snapshot) -> bool:
 
 def _why_nothing(run: Snapshot) -> tuple[str, str]:
     failed = [(task.task.id, task.error.code) for task in run.tasks.values() if task.error and task.status == "failed"]
+    if failed and all(code == "request_rejected" for _, code in failed):
+        said = next(task.error.message for task in run.tasks.values() if task.error and task.status == "failed")
+        return "request_rejected", said
     if failed and all(code in TRANSIENT_CODES for _, code in failed):
         return "provider_unavailable", "Every task failed because the model provider could not be reached."
     ends = [f"{name} ended with {code}" for name, code in failed[:TASKS_NAMED]]

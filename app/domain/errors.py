@@ -20,9 +20,9 @@ ErrorCode = Literal[
     "dependency_failed", "max_steps", "timeout", "output_truncated", "output_invalid", "result_rejected",
     "no_progress", "tool_call_invalid", "model_refusal", "context_exceeded", "provider_stream_incomplete",
     "provider_unavailable", "rate_limited", "budget_exceeded", "breaker_open", "attempts_exhausted",
-    "unexpected_stop_reason", "result_too_large", "internal_error",
+    "unexpected_stop_reason", "result_too_large", "request_rejected", "internal_error",
     # Of model calls alone: they end the run, so no task ever carries them.
-    "request_rejected", "provider_auth", "provider_billing", "cancelled",
+    "provider_auth", "provider_billing", "cancelled",
 ]  # fmt: skip
 """What went wrong with a task, an attempt or a call, for programs."""
 
@@ -59,6 +59,10 @@ class ModelError(ChargehandError):
     usage: Usage = field(default_factory=Usage)
     request_id: str | None = None
     code: ErrorCode = "provider_unavailable"
+    sent: bool = True
+    """Whether the request has left us at all."""
+    setting: str | None = None
+    """What the operator should look at; the message names it too where the fault lies there."""
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
@@ -79,6 +83,13 @@ class RateLimited(Transient):
 
 
 @dataclass(eq=False)
+class Held(RateLimited):
+    """We leave the model alone for as long as its provider asked: this call was not sent, and nobody is to blame."""
+
+    sent: bool = False
+
+
+@dataclass(eq=False)
 class ProviderUnavailable(Transient):
     """The provider is overloaded, failing, unreachable or silent for too long."""
 
@@ -95,6 +106,20 @@ class RequestRejected(ModelError):
     """The provider will never accept this request in this form."""
 
     code: ErrorCode = "request_rejected"
+
+
+@dataclass(eq=False)
+class ReplyTooLarge(ModelError):
+    """The reply passed a bound while it was read; the rest of it was not looked at."""
+
+    code: ErrorCode = "result_too_large"
+
+
+@dataclass(eq=False)
+class OutOfTime(ModelError):
+    """The reply had begun, and was not finished when the time of whoever asked was up."""
+
+    code: ErrorCode = "timeout"
 
 
 @dataclass(eq=False)

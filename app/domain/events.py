@@ -254,6 +254,8 @@ class ModelCall(_Fact):
     """Milliseconds from the request to its end."""
     request_id: str | None = None
     """The provider's id of the request, where it gave one."""
+    waited_ms: int = 0
+    """How long it waited to be sent: for a slot, or since the provider had asked for a pause."""
     opening: Opening | None = None
     """Set on the first call of a conversation; later calls send what the events before them hold."""
     max_tokens: int | None = None
@@ -285,6 +287,10 @@ class ModelFailed(ModelCall):
     """What went wrong."""
     retry_at: datetime | None = None
     """When the same request is sent again; null when it is not."""
+    not_before: datetime | None = None
+    """When the provider wanted to be asked again; null when it did not say."""
+    sent: bool = True
+    """False for a call that never left: it cost nothing, and counts as no failure."""
 
 
 class ToolCalled(_Fact):

@@ -1,6 +1,7 @@
 """The part of the fold that model and tool calls make: conversations grow, usage adds up."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from app.domain import events as ev
@@ -36,12 +37,17 @@ def running_task(snapshot: Snapshot, event: Event) -> TaskState:
 
 
 def _llm_completed(snapshot: Snapshot, event: ev.LlmCompleted) -> Snapshot:
-    return _in_conversation(_spent(_with_terms(snapshot, event.data), event, event.data.usage), event)
+    snapshot = _clock_set_on(_with_terms(snapshot, event.data), event, timedelta(milliseconds=event.data.waited_ms))
+    return _in_conversation(_spent(snapshot, event, event.data.usage), event)
 
 
 def _llm_failed(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
     failure = event.data
-    snapshot = _clock_stopped(_with_terms(snapshot, failure), event)
+    snapshot = _with_terms(snapshot, failure)
+    if failure.retry_at is not None:
+        # A call that is sent again was the provider's affair, and so is the wait until then.
+        took = timedelta(milliseconds=failure.duration_ms)
+        snapshot = _clock_set_on(snapshot, event, took + (failure.retry_at - event.at))
     snapshot = _in_conversation(_spent(snapshot, event, failure.usage), event)
     return changed(snapshot, fatal=failure.error) if failure.error.code in FATAL_CODES else snapshot
 
@@ -52,13 +58,12 @@ def _with_terms(snapshot: Snapshot, call: ev.ModelCall) -> Snapshot:
     return changed(snapshot, terms_told=snapshot.terms_told | {call.terms_id})
 
 
-def _clock_stopped(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
-    """The attempt's clock set on by the wait for the next call: waiting is not the worker's time."""
-    if event.data.purpose != "work" or event.data.retry_at is None:
+def _clock_set_on(snapshot: Snapshot, event: ev.LlmCompleted | ev.LlmFailed, wait: timedelta) -> Snapshot:
+    """The attempt's clock set on by a wait for the provider, which is not the worker's time."""
+    if event.data.purpose != "work" or not wait:
         return snapshot
     task = running_task(snapshot, event)
-    since = task.attempts[-1].since + (event.data.retry_at - event.at)
-    return snapshot.with_task(task.with_attempt(since=since))
+    return snapshot.with_task(task.with_attempt(since=task.attempts[-1].since + wait))
 
 
 def _tool_started(snapshot: Snapshot, event: ev.ToolStarted) -> Snapshot:
@@ -98,7 +103,8 @@ def _in_conversation(snapshot: Snapshot, event: ev.LlmCompleted | ev.LlmFailed) 
 
 def _in_attempt(snapshot: Snapshot, event: Event) -> Snapshot:
     task = running_task(snapshot, event)
-    return snapshot.with_task(task.with_attempt(conversation=heard(task.attempts[-1].conversation, event)))
+    talk = heard(task.attempts[-1].conversation, event)
+    return snapshot.with_task(task.with_attempt(conversation=talk, heard_at=event.at))
 
 
 CALL_FOLDS: dict[str, Callable[[Snapshot, Any], Snapshot]] = {

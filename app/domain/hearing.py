@@ -31,7 +31,7 @@ def heard(talk: Conversation, event: Event) -> Conversation:
 
 def replied(talk: Conversation, content: Sequence[Block], stop_reason: str) -> Conversation:
     """The conversation after a reply, which nobody has acted on yet."""
-    talk = changed(talk, failures=0, retry_at=None)
+    talk = changed(talk, failures=0, retry_at=None, not_before=None)
     if stop_reason == "max_tokens":
         return changed(talk, truncations=talk.truncations + 1)
     turn = Turn(content, stop_reason)
@@ -62,7 +62,8 @@ def _llm_failed(talk: Conversation, event: ev.LlmFailed) -> Conversation:
     code: Any = failure.error.code
     if code == "cancelled":
         return changed(talk, stopped_seq=event.seq)
-    talk = changed(talk, failures=talk.failures + 1, retry_at=failure.retry_at)
+    failures = talk.failures + failure.sent
+    talk = changed(talk, failures=failures, retry_at=failure.retry_at, not_before=failure.not_before)
     return talk if failure.retry_at else changed(talk, error=(code, failure.error.message))
 
 

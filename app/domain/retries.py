@@ -1,18 +1,21 @@
 """When something that failed is tried again: pure arithmetic over what is known."""
 
 import hashlib
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from app.domain.errors import ModelError, Transient
 
 BACKOFF_CEILING_S = 60.0
+SUPERVISOR_ATTEMPTS = 8
+"""How often a call of the supervisor is sent at least: with the usual waits that takes about two minutes."""
 
 TRANSIENT_CODES: frozenset[str] = frozenset({"provider_unavailable", "rate_limited", "provider_stream_incomplete"})
 """Faults after which the same instruction may be sent again."""
 
 FINAL_CODES: frozenset[str] = frozenset(
-    {"model_refusal", "context_exceeded", "internal_error", "budget_exceeded", "result_too_large"}
+    {"model_refusal", "context_exceeded", "request_rejected", "internal_error", "budget_exceeded", "result_too_large"}
 )
 """Faults that another attempt would meet again, whatever the instruction says."""
 
@@ -23,10 +26,22 @@ class Policy:
 
     call_attempts: int = 3
     """How often one model call is sent while its faults are transient."""
+    free_call_attempts: float = 0
+    """The same for calls that cost nothing, where that is more."""
     retry_base_s: float = 1.0
     """The wait after a first failure, before jitter; it doubles with each further one."""
     call_timeout_s: float = 600.0
     """How long one model call may take."""
+
+    def towards(self, purpose: str) -> "Policy":
+        """The patience with calls for this: a run must not be lost to a minute of overload.
+
+        One whose workers have been paid waits for its synthesis as long as it has time.
+        """
+        if purpose == "work":
+            return self
+        endless = math.inf if purpose == "synthesize" else 0
+        return replace(self, call_attempts=max(self.call_attempts, SUPERVISOR_ATTEMPTS), free_call_attempts=endless)
 
 
 def spread(*key: object) -> float:
@@ -37,7 +52,7 @@ def spread(*key: object) -> float:
 
 def backoff(policy: Policy, failures: int, jitter: float) -> timedelta:
     """The wait after `failures` failures in a row: exponential, between half and all of its ceiling by `jitter`."""
-    ceiling = min(policy.retry_base_s * 2 ** (failures - 1), BACKOFF_CEILING_S)
+    ceiling = min(policy.retry_base_s * 2 ** min(failures - 1, 100), BACKOFF_CEILING_S)
     return timedelta(seconds=ceiling * (0.5 + jitter / 2))
 
 
@@ -47,15 +62,22 @@ def next_call_at(
     """When to send a failed call again, or None when not to: permanent fault, no tries left, or too late for the run.
 
     `failures` counts this one. The provider's own `Retry-After` is honoured when it asks for more than our backoff.
+    A call that was held back here, and never sent, has not failed: it only waits.
     """
-    if not isinstance(error, Transient) or failures >= policy.call_attempts:
+    if not isinstance(error, Transient) or (error.sent and failures >= _attempts(policy, error)):
         return None
-    wait = backoff(policy, failures, jitter)
-    if error.retry_after_s is not None:
-        asked = min(error.retry_after_s, timedelta.max.total_seconds() / 2)
-        wait = max(wait, timedelta(seconds=asked * (1 + jitter / 10)))
-    try:
-        at = now + wait
-    except OverflowError:
-        return None
+    wait = backoff(policy, failures, jitter) if error.sent else timedelta()
+    asked = asked_wait(error, jitter)
+    at = now + max(wait, asked) if asked < deadline - now else deadline
     return at if at < deadline else None
+
+
+def _attempts(policy: Policy, error: ModelError) -> float:
+    paid = error.usage.input_tokens or error.usage.output_tokens
+    return policy.call_attempts if paid else max(policy.call_attempts, policy.free_call_attempts)
+
+
+def asked_wait(error: Transient, jitter: float = 0) -> timedelta:
+    """How long the provider asks us to wait, and up to a tenth more by `jitter`."""
+    asked = min(error.retry_after_s or 0, timedelta.max.total_seconds() / 2)
+    return timedelta(seconds=asked * (1 + jitter / 10))

@@ -49,7 +49,10 @@ class Attempt:
     instruction: str
     started_at: datetime
     since: datetime
-    """When its clock started: anew after a resume, since a crash costs no attempt its time."""
+    """When its clock started: anew after a resume, since a crash costs no attempt its time. Waits for the provider
+    set it on."""
+    heard_at: datetime | None = None
+    """When its conversation last moved on."""
     refined_from: int | None = None
     change: str = ""
     status: AttemptStatus = "running"

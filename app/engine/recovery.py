@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from app.domain.conversation import Ask, Conversation, Message, Step, next_step
-from app.domain.decisions import SUPERVISOR_REPLIES, step_of
+from app.domain.conversation import Ask, Conversation, Message, Step
+from app.domain.decisions import step_of, supervisor_step
 from app.domain.snapshot import Snapshot
 from app.domain.usage import Usage
 from app.llm.model import Model, Request
@@ -40,7 +40,7 @@ def _open_conversations(run: Snapshot) -> Iterator[tuple[Conversation, str, Step
     if run.phase == "synthesizing" and run.delivered and run.synthesis is None:
         held.append(run.reconciling)
     for talk in held:
-        yield talk, supervisor, next_step(talk, SUPERVISOR_REPLIES)
+        yield talk, supervisor, supervisor_step(talk)
 
 
 def _estimate(talk: Conversation, answering: str) -> Usage:

@@ -1,4 +1,4 @@
-"""What a provider's refusal means for us: sorted by who must react, and worded so that it may be shown.
+"""What a provider's refusal means for us: sorted by who must react.
 
 The error type decides first: inside a stream the status is 200, and gateways disagree about the rest. One rule stands
 above it: a 4xx other than 408, 409 and 429 is never sent again in the same form, whatever its type says.
@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -21,10 +21,13 @@ from app.domain.errors import (
     RateLimited,
     RequestRejected,
 )
-from app.domain.text import clean_text, shorten
+from app.domain.text import clean_text
 from app.domain.usage import Usage
 
-_MESSAGE_LIMIT = 300
+LONGEST_WAIT_S = timedelta(days=365).total_seconds()
+"""A provider that asks for more is taken to ask for this: longer than any run may take."""
+_TEXT_READ = 3_000
+"""Characters of an error's words that are looked at."""
 
 _BY_TYPE: dict[str | None, ErrorCode] = {
     "rate_limit_error": "rate_limited",
@@ -53,7 +56,7 @@ _PASSING: set[ErrorCode] = {"rate_limited", "provider_unavailable"}
 _PASSING_STATUSES = {408, 409, 429}
 
 _UNPAID = re.compile(
-    r"credit balance|out of credits|purchase credits|insufficient[ _](credits?|funds|balance|quota)|billing"
+    r"credit balance|out of credits|purchase credits|(more|insufficient)[ _](credits?|funds|balance|quota)|billing"
     r"|payment required|exceeded your current quota",
     re.IGNORECASE,
 )
@@ -62,15 +65,12 @@ _TOO_LONG = re.compile(
     r"|too many (input |prompt )?tokens|exceeds? the (available |maximum )?context",
     re.IGNORECASE,
 )
-_INTERNALS = re.compile(
-    r"https?://\S+|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|\b(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+|\b[\w.-]+\.(?:internal|local)\b"
-)
-_SECRETS = re.compile(r"\bBearer\s+\S+|\b(?:sk|pk|key)-[\w*.-]{4,}|\b[A-Za-z0-9_-]{32,}\b", re.IGNORECASE)
+_UNKNOWN_KEY = re.compile(r"(invalid|incorrect|wrong|missing|no)( x-)?[ _]?api[ _-]?key|unauthorized", re.IGNORECASE)
 
 
 @dataclass(eq=False)
 class ProviderRefused(Exception):
-    """The provider answered with an error: as a status, or as an event inside a stream (status 200)."""
+    """The provider answered with an error: as a status, as a body, or as an event inside a stream (status 200)."""
 
     status: int
     type: str | None
@@ -83,34 +83,60 @@ class ProviderRefused(Exception):
     @classmethod
     def from_body(cls, status: int, body: Any, headers: Mapping[str, str]) -> "ProviderRefused":
         """Read an error body of any known shape; other servers leave out its envelope or send plain text."""
-        inner = body.get("error") if isinstance(body, dict) else body
+        inner = body.get("error", body) if isinstance(body, dict) else body
         error: dict[str, Any] = inner if isinstance(inner, dict) else {}
         details = error.get("details")
+        cause = details.get("error_code") if isinstance(details, dict) else error.get("code")
         return cls(
-            status=status,
-            type=error.get("type"),
-            code=details.get("error_code") if isinstance(details, dict) else None,
-            text=str(error.get("message", "")) if error else inner if isinstance(inner, str) else "",
-            request_id=headers.get("request-id"),
+            status=_status(status, error.get("code")),
+            type=_short(error.get("type")),
+            code=_short(cause),
+            text=clean_text(_words(inner)[:_TEXT_READ]),
+            request_id=request_id(headers),
             retry_after_s=retry_after_s(headers),
         )
 
 
-def error_of(refused: ProviderRefused, usage: Usage) -> ModelError:
+def _status(status: int, code: Any) -> int:
+    """Gateways that answer 200 whatever happens put the true status into the body."""
+    is_status = isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600
+    return code if status == 200 and is_status else status
+
+
+def _short(name: Any) -> str | None:
+    return clean_text(name[:100]) if isinstance(name, str) else None
+
+
+def _words(error: Any) -> str:
+    """What an error says for people, wherever it says it."""
+    if isinstance(error, dict):
+        error = next((error[name] for name in ("message", "detail", "msg") if error.get(name)), "")
+    if isinstance(error, dict):
+        error = error.get("message") or error.get("msg")
+    if isinstance(error, list):
+        places = [(each.get("loc"), each.get("msg")) for each in error[:5] if isinstance(each, dict)]
+        return "; ".join(f"{_place(place)}: {said}" for place, said in places if isinstance(said, str))
+    return error if isinstance(error, str) else ""
+
+
+def _place(place: Any) -> str:
+    return ".".join(str(part)[:100] for part in place[:10]) if isinstance(place, list) else ""
+
+
+def error_of(refused: ProviderRefused, message: str, setting: str | None, usage: Usage) -> ModelError:
     """The error that our side must react to."""
-    code = code_of(refused)
-    message = presentable(refused.text) or f"The provider answered with status {refused.status}."
+    code, request_id = code_of(refused), refused.request_id
     match code:
         case "rate_limited":
-            return RateLimited(message, usage, refused.request_id, retry_after_s=refused.retry_after_s)
+            return RateLimited(message, usage, request_id, retry_after_s=refused.retry_after_s)
         case "provider_unavailable":
-            return ProviderUnavailable(message, usage, refused.request_id, retry_after_s=refused.retry_after_s)
+            return ProviderUnavailable(message, usage, request_id, retry_after_s=refused.retry_after_s)
         case "context_exceeded":
-            return ContextExceeded(message, usage, refused.request_id)
+            return ContextExceeded(message, usage, request_id)
         case "provider_auth" | "provider_billing":
-            return AccountProblem(message, usage, refused.request_id, code)
+            return AccountProblem(message, usage, request_id, code, setting=setting)
         case _:
-            return RequestRejected(message, usage, refused.request_id)
+            return RequestRejected(message, usage, request_id, setting=setting)
 
 
 def code_of(refused: ProviderRefused) -> ErrorCode:
@@ -130,23 +156,25 @@ def _code_of_status(status: int) -> ErrorCode:
 
 
 def _named_by_cause(refused: ProviderRefused, code: ErrorCode) -> ErrorCode:
-    """Some causes hide behind a general type: only a finer code or the wording tells them."""
+    """Some causes hide behind a general type, or none: only a finer code or the wording tells them."""
     cause = refused.code or ""
     if "spend_limit" in cause or "billing" in cause:
         return "provider_billing"
     if cause == "organization_on_hold":
         return "provider_auth"
-    if code in ("request_rejected", "provider_auth") and _UNPAID.search(refused.text):
+    untold = refused.status == 200 and refused.type not in _BY_TYPE
+    if (untold or code in ("request_rejected", "provider_auth")) and _UNPAID.search(refused.text):
         return "provider_billing"
-    if code == "request_rejected" and _TOO_LONG.search(refused.text):
+    if (untold or code == "request_rejected") and (_TOO_LONG.search(refused.text) or "context_length" in cause):
         return "context_exceeded"
+    if (untold or code == "request_rejected") and refused.status != 404 and _UNKNOWN_KEY.search(refused.text):
+        return "provider_auth"
     return code
 
 
-def presentable(text: str) -> str:
-    """Provider text as a person may see it: one line, short, without addresses and keys."""
-    line = " ".join(clean_text(text[: _MESSAGE_LIMIT * 10]).split())
-    return shorten(_SECRETS.sub("[removed]", _INTERNALS.sub("[removed]", line)), _MESSAGE_LIMIT)[0]
+def request_id(headers: Mapping[str, str]) -> str | None:
+    """The provider's id of a request, as it may be stored."""
+    return _short(headers.get("request-id") or headers.get("x-request-id"))
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
@@ -155,7 +183,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
         value = headers.get(name)
         seconds = _number(value) * unit_s if value else math.nan
         if math.isfinite(seconds):
-            return max(seconds, 0)
+            return min(max(seconds, 0), LONGEST_WAIT_S)
     return _seconds_until_date(headers.get("retry-after"))
 
 
@@ -170,7 +198,8 @@ def _seconds_until_date(value: str | None) -> float | None:
     if not value:
         return None
     try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
+        moment = parsedate_to_datetime(value[:100])
+        seconds = (moment - datetime.now(UTC)).total_seconds() if moment.tzinfo else None
+    except (ValueError, TypeError, OverflowError, IndexError):
         return None
-    return max((moment - datetime.now(UTC)).total_seconds(), 0) if moment.tzinfo else None
+    return None if seconds is None else min(max(seconds, 0), LONGEST_WAIT_S)

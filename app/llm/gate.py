@@ -6,10 +6,15 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-from app.domain.errors import RateLimited
+from app.domain.errors import Held
+from app.llm.model import Progress
 
-LONGEST_HOLD_S = 60.0
-"""A model is never left alone longer on a header's word: clocks differ and headers lie."""
+LONGEST_HOLD_S = 3600.0
+"""A model is never left alone longer on one refusal's word; then one call finds out anew."""
+LONGEST_COUNTED_HOLD_S = 60.0
+"""The same for a limit with nothing remaining, which says less: clocks differ and headers lie."""
+PATIENCE_S = 5.0
+"""A longer hold is not waited for here: whoever asks can do so in the database."""
 _SPREAD = 0.1
 """Waiting calls start within this part of the hold after its end, so that they do not start all at once."""
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
@@ -23,35 +28,49 @@ class Gate:
         self._not_before: dict[str, float] = {}
 
     @asynccontextmanager
-    async def slot(self, model_id: str, within_s: float) -> AsyncIterator[None]:
-        """Hold a slot for one call. Raises `RateLimited` when the model is to be left alone for longer than that."""
-        while True:
-            if self._not_before:
-                await self._until_allowed(model_id, within_s)
-            await self._slots.acquire()
-            if not self._not_before or self._wait_s(model_id) <= 0:
-                break
-            self._slots.release()
+    async def slot(self, model_id: str, progress: Progress) -> AsyncIterator[None]:
+        """Hold a slot for one call. Raises `Held` when the model is to be left alone for longer than our patience.
+
+        `progress` tells of the wait, during it and after.
+        """
+        now = asyncio.get_running_loop().time
+        began = now()
+        progress.held = True
+        try:
+            await self._admitted(model_id)
+        finally:
+            progress.waited_s = now() - began
+        progress.held = False
         try:
             yield
         finally:
             self._slots.release()
 
-    def hold(self, model_id: str, seconds: float) -> None:
+    def hold(self, model_id: str, seconds: float, longest_s: float = LONGEST_HOLD_S) -> None:
         """Let no call of this model start for some seconds."""
-        until = asyncio.get_running_loop().time() + min(seconds, LONGEST_HOLD_S)
+        until = asyncio.get_running_loop().time() + min(seconds, longest_s)
         self._not_before[model_id] = max(until, self._not_before.get(model_id, 0))
 
     def note(self, model_id: str, headers: Mapping[str, str]) -> None:
         """Learn from a response: a limit with nothing remaining holds the model until it is reset."""
         for limit in _LIMITS:
             if headers.get(f"anthropic-ratelimit-{limit}-remaining") == "0":
-                self.hold(model_id, _seconds_until(headers.get(f"anthropic-ratelimit-{limit}-reset", "")))
+                reset_in = _seconds_until(headers.get(f"anthropic-ratelimit-{limit}-reset", ""))
+                self.hold(model_id, reset_in, LONGEST_COUNTED_HOLD_S)
 
-    async def _until_allowed(self, model_id: str, within_s: float) -> None:
+    async def _admitted(self, model_id: str) -> None:
+        while True:
+            if self._not_before:
+                await self._until_allowed(model_id)
+            await self._slots.acquire()
+            if not self._not_before or self._wait_s(model_id) <= 0:
+                return
+            self._slots.release()
+
+    async def _until_allowed(self, model_id: str) -> None:
         wait_s = self._wait_s(model_id)
-        if wait_s > within_s:
-            raise RateLimited("The provider has asked for a pause.", retry_after_s=wait_s)
+        if wait_s > PATIENCE_S:
+            raise Held("The provider has asked for a pause; the call was not sent.", retry_after_s=wait_s)
         if wait_s > 0:
             await asyncio.sleep(wait_s * random.uniform(1, 1 + _SPREAD))
         self._not_before = {name: at for name, at in self._not_before.items() if self._wait_s(name) > 0}
@@ -63,6 +82,6 @@ class Gate:
 def _seconds_until(moment: str) -> float:
     """Seconds until an RFC 3339 time; 0 when it has passed or cannot be read."""
     try:
-        return max((datetime.fromisoformat(moment) - datetime.now(UTC)).total_seconds(), 0)
-    except (ValueError, TypeError):
+        return max((datetime.fromisoformat(moment[:100]) - datetime.now(UTC)).total_seconds(), 0)
+    except (ValueError, TypeError, OverflowError):
         return 0

@@ -14,6 +14,18 @@ from app.domain.events import Purpose
 from app.domain.usage import Usage
 
 
+@dataclass(slots=True)
+class Progress:
+    """How far a call has come, kept up to date by the model, for whoever breaks it off or asks where the time went."""
+
+    held: bool = False
+    """Whether it still waits to be sent: for a slot, or since the provider asked for a pause."""
+    waited_s: float = 0
+    """Seconds it waited for that."""
+    usage: Usage | None = None
+    """Set when it is broken off: what it has cost. None when the model cannot tell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One call. `system` and `tools` are the stable prefix that providers cache."""
@@ -28,8 +40,12 @@ class Request:
     output_schema: dict[str, Any] | None = None
     """JSON schema that the final text must fit; objects in it are closed (`additionalProperties: false`)."""
     timeout_s: float = 600
+    """Seconds from the sending to the end of the reply."""
+    reply_within_s: float | None = None
+    """Seconds from the reply's first word to its end. The provider's silence before it is nobody's work."""
     on_text: Callable[[str], None] | None = field(default=None, compare=False)
     """Set when somebody listens: receives the visible text as it is written."""
+    progress: Progress = field(default_factory=Progress, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +56,13 @@ class Reply:
     stop_reason: str
     """`end_turn`, `tool_use`, `max_tokens`, `refusal`, `pause_turn`, … as the provider named it."""
     usage: Usage
-    """Of this call, with `llm_calls` 1 and its cost."""
+    """Of this call, with its cost. `llm_calls` is above 1 when the server refused it in other forms before."""
     model: str
     """The model id that answered."""
     request_id: str | None = None
     """The provider's id of the request, for its support."""
+    left_out: tuple[str, ...] = ()
+    """Names of what the request went without, since the server does not take it."""
 
 
 class Model(Protocol):

@@ -1,11 +1,9 @@
 """What a call costs: the provider's published prices, applied to the tokens that it counted."""
 
 import json
-from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
 
 from genai_prices import Usage as Counts
 from genai_prices import calc_price
@@ -34,21 +32,6 @@ def price(model_id: str, usage: Usage, *, web_searches: int = 0) -> Decimal | No
         + usage.output_tokens * _rate(prices.output_mtok, total)
     )
     return tokens / _MILLION + web_searches * _rate(prices.web_searches_kcount, total) / _THOUSAND
-
-
-def counted_usage(counts: Mapping[str, Any], *model_ids: str) -> Usage:
-    """The usage of one call from the provider's own counts, priced by the first of `model_ids` that has a price."""
-    cache_read = counts.get("cache_read_input_tokens") or 0
-    cache_write = counts.get("cache_creation_input_tokens") or 0
-    searches = (counts.get("server_tool_use") or {}).get("web_search_requests") or 0
-    usage = Usage.model_construct(
-        llm_calls=1,
-        input_tokens=(counts.get("input_tokens") or 0) + cache_read + cache_write,
-        cache_read_tokens=cache_read,
-        cache_write_tokens=cache_write,
-        output_tokens=counts.get("output_tokens") or 0,
-    )
-    return priced(usage, *model_ids, web_searches=searches)
 
 
 def estimated_usage(request: Request, model_id: str, output_tokens: int | None = None) -> Usage:

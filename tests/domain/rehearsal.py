@@ -5,6 +5,7 @@ event and go on from the log.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from decimal import Decimal
 from itertools import count, cycle
 from typing import Any
@@ -14,9 +15,9 @@ from hypothesis import strategies as st
 
 from app.domain import events as ev
 from app.domain.commands import Command, Decision, MakePlan, Refine, Synthesize, WorkOn
-from app.domain.conversation import Ask, Block, Conversation, Read, Step, UseTools, next_step
-from app.domain.decisions import SUPERVISOR_REPLIES, max_steps, unrefined
-from app.domain.errors import ModelError
+from app.domain.conversation import Ask, Block, Conversation, Read, Step, UseTools
+from app.domain.decisions import step_of, supervisor_step, unrefined
+from app.domain.errors import ModelError, Transient
 from app.domain.events import Event
 from app.domain.fold import extended
 from app.domain.results import Escalation, Output, Problem, Statement, Synthesis
@@ -143,9 +144,13 @@ class _Stage:
         run, now = self._story.run, self._story.now
         assert run.deadline is not None
         failures = _talk(run, command).failures + 1
-        retry_at = next_call_at(run.brief.policy, error, failures=failures, now=now, deadline=run.deadline, jitter=0.5)
+        facts = _facts(command, error.usage)
+        policy = run.brief.policy.towards(facts["purpose"])
+        retry_at = next_call_at(policy, error, failures=failures, now=now, deadline=run.deadline, jitter=0.5)
         problem = Problem(code=error.code, message=error.message)
-        data = ev.ModelFailed(**_facts(command, error.usage), error=problem, retry_at=retry_at)
+        asked = isinstance(error, Transient) and error.retry_after_s
+        not_before = now + timedelta(seconds=asked) if asked else None
+        data = ev.ModelFailed(**facts, error=problem, retry_at=retry_at, not_before=not_before, sent=error.sent)
         return ev.LlmFailed(**self._whose(command), data=data)
 
     def _broken(self, command: Command) -> Event:
@@ -236,8 +241,9 @@ def _talk(run: Snapshot, command: Command) -> Conversation:
 
 
 def _next(run: Snapshot, command: Command) -> Step:
-    replies = max_steps(run, run.tasks[command.task_id]) if isinstance(command, WorkOn) else SUPERVISOR_REPLIES
-    return next_step(_talk(run, command), replies)
+    if isinstance(command, WorkOn):
+        return step_of(run, run.tasks[command.task_id])
+    return supervisor_step(_talk(run, command))
 
 
 def _facts(command: Command, usage: Usage) -> dict[str, Any]:

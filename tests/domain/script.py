@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from app.domain.errors import ModelError, RateLimited, RequestRejected
+from app.domain.errors import Held, ModelError, OutOfTime, RateLimited, RequestRejected
 from app.domain.job import Limits
 from app.domain.plan import Plan
 from app.domain.retries import Policy
@@ -28,6 +28,9 @@ STOP_REASONS: Mapping[str, str] = {
 FAULTS: Mapping[str, ModelError] = {
     "busy": RateLimited("busy", Usage(llm_calls=1)),
     "long wait": RateLimited("busy", Usage(llm_calls=1), retry_after_s=40),
+    "longer than the run": RateLimited("busy", Usage(llm_calls=1), retry_after_s=100_000),
+    "held": Held("a pause", retry_after_s=20),
+    "slow": OutOfTime("slow", Usage(llm_calls=1)),
     "rejected": RequestRejected("no", Usage(llm_calls=1)),
     "unpaid": ModelError("no money", Usage(llm_calls=1), code="provider_billing"),
 }

@@ -122,15 +122,37 @@ class Story:
         self.record(ev.LlmCompleted(**self.whose(name, self._attempt(name)), data=data))
 
     def fail_call(
-        self, purpose: ev.Purpose, code: ErrorCode, name: str | None = None, again_in: float | None = None
+        self,
+        purpose: ev.Purpose,
+        code: ErrorCode,
+        name: str | None = None,
+        again_in: float | None = None,
+        not_before: float | None = None,
+        *,
+        sent: bool = True,
     ) -> None:
         """A call of the model that failed, to be sent again in so many seconds or never."""
         retry_at = None if again_in is None else self.now + timedelta(seconds=again_in)
         problem = Problem(code=code, message=f"{code}!")
         data = ev.ModelFailed(
-            purpose=purpose, model="model-1", usage=SPENT, duration_ms=1, error=problem, retry_at=retry_at
+            purpose=purpose,
+            model="model-1",
+            usage=SPENT if sent else Usage(),
+            duration_ms=1,
+            error=problem,
+            retry_at=retry_at,
+            not_before=None if not_before is None else self.now + timedelta(seconds=not_before),
+            sent=sent,
         )
         self.record(ev.LlmFailed(**self.whose(name, self._attempt(name)), data=data))
+
+    def time_out(self, name: str) -> None:
+        """An attempt whose reply was not finished within the worker's time, and what follows from that."""
+        self.wait(61)
+        problem = Problem(code="timeout", message="too slow")
+        data = ev.ModelFailed(purpose="work", model="model-1", usage=Usage(), duration_ms=61_000, error=problem)
+        self.record(ev.LlmFailed(**self.whose(name, self._attempt(name)), data=data))
+        self.settle()
 
     def use_tool(self, name: str, call_id: str, output: str = "seen", code: str | None = None) -> None:
         """A tool call that ran, and what it brought back."""

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from app.domain.conversation import (
+    EMPTY_REPLY,
     Ask,
     Block,
     Conversation,
@@ -40,7 +41,7 @@ def gave_up(conversation: Conversation, max_steps: int = 10) -> str | None:
     return step.code if isinstance(step, GiveUp) else None
 
 
-@pytest.mark.parametrize("reason", ["end_turn", "stop_sequence", "tool_use"])
+@pytest.mark.parametrize("reason", ["end_turn", "stop_sequence"])
 def test_a_reply_that_ended_without_calls_is_read(reason: str) -> None:
     assert next_step(talk(said("The end.", reason)), 10) == Read("The end.")
 
@@ -69,8 +70,8 @@ def test_a_conversation_begins_with_a_call() -> None:
     assert next_step(Conversation(), 1) == Ask()
 
 
-@pytest.mark.parametrize("reason", ["end_turn", "refusal", "compaction", "model_context_window_exceeded"])
-def test_calls_are_run_only_when_the_reply_stopped_for_them(reason: str) -> None:
+@pytest.mark.parametrize("reason", ["refusal", "compaction", "model_context_window_exceeded"])
+def test_calls_of_a_reply_that_did_not_end_in_order_are_not_run(reason: str) -> None:
     step = next_step(talk(Turn([call_block("c1")], reason)), 10)
 
     assert not isinstance(step, UseTools)
@@ -260,3 +261,41 @@ def test_a_conversation_waits_until_the_failed_call_may_be_sent_again() -> None:
     assert failed.waits(NOW)
     assert not failed.waits(NOW + timedelta(seconds=5))
     assert not Conversation().waits(NOW)
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "stop_sequence", "tool_use"])
+@pytest.mark.parametrize("before", [(), (text_block("Let me look first."),)], ids=["alone", "after a preamble"])
+def test_a_reply_with_a_call_is_acted_on_whatever_it_says_it_stopped_for(reason: str, before: tuple[Block]) -> None:
+    call = call_block("c1")
+
+    assert next_step(talk(Turn([*before, call], reason)), 10, ["look"]) == UseTools([call])
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "tool_use"])
+def test_a_call_where_no_tool_was_offered_is_no_result(reason: str) -> None:
+    step = next_step(talk(Turn([text_block("Let me look first."), call_block("c1")], reason)), 10, ())
+
+    assert isinstance(step, Read)
+    assert step.objection is not None
+
+
+def test_a_reply_that_stopped_for_a_call_it_does_not_hold_is_no_result() -> None:
+    step = next_step(talk(said("Let me look.", "tool_use")), 10)
+
+    assert isinstance(step, Read)
+    assert step.objection is not None
+
+
+def test_reasoning_is_no_part_of_what_was_said() -> None:
+    assert next_step(talk(said("<think>Maybe 12 %? No.</think>\n\nIt is 14 %.", "end_turn")), 10) == Read("It is 14 %.")
+
+
+def test_nothing_blank_goes_back_to_the_provider_and_no_thoughts_alone() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    call = call_block("c1")
+    turns = [Turn([text_block("\n\n"), call], "tool_use"), Turn([text_block(" ")], "end_turn", note="Again.")]
+    turns.append(Turn([thought], "end_turn", note="Again."))
+
+    sent = [message.content for message in talk(*turns).messages() if message.role == "assistant"]
+
+    assert sent == [[call], [EMPTY_REPLY], [thought, EMPTY_REPLY]]

@@ -99,7 +99,7 @@ def test_a_plan_that_stays_invalid_fails_the_run_by_its_reason(codes: list[Findi
         ("provider_unavailable", "provider_unavailable"),
         ("rate_limited", "provider_unavailable"),
         ("provider_stream_incomplete", "provider_unavailable"),
-        ("request_rejected", "internal_error"),
+        ("request_rejected", "request_rejected"),
         ("context_exceeded", "plan_invalid"),
         ("provider_auth", "provider_auth"),
         ("provider_billing", "provider_billing"),

@@ -1,6 +1,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from app.domain import events as ev
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.fold import after, extended, fold
-from app.domain.results import Output
+from app.domain.results import Output, Problem
 from app.domain.usage import Usage
 from tests.domain.story import SPENT, Story, brief, call_block, plan_of, started, statuses, task, text_block
 
@@ -128,8 +129,7 @@ def test_a_late_reply_of_an_attempt_that_has_ended_is_refused() -> None:
 def test_an_outcome_that_names_another_attempt_is_refused(attempt: int | None) -> None:
     story = started(task("a"), task("b"))
     story.start("a")
-    story.wait(61)
-    story.settle()
+    story.time_out("a")
     story.refine("a", "better")
     story.start("a")
 
@@ -218,8 +218,7 @@ def test_usage_is_counted_for_the_attempt_the_task_and_the_run() -> None:
     story.start("a")
     story.hear("work", [call_block("c1")], "tool_use", name="a")
     story.use_tool("a", "c1")
-    story.wait(61)
-    story.settle()
+    story.time_out("a")
     story.refine("a", "better")
     story.start("a")
     story.hear("work", [text_block("done")], name="a")
@@ -233,8 +232,7 @@ def test_usage_is_counted_for_the_attempt_the_task_and_the_run() -> None:
 def test_rewriting_an_instruction_is_spent_on_the_task_but_on_no_attempt() -> None:
     story = started(task("a"))
     story.start("a")
-    story.wait(61)
-    story.settle()
+    story.time_out("a")
     data = ev.ModelReplied(
         purpose="refine", model="m", usage=SPENT, duration_ms=1, stop_reason="end_turn", content=[text_block("better")]
     )
@@ -267,7 +265,25 @@ def test_waiting_for_the_provider_costs_an_attempt_none_of_its_time() -> None:
     story.start("a")
     story.fail_call("work", "rate_limited", "a", again_in=300)
 
-    assert story.state("a").attempts[-1].since == story.now + timedelta(seconds=300)
+    took = timedelta(milliseconds=1)
+    assert story.state("a").attempts[-1].since == story.now + timedelta(seconds=300) + took
+
+
+def test_the_time_of_a_call_that_failed_is_the_providers_and_so_is_the_wait_of_one_to_be_sent() -> None:
+    story = started(task("a"))
+    story.start("a")
+    began = story.now
+    story.wait(100)
+    whose = story.whose("a", 1)
+    facts: dict[str, Any] = {"purpose": "work", "model": "m", "usage": Usage()}
+    problem = Problem(code="provider_unavailable", message="silent")
+    failed = ev.ModelFailed(**facts, duration_ms=100_000, error=problem, retry_at=story.now)
+    story.record(ev.LlmFailed(**whose, data=failed))
+    assert story.state("a").attempts[-1].since == began + timedelta(seconds=100)
+
+    replied = ev.ModelReplied(**facts, duration_ms=50_000, waited_ms=40_000, stop_reason="end_turn", content=[])
+    story.record(ev.LlmCompleted(**story.whose("a", 1), data=replied))
+    assert story.state("a").attempts[-1].since == began + timedelta(seconds=140)
 
 
 def test_a_resume_during_that_wait_takes_nothing_from_the_attempt_either() -> None:

@@ -11,6 +11,7 @@ from app.domain.errors import (
     AccountProblem,
     ContextExceeded,
     ErrorCode,
+    Held,
     ModelError,
     ProviderUnavailable,
     RateLimited,
@@ -27,6 +28,7 @@ from app.domain.retries import (
     next_call_at,
     spread,
 )
+from app.domain.usage import Usage
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FAR = NOW + timedelta(days=1)
@@ -111,6 +113,33 @@ def test_nothing_is_sent_again_at_or_after_the_deadline(
     at = next_call_at(policy, error, failures=1, now=NOW, deadline=deadline, jitter=jitter)
 
     assert at is None or NOW <= at < deadline
+
+
+@pytest.mark.parametrize(("purpose", "attempts"), [("work", 3), ("plan", 8), ("refine", 8)])
+def test_the_supervisors_calls_are_given_more_than_a_minute(purpose: str, attempts: int) -> None:
+    policy = Policy(call_attempts=3).towards(purpose)
+    error = ProviderUnavailable("x")
+    waits = [next_call_at(policy, error, failures=count, now=NOW, deadline=FAR, jitter=0) for count in range(1, 9)]
+
+    assert sum(at is not None for at in waits) == attempts - 1
+    if purpose != "work":
+        assert sum(((at - NOW) for at in waits if at), timedelta()) > timedelta(seconds=60)
+
+
+def test_a_synthesis_that_costs_nothing_is_asked_for_until_the_deadline() -> None:
+    policy = Policy(call_attempts=3).towards("synthesize")
+    paid, free = ProviderUnavailable("x", Usage(input_tokens=9)), ProviderUnavailable("x", Usage(llm_calls=1))
+
+    assert next_call_at(policy, free, failures=500, now=NOW, deadline=FAR, jitter=0) == NOW + timedelta(seconds=30)
+    assert next_call_at(policy, free, failures=500, now=NOW, deadline=NOW + timedelta(seconds=30), jitter=0) is None
+    assert next_call_at(policy, paid, failures=7, now=NOW, deadline=FAR, jitter=0) is not None
+    assert next_call_at(policy, paid, failures=8, now=NOW, deadline=FAR, jitter=0) is None
+
+
+def test_a_call_that_was_held_back_waits_for_just_that_however_often() -> None:
+    held = Held("x", retry_after_s=7)
+
+    assert next_call_at(Policy(), held, failures=99, now=NOW, deadline=FAR, jitter=0) == NOW + timedelta(seconds=7)
 
 
 def test_a_call_waits_from_the_time_of_its_failure() -> None:

@@ -114,8 +114,7 @@ def test_waiting_for_a_slot_is_on_no_path() -> None:
 def test_every_attempt_of_a_task_counts() -> None:
     story = started(task("a"))
     story.start("a")
-    story.wait(61)
-    story.settle()
+    story.time_out("a")
     story.refine("a", "do a well")
     story.wait(100)
     worked(story, "a", 9)

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.domain.errors import ProviderUnavailable
+from app.domain.errors import OutOfTime, ProviderUnavailable
+from app.domain.usage import Usage
 from app.llm.claude import Claude
 from tests.llm.asking import claude_at, failure_of, ignored, request
 from tests.support.stub_answers import held, text
@@ -34,12 +35,54 @@ async def test_silence_inside_a_stream_ends_the_call(stub: StubProvider) -> None
     assert failure.usage.estimated
 
 
-async def test_a_whole_reply_may_stay_silent_longer_than_a_stream(stub: StubProvider) -> None:
-    claude = claude_at(stub.url, read_timeout_s=0.05)
-    stub.on("work", text("4", delay_s=0.3))
-    reply = await claude.reply(request())
+async def test_silence_before_the_reply_ends_the_call_too_and_is_the_providers(stub: StubProvider) -> None:
+    claude = claude_at(stub.url, read_timeout_s=0.2)
+    stub.on("work", held(text("4"), "never"))
+    failure = await failure_of(claude, reply_within_s=0.01)
     await claude.close()
-    assert reply.content == [{"type": "text", "text": "4"}]
+    assert isinstance(failure, ProviderUnavailable)
+
+
+async def test_the_time_of_whoever_asks_begins_with_the_first_word(claude: Claude, stub: StubProvider) -> None:
+    stub.on("work", text("abcdef", stall_after_events=4, latch="never", start_usage={"input_tokens": 9}))
+    failure = await failure_of(claude, reply_within_s=0.1)
+    assert (type(failure), failure.code) == (OutOfTime, "timeout")
+    assert (failure.usage.input_tokens, failure.usage.estimated) == (9, True)
+
+
+async def test_a_call_stopped_while_it_waits_for_a_slot_has_cost_nothing(stub: StubProvider) -> None:
+    claude = claude_at(stub.url, calls_at_once=1)
+    stub.on("work", held(text("4"), "never"))
+    first, second = request(), request()
+    calls = [asyncio.create_task(claude.reply(first))]
+    await stub.seen(1)
+    calls.append(asyncio.create_task(claude.reply(second)))
+    await asyncio.sleep(0)
+    for calling in reversed(calls):
+        calling.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    await claude.close()
+    assert (second.progress.held, second.progress.usage) == (True, Usage())
+    assert first.progress.usage is not None
+    assert (first.progress.held, first.progress.usage.estimated) == (False, True)
+    assert len(stub.log) == 1
+
+
+async def test_a_call_stopped_in_the_middle_costs_what_the_provider_had_told(stub: StubProvider) -> None:
+    claude = claude_at(stub.url)
+    usage = {"input_tokens": 10_000, "output_tokens": 1}
+    heard = asyncio.Event()
+    stub.on("work", text("x" * 400, start_usage=usage, pieces=1, stall_after_events=4, latch="never"))
+    asked = request(on_text=lambda _: heard.set())
+    calling = asyncio.create_task(claude.reply(asked))
+    await heard.wait()
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    await claude.close()
+    assert asked.progress.usage is not None
+    assert (asked.progress.usage.input_tokens, asked.progress.usage.output_tokens) == (10_000, 100)
+    assert asked.progress.usage.estimated
 
 
 @pytest.mark.parametrize("listener", [None, ignored], ids=["whole", "streamed"])

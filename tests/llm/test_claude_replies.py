@@ -1,6 +1,7 @@
 """What the Claude client makes of a reply, streamed or whole."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -61,9 +62,10 @@ async def test_blocks_survive_as_the_provider_sent_them(claude: Claude, stub: St
 
 @pytest.mark.parametrize("name", ANSWERS)
 async def test_a_streamed_reply_equals_a_whole_one(claude: Claude, stub: StubProvider, name: str) -> None:
-    stub.on("work", ANSWERS[name])
-    whole = await _ask(claude)
+    stub.on("work", replies=[replace(ANSWERS[name], streams=False), ANSWERS[name]])
+    whole = await _ask(claude, on_text=ignored)
     streamed = await _ask(claude, on_text=ignored)
+    assert [seen.streamed for seen in stub.log] == [True, True]
     assert streamed.content == whole.content
     assert (streamed.stop_reason, streamed.model, streamed.usage) == (whole.stop_reason, whole.model, whole.usage)
 
@@ -90,16 +92,16 @@ async def test_a_reply_names_its_model_request_and_cost(claude: Claude, stub: St
 async def test_the_price_is_that_of_the_model_asked_for_if_the_server_names_another(
     claude: Claude, stub: StubProvider
 ) -> None:
-    stub.on("work", text("4", model="qwen2.5-coder", usage={"input_tokens": 10_000, "output_tokens": 0}))
+    stub.on("work", text("4", model="qwen2.5-coder", usage={"input_tokens": 10_000, "output_tokens": 100}))
     reply = await _ask(claude, model="claude-sonnet-5-5")
-    assert (reply.model, reply.usage.cost_usd) == ("qwen2.5-coder", Decimal("0.02"))
+    assert (reply.model, reply.usage.cost_usd) == ("qwen2.5-coder", Decimal("0.021"))
 
 
 async def test_web_searches_are_paid_for(claude: Claude, stub: StubProvider) -> None:
-    usage = {"input_tokens": 0, "output_tokens": 2, "server_tool_use": {"web_search_requests": 3}}
+    usage = {"input_tokens": 10, "output_tokens": 2, "server_tool_use": {"web_search_requests": 3}}
     stub.on("work", text("4", usage=usage))
     for listener in (None, ignored):
-        assert (await _ask(claude, on_text=listener)).usage.cost_usd == Decimal("0.030001")
+        assert (await _ask(claude, on_text=listener)).usage.cost_usd == Decimal("0.030002")
 
 
 @pytest.mark.parametrize("reason", ["stop_sequence", "model_context_window_exceeded", "something_new"])
@@ -120,33 +122,28 @@ async def test_a_tool_input_cut_in_the_middle_is_never_usable(claude: Claude, st
 async def test_a_tool_input_that_is_no_object_is_made_one_that_no_tool_takes(
     claude: Claude, stub: StubProvider
 ) -> None:
-    stub.on("work", tool_calls({**call("add"), "input": ["a", 1]}))
-    for listener in (None, ignored):
-        assert (await _ask(claude, on_text=listener)).content[0]["input"] == {"INVALID_JSON": '["a", 1]'}
-
-
-async def test_counts_that_are_no_numbers_are_passed_over(claude: Claude, stub: StubProvider) -> None:
-    stub.on("work", text("4", usage={"input_tokens": "7", "output_tokens": 5, "service_tier": "standard"}))
-    for listener in (None, ignored):
-        usage = (await _ask(claude, on_text=listener)).usage
-        assert (usage.input_tokens, usage.output_tokens) == (0, 5)
+    answer = tool_calls({**call("add"), "input": ["a", 1]})
+    for streams in (False, True):
+        stub.on("work", replace(answer, streams=streams))
+        assert (await _ask(claude)).content[0]["input"] == {"INVALID_JSON": '["a", 1]'}
 
 
 async def test_text_is_cleaned_where_it_enters(claude: Claude, stub: StubProvider) -> None:
     dirty = "a\x00b \ud83d\ude00 \ud800"
     blocks = [*text(dirty).content, call("note", {"k\x00": dirty, "n": [float("nan")]})]
-    stub.on("work", Answer(content=blocks, pieces=9))
-    for listener in (None, ignored):
-        reply = await _ask(claude, on_text=listener)
+    for streams in (False, True):
+        stub.on("work", Answer(content=blocks, pieces=9, streams=streams))
+        reply = await _ask(claude)
         assert reply.content[0]["text"] == "a\ufffdb 😀 \ufffd"
         assert reply.content[1]["input"] == {"k\ufffd": "a\ufffdb 😀 \ufffd", "n": [None]}
 
 
 async def test_empty_texts_are_dropped_since_no_provider_takes_them_back(claude: Claude, stub: StubProvider) -> None:
     asked = call("add", {"a": 1})
-    stub.on("work", Answer(content=(*text("").content, asked), stop_reason="tool_use"))
-    for listener in (None, ignored):
-        assert (await _ask(claude, on_text=listener)).content == [asked]
+    answer = Answer(content=(*text("\n\n").content, asked, *text("").content), stop_reason="tool_use")
+    for streams in (False, True):
+        stub.on("work", replace(answer, streams=streams))
+        assert (await _ask(claude)).content == [asked]
 
 
 def _stream(*events: dict[str, Any]) -> Answer:

@@ -28,7 +28,7 @@ async def test_a_request_says_what_was_asked_and_nothing_more(claude: Claude, st
         "max_tokens": 1_000,
         "messages": [{"role": "user", "content": [{"type": "text", "text": "What is 2 + 2?"}]}],
         "system": [{"type": "text", "text": request().system, "cache_control": {"type": "ephemeral"}}],
-        "stream": False,
+        "stream": True,
     }
 
 
@@ -71,14 +71,10 @@ async def test_a_paused_turn_goes_back_unchanged(claude: Claude, stub: StubProvi
     assert second.content == [{"type": "text", "text": "ok"}]
 
 
-async def test_a_call_is_streamed_when_somebody_listens_or_the_output_may_be_long(
-    claude: Claude, stub: StubProvider
-) -> None:
+async def test_every_call_is_streamed_so_that_no_network_takes_it_for_dead(claude: Claude, stub: StubProvider) -> None:
     await claude.reply(request())
-    await claude.reply(request(on_text=ignored))
-    await claude.reply(request(max_tokens=21_333))
-    await claude.reply(request(max_tokens=21_334))
-    assert [seen.streamed for seen in stub.log] == [False, True, False, True]
+    await claude.reply(request(on_text=ignored, max_tokens=32_000))
+    assert [seen.streamed for seen in stub.log] == [True, True]
 
 
 async def test_a_tier_stands_for_its_model_and_an_id_for_itself(claude: Claude, stub: StubProvider) -> None:

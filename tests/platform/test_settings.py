@@ -136,3 +136,33 @@ def test_settings_never_change() -> None:
 
     with pytest.raises(ValidationError):
         settings.port = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("written", ["/v1", "/v1/", "/v1/messages", "/v1/messages/", "/", "", "/v1\n", " "])
+def test_the_address_of_a_server_is_understood_with_and_without_its_path(
+    monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    for root in ("http://127.0.0.1:8080", "https://models.example/proxy"):
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", root + written)
+        assert read_settings().anthropic_base_url == root
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "  "])
+def test_line_ends_and_spaces_around_what_is_sent_to_others_are_taken_off(
+    monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", f" sk-ant-0{end}")
+    monkeypatch.setenv("CHARGEHAND_MODEL_FAST", f"small{end}")
+    monkeypatch.setenv("CHARGEHAND_MODEL_DEEP", end)
+    settings = read_settings()
+    assert settings.anthropic_api_key is not None
+    assert settings.anthropic_api_key.get_secret_value() == "sk-ant-0"
+    assert (settings.model_fast, settings.model_deep) == ("small", "claude-opus-5-5")
+
+
+@pytest.mark.parametrize("key", ["sk ant", "sk\nant", "sk-ä", "“sk”", "sk\x7f"])
+def test_a_key_that_fits_no_header_is_refused_without_being_shown(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    with pytest.raises(SettingsError) as caught:
+        read_settings()
+    assert str(caught.value) == "ANTHROPIC_API_KEY: must be one word of plain characters"

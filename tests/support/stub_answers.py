@@ -41,6 +41,8 @@ class Answer:
     """Whether a cut body ends like a complete one, or its connection is torn down."""
     reset: bool = False
     """Reset the connection instead of answering."""
+    streams: bool | None = None
+    """Whether the answer is a stream, whatever was asked for; None does as asked."""
     raw_stream: str | None = None
     """Bytes of the stream, verbatim, for the habits of other servers."""
     raw_body: str | None = None

@@ -155,7 +155,8 @@ class StubProvider:
             _reset(request)
             return web.Response()
         headers = {"request-id": f"req_{seen.number:06}", **answer.headers}
-        if seen.streamed and answer.status == 200:
+        streams = seen.streamed and answer.raw_body is None if answer.streams is None else answer.streams
+        if streams and answer.status == 200:
             return await self._stream(answer, seen, request, headers)
         return await self._send_whole(answer, seen, request, headers)
 
@@ -201,7 +202,8 @@ class StubProvider:
     ) -> web.StreamResponse:
         status = answer.status
         if answer.error is not None:
-            status = stub_wire.status_of(answer.error["type"]) if status == 200 else status
+            own = status == 200 and answer.streams is None
+            status = stub_wire.status_of(answer.error["type"]) if own else status
             content = stub_wire.error_body(answer.error, headers["request-id"])
         else:
             content = stub_wire.message(answer, seen.body, seen.number)

@@ -12,6 +12,7 @@ _UNSUPPORTED_IN_SCHEMAS = {
     "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems",
 }  # fmt: skip
 _CACHEABLE_BLOCKS = 4
+_THOUGHTS = {"thinking", "redacted_thinking"}
 
 
 def refusal_of(body: Any) -> str | None:
@@ -60,6 +61,7 @@ def _of_messages(messages: Any) -> Iterator[str]:
             yield f"messages.{index}: messages must have non-empty content"
         yield from _of_blocks(_listed(message["content"]), f"messages.{index}")
         yield from _of_tool_results(messages, index)
+    yield from _of_last_blocks(messages)
     last = _listed(messages[-1]["content"])
     if messages[-1]["role"] == "assistant" and not any(block["type"] == "server_tool_use" for block in last):
         yield "This model does not support assistant message prefill. The conversation must end with a user message."
@@ -67,12 +69,18 @@ def _of_messages(messages: Any) -> Iterator[str]:
 
 def _of_blocks(blocks: list[dict[str, Any]], at: str) -> Iterator[str]:
     for index, block in enumerate(blocks):
-        if block["type"] == "text" and not block["text"]:
-            yield f"{at}.content.{index}: text content blocks must be non-empty"
+        if block["type"] == "text" and not block["text"].strip():
+            yield f"{at}.content.{index}: text content blocks must contain non-whitespace text"
         if block["type"] == "thinking" and "cache_control" in block:
             yield f"{at}.content.{index}: thinking blocks cannot have cache_control"
         if block["type"] == "tool_use" and not isinstance(block.get("input"), dict):
             yield f"{at}.content.{index}.input: Input should be a valid dictionary"
+
+
+def _of_last_blocks(messages: Any) -> Iterator[str]:
+    for index, message in enumerate(messages):
+        if message["role"] == "assistant" and _listed(message["content"])[-1]["type"] in _THOUGHTS:
+            yield f"messages.{index}: the final block in an assistant message cannot be `thinking`"
 
 
 def _of_tool_results(messages: list[dict[str, Any]], index: int) -> Iterator[str]:

@@ -1,0 +1,82 @@
+"""What a provider says it has counted in one call, checked before it is booked.
+
+Money and limits rest on these numbers, and they come from any server whatever. A count that is absent, negative,
+absurd or no whole number is replaced by our estimate, and the usage is marked as estimated.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from app.domain.usage import Usage
+from app.llm.pricing import priced
+
+MOST_TOKENS = 10_000_000
+"""No call reads or writes more: a larger count is a mistake."""
+MOST_SEARCHES = 1_000
+
+_INPUT, _OUTPUT = "input_tokens", "output_tokens"
+_CACHE_READ, _CACHE_WRITE = "cache_read_input_tokens", "cache_creation_input_tokens"
+_KEPT = (_INPUT, _OUTPUT, _CACHE_READ, _CACHE_WRITE, "server_tool_use")
+
+
+def whole_number(value: Any, most: int = MOST_TOKENS) -> int | None:
+    """`value` as a count; None for what is none. Some servers write 120 as 120.0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    # The bounds first: NaN passes neither, and infinity is no whole number.
+    return int(value) if 0 <= value <= most and value == int(value) else None
+
+
+class Counts:
+    """The provider's own counts, from whichever parts of the reply hold them."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, Any] = {}
+
+    def take(self, usage: Any) -> None:
+        """Later counts replace earlier ones; a zero never does, since some servers send it for "see elsewhere"."""
+        if not isinstance(usage, dict):
+            return
+        for name in _KEPT:
+            if (count := usage.get(name)) or name not in self._told:
+                self._told[name] = count
+
+    def __bool__(self) -> bool:
+        """Whether the provider has told anything that can be used."""
+        return bool(whole_number(self._told.get(_INPUT)) or whole_number(self._told.get(_OUTPUT)))
+
+    def usage(self, *model_ids: str, written: int, estimate: Callable[[], Usage], ended: bool = True) -> Usage:
+        """The usage of the call, at the prices of the first of `model_ids` that has any.
+
+        `written` is how many tokens the reply must have had at about; a call that has not `ended` has at least those.
+        """
+        cached = [self._optional(name) for name in (_CACHE_READ, _CACHE_WRITE)]
+        fresh, output = whole_number(self._told.get(_INPUT)), whole_number(self._told.get(_OUTPUT))
+        read, kept = (count or 0 for count in cached)
+        estimated = not ended or None in cached
+        if fresh is None or fresh + read + kept == 0:
+            fresh, estimated = max(estimate().input_tokens - read - kept, 0), True
+        if output is None or (output == 0 and written):
+            output, estimated = written, True
+        searches, sure = self._searches()
+        usage = Usage.model_construct(
+            llm_calls=1,
+            input_tokens=fresh + read + kept,
+            cache_read_tokens=read,
+            cache_write_tokens=kept,
+            output_tokens=output if ended else max(output, written),
+            estimated=estimated or not sure,
+        )
+        return priced(usage, *model_ids, web_searches=searches)
+
+    def _optional(self, name: str) -> int | None:
+        """A count that servers without a cache leave out; None when it is there and no count."""
+        value = self._told.get(name)
+        return 0 if value is None else whole_number(value)
+
+    def _searches(self) -> tuple[int, bool]:
+        """Searches that the provider ran, and whether that is sure."""
+        told = self._told.get("server_tool_use")
+        count = told.get("web_search_requests") if isinstance(told, dict) else told
+        searches = 0 if count is None else whole_number(count, MOST_SEARCHES)
+        return searches or 0, searches is not None

@@ -1,0 +1,144 @@
+"""One call under way: what is sent for it, what comes back, and what it has cost whenever it ends."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, suppress
+
+import aiohttp
+import httpx2
+
+from app.domain.conversation import text_of
+from app.domain.reasoning import Aloud
+from app.domain.usage import Usage
+from app.llm import wire
+from app.llm.draft import Draft
+from app.llm.failures import ProviderRefused, request_id
+from app.llm.model import Reply, Request
+from app.llm.pricing import estimated_usage
+from app.llm.remedies import Habits, left_out
+
+LAST_BYTES_S = 0.25
+"""How long the end of a response is waited for once the reply is whole, so that its connection can be used again."""
+
+
+class BrokenOff(Exception):
+    """The reply ended before the provider had said why."""
+
+
+class Exchange:
+    """A request, in the form that is tried now, and what has come of it so far."""
+
+    def __init__(self, request: Request, model_id: str, habits: Habits) -> None:
+        self.request = request
+        self.model_id = model_id
+        self.habits = habits
+        self.draft = Draft()
+        self.refusals = 0
+        self.clock: asyncio.Timeout | None = None
+        """Runs from the sending."""
+        self.speaking = False
+        """Whether the reply has begun."""
+
+    def anew(self, habits: Habits) -> None:
+        """Begin again after a refusal, in another form."""
+        self.habits, self.draft, self.speaking = habits, Draft(), False
+        self.refusals += 1
+
+    async def read(self, response: httpx2.Response) -> Reply:
+        """Read the reply by what it is: a server may answer whole where a stream was asked for, or with an error."""
+        async with aclosing(wire.bounded(response.aiter_bytes())) as chunks:
+            head = await wire.head_of(chunks)
+            if wire.is_whole(head):
+                self._heard()
+                self._take_whole(await wire.whole_of(head, chunks), response.headers)
+            else:
+                await self._read_stream(head, chunks, response.headers)
+                await _drain(chunks)
+        return self._reply(response.headers)
+
+    def usage(self, *, ended: bool) -> Usage:
+        """What the call has cost: the provider's counts where they can be right, our estimate for the rest."""
+        request, draft, model_id = self.request, self.draft, self.model_id
+        if not ended and not draft.counts:
+            usage = estimated_usage(request, model_id, draft.tokens or None)
+        else:
+            usage = draft.counts.usage(
+                model_id,
+                draft.model or model_id,
+                written=draft.tokens,
+                estimate=lambda: estimated_usage(request, model_id, draft.tokens),
+                ended=ended,
+            )
+        return usage.model_copy(update={"llm_calls": 1 + self.refusals})
+
+    def free(self) -> Usage:
+        """What it has cost when nothing that was sent is billed."""
+        return Usage(llm_calls=1 + self.refusals)
+
+    def _heard(self) -> None:
+        """The first word has come: from here on the time of whoever asked is running."""
+        within, clock = self.request.reply_within_s, self.clock
+        ends_at = clock.when() if clock is not None else None
+        if clock is not None and ends_at is not None and within is not None and not self.speaking:
+            clock.reschedule(min(ends_at, asyncio.get_running_loop().time() + within))
+        self.speaking = True
+
+    def _take_whole(self, written: bytes, headers: Mapping[str, str]) -> None:
+        body = wire.json_of(written)
+        if "error" in body and "content" not in body:
+            raise ProviderRefused.from_body(200, body, headers)
+        self.draft.take_message(body)
+        if self.request.on_text is not None:
+            self.request.on_text(text_of(self.draft.content()))
+
+    async def _read_stream(self, head: bytes, chunks: AsyncIterator[bytes], headers: Mapping[str, str]) -> None:
+        listener = self.request.on_text
+        aloud = Aloud(listener, expected=self.habits.thinks_aloud) if listener is not None else None
+        decoder = wire.EventDecoder()
+        for sse in decoder.feed(head):
+            self._take(sse, headers, aloud)
+        while not self._is_complete:
+            chunk = await anext(chunks, None)
+            for sse in decoder.finish() if chunk is None else decoder.feed(chunk):
+                self._take(sse, headers, aloud)
+            if chunk is None:
+                break
+        if aloud is not None:
+            aloud.finish()
+
+    @property
+    def _is_complete(self) -> bool:
+        return self.draft.ended and self.draft.stop_reason is not None
+
+    def _take(self, sse: wire.ServerEvent, headers: Mapping[str, str], aloud: Aloud | None) -> None:
+        if self._is_complete or sse.data.strip() == "[DONE]":
+            return  # What stands behind the end is none of ours.
+        event = wire.json_of(sse.data)
+        if sse.name == "error" or event.get("type", "error") == "error":
+            raise ProviderRefused.from_body(200, event, headers)
+        if event["type"] != "ping":
+            self._heard()
+        written = self.draft.take_event(event)
+        if written and aloud is not None:
+            aloud.feed(written)
+
+    def _reply(self, headers: Mapping[str, str]) -> Reply:
+        draft = self.draft
+        if draft.stop_reason is None:
+            raise BrokenOff
+        return Reply(
+            content=draft.content(),
+            stop_reason=draft.stop_reason,
+            usage=self.usage(ended=True),
+            model=draft.model or self.model_id,
+            request_id=request_id(headers),
+            left_out=left_out(self.request, self.habits),
+        )
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read what is left of a response, unless it takes long."""
+    with suppress(wire.TooLarge, httpx2.HTTPError, aiohttp.ClientError, TimeoutError):
+        async with asyncio.timeout(LAST_BYTES_S):
+            async for _ in chunks:
+                pass
