@@ -20,7 +20,7 @@ LARGEST_CONTENT = 4 * 1024 * 1024
 """Characters of a reply, thinking and tool inputs included."""
 MOST_BLOCKS = 500
 MOST_CALLS = 64
-MOST_VALUES = 50_000
+MOST_VALUES = 20_000
 """Values in all blocks together, keys included: each is looked at when it is cleaned, stored and sent back."""
 NAME_CHARACTERS = 200
 """Of ids, names, stop reasons: longer ones are none."""

@@ -17,7 +17,7 @@ LARGEST_DOCUMENT = 2 * 1024 * 1024
 LARGEST_ERROR = 64 * 1024
 """Bytes that are read of an error's body."""
 MOST_EVENTS = 200_000
-MOST_CONTAINERS, MOST_SEPARATORS = 50_000, 200_000
+MOST_CONTAINERS, MOST_SEPARATORS = 20_000, 100_000
 """Brackets and commas in one document: what takes the parser its time. Those inside of texts count too."""
 
 _WHOLE = (b"{", b"[", b"<")
@@ -92,6 +92,7 @@ class EventDecoder:
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
+        self._begun = 0
         self._half_end = b""
         self._name = ""
         self._data: list[str] = []
@@ -106,10 +107,10 @@ class EventDecoder:
         *ended, last = chunk.split(b"\n")
         for line in ended:
             yield from self._take(b"".join([*self._line, line]))
-            self._line = []
+            self._line, self._begun = [], 0
         self._line.append(last)
-        self._size += len(last)
-        _check_size(self._size)
+        self._begun += len(last)
+        _check_size(self._size + self._begun)
 
     def finish(self) -> Iterator[ServerEvent]:
         """The last event, which may lack the blank line behind it."""

@@ -205,6 +205,13 @@ async def test_a_reply_past_a_bound_is_refused_while_it_is_read_and_counted(
     assert failure.usage.input_tokens > 0
 
 
+async def test_a_large_part_within_the_bound_is_taken(claude: Claude, stub: StubProvider) -> None:
+    large = {**HELLO, "delta": {"type": "text_delta", "text": "x" * 1_900_000}}
+    stub.on("work", Answer(raw_stream=events(START, BLOCK, large, END, STOP)))
+    reply = await claude.reply(request())
+    assert len(reply.content[0]["text"]) == 1_900_000
+
+
 async def test_no_reply_holds_the_loop_for_long(claude: Claude, stub: StubProvider) -> None:
     longest = 0.0
     ended = asyncio.Event()
