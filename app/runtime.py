@@ -87,7 +87,11 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         deltas=Deltas(url, wakeups),
         model=_model(settings),
         tools=catalogue(sandbox, pages),
-        policy=Policy(settings.call_attempts, settings.retry_base_s, settings.model_timeout_s),
+        policy=Policy(
+            call_attempts=settings.call_attempts,
+            retry_base_s=settings.retry_base_s,
+            call_timeout_s=settings.model_timeout_s,
+        ),
         runs_at_once=settings.runs_at_once,
         lease_s=settings.lease_seconds,
         drain_s=settings.drain_seconds,

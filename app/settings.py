@@ -20,8 +20,6 @@ chargehand-…. Nobody has set them, and they mean nothing to us."""
 
 _POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://")
 """What other libraries take names their driver behind a plus; it means the same to us."""
-
-
 _KEY = re.compile(r"[!-~]+")
 _API_ROOT = re.compile(r"https?://[^\s?#/]+(/[^\s?#]*)?")
 _SAID_TO_OTHERS = ("anthropic_api_key", "anthropic_base_url", "model_fast", "model_balanced", "model_deep")

@@ -95,8 +95,8 @@ class _Sent:
             "purpose": self.call.purpose,
             "model": model,
             "usage": usage,
-            "duration_ms": _ms(time.monotonic() - self.start),
-            "waited_ms": _ms(self.request.progress.waited_s),
+            "duration_ms": round((time.monotonic() - self.start) * 1000),
+            "waited_ms": round(self.request.progress.waited_s * 1000),
             "request_id": request_id,
             "opening": self.call.opening(),
             "max_tokens": self.request.max_tokens,
@@ -163,14 +163,11 @@ def _failure(sent: _Sent, error: ModelError) -> ev.LlmFailed:
 
 def _cancelled(sent: _Sent) -> ev.LlmFailed:
     problem = Problem(code="cancelled", message="The call was stopped before it was answered.")
-    model, progress = sent.desk.model.model_id(sent.call.model), sent.request.progress
+    model = sent.desk.model.model_id(sent.call.model)
+    progress = sent.request.progress
     usage = progress.usage if progress.usage is not None else estimated_usage(sent.request, model)
     stopped = ev.ModelFailed(**sent.facts(model, usage, None), error=problem, sent=not progress.held)
     return ev.LlmFailed(**sent.whose(), data=stopped)
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)
 
 
 def _paused(talk: Conversation) -> Sequence[dict[str, Any]]:

@@ -274,13 +274,12 @@ def answers_alone(run: Snapshot) -> bool:
 
 def _why_nothing(run: Snapshot) -> tuple[str, str]:
     failed = [(task.task.id, task.error.code) for task in run.tasks.values() if task.error and task.status == "failed"]
+    first = next((task.error.message for task in run.tasks.values() if task.error and task.status == "failed"), "")
     if failed and all(code == "request_rejected" for _, code in failed):
-        said = next(task.error.message for task in run.tasks.values() if task.error and task.status == "failed")
-        return "request_rejected", said
+        return "request_rejected", _bounded(first)
     if failed and all(code in TRANSIENT_CODES for _, code in failed):
         return "provider_unavailable", "Every task failed because the model provider could not be reached."
     ends = [f"{name} ended with {code}" for name, code in failed[:TASKS_NAMED]]
     if others := len(run.tasks) - len(ends):
         ends.append(f"{others} more did not deliver either")
-    first = next((task.error.message for task in run.tasks.values() if task.error and task.status == "failed"), "")
     return "no_results", _bounded(f"No task delivered a result: {', '.join(ends)}. {first}".strip())

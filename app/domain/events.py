@@ -274,7 +274,7 @@ class ModelReplied(ModelCall):
     content: list[dict[str, Any]]
     """The content blocks of the reply, in the form of the Messages API."""
     left_out: tuple[str, ...] = ()
-    """What the request went without, since the server does not take it."""
+    """What the request went without, since the provider does not take it."""
     thrown_away: Problem | None = None
     """Why nothing of the reply is used: it was cut, refused, or ended otherwise than a reply may. Null for one that is
     read; when reading finds it unusable, the next event (`plan.invalid`, `task.rejected` and the like) says so."""

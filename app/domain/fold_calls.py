@@ -37,9 +37,8 @@ def running_task(snapshot: Snapshot, event: Event) -> TaskState:
 
 
 def _llm_completed(snapshot: Snapshot, event: ev.LlmCompleted) -> Snapshot:
-    call = event.data
-    snapshot = _clock_set_on(_with_terms(snapshot, call), event, timedelta(milliseconds=call.waited_ms))
-    return _in_conversation(_spent(snapshot, event, call.usage), event)
+    snapshot = _clock_set_on(_with_terms(snapshot, event.data), event, timedelta(milliseconds=event.data.waited_ms))
+    return _in_conversation(_spent(snapshot, event, event.data.usage), event)
 
 
 def _llm_failed(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:

@@ -26,12 +26,12 @@ class Policy:
 
     call_attempts: int = 3
     """How often one model call is sent while its faults are transient."""
-    free_call_attempts: float = 0
-    """The same for calls that cost nothing, where that is more."""
     retry_base_s: float = 1.0
     """The wait after a first failure, before jitter; it doubles with each further one."""
     call_timeout_s: float = 600.0
     """How long one model call may take."""
+    free_call_attempts: float = 0
+    """Like `call_attempts`, for calls that cost nothing, where that is more."""
 
     def towards(self, purpose: str) -> "Policy":
         """The patience with calls for this: a run must not be lost to a minute of overload.

@@ -89,10 +89,10 @@ async def test_a_run_that_is_complete_has_succeeded_even_if_its_last_call_spent_
     assert (run["status"], run["result"]["answer"]) == ("succeeded", "all of it")
 
 
-async def test_an_attempt_has_its_own_time_and_the_call_it_waits_for_is_dropped(
+async def test_an_attempt_has_its_own_time_and_the_reply_that_takes_longer_is_dropped(
     service: Service, stub: StubProvider
 ) -> None:
-    stub.on("work", held(as_json(report())))
+    stub.on("work", as_json(report(), stall_after_events=4, latch="never"))
     plan = plan_of(task("t1", budget={"timeout_s": 0.2}))
 
     run_id = await service.submit(plan=plan, limits={"attempts": 1})

@@ -188,7 +188,7 @@ async def test_a_failed_workers_words_are_no_result_and_the_run_no_success(
     )
     stub.on("work:writer", as_json(report("Revenue 2025: 41 M")))
     stub.on("work:analyst", tool_calls(call("read_input", {"action": "list"}), before="margins about 12%"))
-    stub.on("work:researcher", held(as_json(report())))
+    stub.on("work:researcher", as_json(report(), stall_after_events=4, latch="never"))
     stub.on("synthesize", as_json(synthesis("Revenue was 41 M.", "a")))
 
     run = await service.ended(await service.submit(plan=plan, limits={"attempts": 1}))
