@@ -27,6 +27,7 @@ from app.llm.pricing import price
 from app.settings import Settings
 from app.store.database import Database
 from app.store.deltas import Deltas
+from app.store.materials import Materials
 from app.store.queue import RunQueue
 from app.store.teams import put_team
 from app.store.wakeups import Wakeups
@@ -69,6 +70,7 @@ class Runtime:
     poll_s: float
     heartbeat_s: float
     retention_days: int | None
+    materials: Materials = field(default_factory=Materials)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the process has been told to stop."""
 

@@ -26,9 +26,8 @@ class Desk(Protocol):
     def tools(self) -> Mapping[str, Tool]:
         """Every tool there is, by name."""
 
-    @property
-    def inputs(self) -> Sequence[JobInput]:
-        """The job's inputs."""
+    async def inputs(self) -> Sequence[JobInput]:
+        """The job's inputs. They may be large: to be asked for when a tool needs them, and not to be kept."""
 
     def now(self) -> datetime:
         """The time, UTC."""

@@ -155,9 +155,10 @@ async def _use_tools(desk: Desk, task: TaskState, calls: Sequence[Block]) -> Non
 async def _use_tool(desk: Desk, task: TaskState, block: Block) -> None:
     tools = _own_tools(desk, _worker(desk.run, task))
     effect = tools[block["name"]].effect if block["name"] in tools else "read"
+    inputs = await desk.inputs() if block["name"] in INPUT_TOOLS else ()
     await desk.ensure_owned(begun=effect == "once")
     start = time.monotonic()
-    answer = await call(tools, block["name"], block.get("input"), ToolContext(desk.inputs, _key(desk, task, block)))
+    answer = await call(tools, block["name"], block.get("input"), ToolContext(inputs, _key(desk, task, block)))
     facts: dict[str, Any] = {
         "call_id": block["id"],
         "name": block["name"],

@@ -97,10 +97,9 @@ def _wants_stream(request: Request) -> bool:
 
 
 async def _page(runtime: Runtime, run_id: str, wanted: Wanted) -> Response:
-    after, limit = _number(wanted.after), wanted.limit + 1
-    found = await events_of(runtime.database, TENANT, run_id, after=after, limit=limit, types=wanted.type_names)
-    shown = found[: wanted.limit]
-    more = "true" if len(found) > len(shown) else "false"
+    after, limit = _number(wanted.after), wanted.limit
+    shown = await events_of(runtime.database, TENANT, run_id, after=after, limit=limit, types=wanted.type_names)
+    more = "true" if shown and shown[-1].followed else "false"
     listed = ",".join(event.json for event in shown)
     next_after = shown[-1].seq if shown else after
     # Events are stored as the JSON that clients get; they are joined as they are.

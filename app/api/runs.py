@@ -1,18 +1,20 @@
 """Runs, and what belongs to one: its plan, its tasks, its cancellation."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import JSONResponse, Response
+from pydantic_core import to_json
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from app.api.bodies import JsonBodyRoute
 from app.api.cursors import cursor_of, place_of
 from app.api.deps import RunId, RuntimeOf, WaitSeconds
 from app.api.errors import Refusal, RunNotFound
-from app.api.resources import page, run_resource, task_resources
+from app.api.resources import Resource, page, run_resource, task_resources
 from app.api.schemas import PROBLEMS, Run, RunPage, RunTask, TaskPage
 from app.api.waiting import SETTLED, run_settled
 from app.domain.plan import Plan
@@ -124,7 +126,19 @@ async def get_plan(run_id: RunId, runtime: RuntimeOf, revision: Revision = None)
 @router.get("/{run_id}/tasks", response_model=TaskPage)
 async def list_tasks(run_id: RunId, runtime: RuntimeOf) -> Response:
     """The tasks of the plan with every attempt; none before there is a plan."""
-    return JSONResponse(page(task_resources(await existing_whole_run(runtime, run_id))))
+    tasks = task_resources(await existing_whole_run(runtime, run_id))
+    return StreamingResponse(_page_of(tasks), media_type="application/json")
+
+
+async def _page_of(resources: Sequence[Resource]) -> AsyncIterator[bytes]:
+    """The page, one resource at a time: they may be large, and others have their turn between them."""
+    comma = b""
+    yield b'{"data":['
+    for resource in resources:
+        yield comma + to_json(resource)
+        comma = b","
+        await asyncio.sleep(0)
+    yield b'],"has_more":false,"next_cursor":null}'
 
 
 @router.get("/{run_id}/tasks/{task_id}", response_model=RunTask)

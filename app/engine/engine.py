@@ -176,6 +176,7 @@ class Engine:
         runtime, run_log = self._runtime, execution.log
         in_order = not run_log.lost and not run_log.waits and time.monotonic() < execution.held_until
         run_log.close()
+        runtime.materials.forget(run_log.run_id)
         if self._held.get(run_log.run_id) is execution:
             del self._held[run_log.run_id]
         if in_order and run_log.snapshot.status in ("queued", "running"):

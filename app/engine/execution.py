@@ -78,9 +78,9 @@ class Execution:
     def tools(self) -> Mapping[str, Tool]:
         return self._runtime.tools
 
-    @property
-    def inputs(self) -> Sequence[JobInput]:
-        return self._claim.inputs
+    async def inputs(self) -> Sequence[JobInput]:
+        brief = self._claim.snapshot.brief
+        return await self._runtime.materials.of_run(self._runtime.database, brief.run_id) if brief.inputs else ()
 
     def now(self) -> datetime:
         return datetime.now(UTC)

@@ -1,9 +1,10 @@
 """The pool of connections to Postgres that a process works through."""
 
+import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from procrastinate.exceptions import ConnectorException
@@ -31,6 +32,10 @@ TROUBLE = (*OUTAGE, DBAPIError, psycopg.Error)
 """The same, and what is raised when Postgres refuses a statement."""
 
 IDLE_SECONDS = 1.0
+RESERVED = 3
+"""Connections that are left to whoever writes: readers may be many, and leases must be renewed in time."""
+
+ResultT = TypeVar("ResultT")
 
 
 class Database:
@@ -48,6 +53,8 @@ class Database:
         )
         self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         _probe_idle_connections(self._engine)
+        self._readers = asyncio.Semaphore(max(pool - RESERVED, 1))
+        self._asked: dict[Hashable, asyncio.Task[Any]] = {}
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
@@ -61,9 +68,56 @@ class Database:
         async with self._autocommit.connect() as connection:
             yield connection
 
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """The same for those who only read: they wait for each other, and never keep a writer waiting."""
+        async with self._readers, self.statement() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def one_view(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction for those who only read, in which all statements see the same moment."""
+        async with self._readers, self.transaction() as connection:
+            await connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+            yield connection
+
+    async def read_together(
+        self,
+        key: Hashable,
+        read: Callable[[AsyncConnection], Awaitable[ResultT]],
+        *,
+        then: Callable[[ResultT], Awaitable[ResultT]] | None = None,
+    ) -> ResultT:
+        """What `read` finds at one moment, and what `then` makes of it when the connection has been given back.
+
+        Those who ask for the same `key` before it has begun get the same.
+        """
+        task = self._asked.get(key)
+        if task is None:
+            task = self._asked[key] = asyncio.create_task(self._read_for_all(key, read, then))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # Perhaps nobody waits any more.
+        found: ResultT = await asyncio.shield(task)
+        return found
+
+    async def _read_for_all(
+        self,
+        key: Hashable,
+        read: Callable[[AsyncConnection], Awaitable[ResultT]],
+        then: Callable[[ResultT], Awaitable[ResultT]] | None,
+    ) -> ResultT:
+        me = asyncio.current_task()
+        try:
+            async with self.reading() if then is None else self.one_view() as connection:
+                del self._asked[key]  # Who asks from here on wants to see what happened until then.
+                found = await read(connection)
+            return found if then is None else await then(found)
+        finally:
+            if self._asked.get(key) is me:
+                del self._asked[key]
+
     async def ping(self) -> None:
-        """One round trip. Raises one of `OUTAGE` when the database does not answer, or takes no writes."""
-        async with self.statement() as connection:
+        """One round trip, in line with readers. Raises one of `OUTAGE`, also when the database takes no writes."""
+        async with self.reading() as connection:
             if (await connection.execute(text(IS_READ_ONLY))).scalar_one():
                 await connection.invalidate()
                 raise psycopg.OperationalError("the session is read-only")

@@ -1,13 +1,11 @@
 """Who may execute a run: claims, leases and their renewal. The run row is the authority, whatever the queue says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import text
 
 from app.domain.errors import RunUnreadable
-from app.domain.job import JobInput
 from app.domain.retries import Policy
 from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN
@@ -42,7 +40,6 @@ _CLAIM = text(
               {LOG_OF_RUN}
     """
 )
-_INPUTS = text("SELECT name, media_type, content FROM run_inputs WHERE run_id = :id ORDER BY position")
 _RENEW = text(
     """
     WITH ours AS MATERIALIZED (
@@ -72,7 +69,6 @@ class Claim:
 
     snapshot: Snapshot
     epoch: int
-    inputs: Sequence[JobInput]
     died: bool
     """Whether the process before us vanished, with calls that may have been under way."""
     suspect: bool
@@ -111,13 +107,7 @@ async def claim_if_free(database: Database, run_id: str, claimant: Claimant, *, 
             if poisoned:
                 await end_unreadable(connection, run_id, owner=claimant.owner, epoch=row.owner_epoch)
             raise
-        inputs = await _inputs(connection, run_id) if snapshot.brief.inputs else []
-    return Claim(snapshot, row.owner_epoch, inputs, row.died, row.idle_claims > SUSPECT_AFTER, poisoned)
-
-
-async def _inputs(connection: Any, run_id: str) -> list[JobInput]:
-    rows = await connection.execute(_INPUTS, {"id": run_id})
-    return [JobInput.model_construct(name=row.name, media_type=row.media_type, content=row.content) for row in rows]
+    return Claim(snapshot, row.owner_epoch, row.died, row.idle_claims > SUSPECT_AFTER, poisoned)
 
 
 async def renew(database: Database, held: Mapping[str, int], *, owner: str, lease_s: float) -> Mapping[str, int]:

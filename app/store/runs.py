@@ -3,6 +3,7 @@
 What an attempt under way has spent so far is the exception: it changes with every call, and is read from the log.
 """
 
+import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +14,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 from sqlalchemy import TextClause, text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.errors import RunUnreadable
 from app.domain.retries import Policy
@@ -29,7 +31,6 @@ _COLUMNS = """
     id, status, phase, stop_reason, waiting_for, team_name, team_version, metadata, limits, plan_revision,
     progress, usage, timing, error, cancellation, last_seq, created_at, started_at, finished_at
 """
-_ONE_VIEW = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 _RUN = text(f"SELECT {_COLUMNS}, objective, result FROM runs WHERE id = :id AND tenant = :tenant")
 _SHORT_OBJECTIVE = f"""
     CASE WHEN char_length(objective) > {OBJECTIVE_PREVIEW} THEN left(objective, {OBJECTIVE_PREVIEW - 1}) || '…'
@@ -70,20 +71,31 @@ _ATTEMPTS = text(
 )
 _LOG = text(
     f"""
-    SELECT runs.objective, runs.limits, teams.definition, {LOG_OF_RUN}
+    SELECT runs.objective, runs.limits, teams.definition, CAST({LOG_OF_RUN.removesuffix(" AS log")} AS text) AS log
     FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
                         AND teams.version = runs.team_version
     WHERE runs.id = :id AND runs.tenant = :tenant
     """
 )
+PAGE_BYTES = 2 * 1024 * 1024
+"""Bytes of events that are read at a time; one event may have more."""
+
 _EVENTS = text(
     """
-    SELECT events.seq, events.type, events.task_id, events.attempt, CAST(events.data AS text) AS data,
-           to_char(events.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at
-    FROM events JOIN runs ON runs.id = events.run_id
-    WHERE events.run_id = :id AND runs.tenant = :tenant AND events.seq > :after
-      AND (CAST(:types AS text[]) IS NULL OR events.type = ANY(:types))
-    ORDER BY events.seq LIMIT :limit
+    WITH wanted AS (
+        SELECT events.*, octet_length(CAST(events.data AS text)) AS size
+        FROM events JOIN runs ON runs.id = events.run_id
+        WHERE events.run_id = :id AND runs.tenant = :tenant AND events.seq > :after
+          AND (CAST(:types AS text[]) IS NULL OR events.type = ANY(:types))
+        ORDER BY events.seq LIMIT :limit + 1
+    ), counted AS (
+        SELECT *, sum(size) OVER behind - size AS before, row_number() OVER behind AS place,
+               lead(seq) OVER behind IS NOT NULL AS followed
+        FROM wanted WINDOW behind AS (ORDER BY seq)
+    )
+    SELECT seq, type, task_id, attempt, CAST(data AS text) AS data, followed,
+           to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at
+    FROM counted WHERE place <= :limit AND (before + size <= :bytes OR place = 1) ORDER BY seq
     """
 )
 
@@ -96,6 +108,8 @@ class StoredEvent:
     type: str
     json: str
     """The envelope, as JSON on one line."""
+    followed: bool = False
+    """Whether there is another behind it that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +134,12 @@ class Place:
 
 async def find_run(database: Database, tenant: str, run_id: str) -> Row | None:
     """The columns of a run's resource, or None when the tenant has no such run."""
-    async with database.statement() as connection:
+
+    async def read(connection: AsyncConnection) -> Row | None:
         row = (await connection.execute(_RUN, {"id": run_id, "tenant": tenant})).mappings().one_or_none()
-    return dict(row) if row else None
+        return dict(row) if row else None
+
+    return await database.read_together(("run", tenant, run_id), read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +165,7 @@ async def page_of_runs(database: Database, tenant: str, listing: Listing, *, lim
     }
     values = {name: value for name, value in given.items() if value is not None}
     query = _page(frozenset(values), whole_objectives=listing.whole_objectives, results=listing.results)
-    async with database.statement() as connection:
+    async with database.reading() as connection:
         found = await connection.execute(query, values | {"tenant": tenant, "limit": limit})
         return [dict(row) for row in found.mappings()]
 
@@ -167,7 +184,7 @@ def _page(given: frozenset[str], *, whole_objectives: bool, results: bool) -> Te
 
 async def plan_of(database: Database, tenant: str, run_id: str, revision: int | None = None) -> Row | None:
     """The run's plan in its newest or a given revision, or None when there is none."""
-    async with database.statement() as connection:
+    async with database.reading() as connection:
         values = {"id": run_id, "tenant": tenant, "revision": revision}
         found: Row | None = (await connection.execute(_PLAN, values)).scalar_one_or_none()
     return found
@@ -176,8 +193,9 @@ async def plan_of(database: Database, tenant: str, run_id: str, revision: int | 
 async def whole_run(database: Database, tenant: str, run_id: str) -> WholeRun | None:
     """The run with its plans, tasks and attempts at one moment, or None when the tenant has no such run."""
     values = {"id": run_id, "tenant": tenant}
-    async with database.transaction() as connection:
-        await connection.execute(_ONE_VIEW)
+    log: list[Any] = []
+
+    async def read(connection: AsyncConnection) -> WholeRun | None:
         row = (await connection.execute(_RUN, values)).mappings().one_or_none()
         if row is None:
             return None
@@ -185,14 +203,24 @@ async def whole_run(database: Database, tenant: str, run_id: str) -> WholeRun | 
         tasks = [dict(row) for row in (await connection.execute(_TASKS, values)).mappings()]
         attempts = [dict(row) for row in (await connection.execute(_ATTEMPTS, values)).mappings()]
         if any(task["status"] == "running" for task in tasks):
-            with suppress(RunUnreadable):
-                tasks, attempts = _under_way(run_id, (await connection.execute(_LOG, values)).one())
-    return WholeRun(dict(row), plans, tasks, attempts)
+            log.append((await connection.execute(_LOG, values)).one())
+        return WholeRun(dict(row), plans, tasks, attempts)
+
+    async def brought_up_to_now(found: WholeRun | None) -> WholeRun | None:
+        if found is None or not log:
+            return found
+        with suppress(RunUnreadable):
+            # A long log takes seconds: in a thread it only slows others down, and all who ask share it.
+            tasks, attempts = await asyncio.to_thread(_under_way, run_id, log.pop())
+            return WholeRun(found.row, found.plans, tasks, attempts)
+        return found
+
+    return await database.read_together(("whole run", tenant, run_id), read, then=brought_up_to_now)
 
 
 def _under_way(run_id: str, row: Any) -> tuple[list[Row], list[Row]]:
     """Tasks and attempts as the log has them: what a running attempt has spent so far is not in its row yet."""
-    run = read_run(run_id, row, row.log, Policy(), {})
+    run = read_run(run_id, row, json.loads(row.log), Policy(), {})
     tasks = [task_row(run, task, position) for position, task in enumerate(run.tasks.values())]
     attempts = [attempt_row(run, task, attempt) for task in run.tasks.values() for attempt in task.attempts]
     return [_plain(each) for each in tasks], [_plain(each) for each in attempts]
@@ -205,9 +233,10 @@ def _plain(row: Row) -> Row:
 async def events_of(
     database: Database, tenant: str, run_id: str, *, after: int = 0, limit: int, types: Sequence[str] | None = None
 ) -> Sequence[StoredEvent]:
-    """Up to `limit` events behind number `after`, in order."""
-    values = {"id": run_id, "tenant": tenant, "after": after, "limit": limit, "types": list(types) if types else None}
-    async with database.statement() as connection:
+    """Up to `limit` events behind number `after`, in order; fewer when they are long, but one if there is one."""
+    values: Row = {"id": run_id, "tenant": tenant, "after": after, "limit": limit, "bytes": PAGE_BYTES}
+    values["types"] = list(types) if types else None
+    async with database.reading() as connection:
         return [_stored(run_id, row) for row in await connection.execute(_EVENTS, values)]
 
 
@@ -216,4 +245,4 @@ def _stored(run_id: str, row: Any) -> StoredEvent:
         f'{{"seq":{row.seq},"type":"{row.type}","at":"{row.at}","run_id":"{run_id}",'
         f'"task_id":{json.dumps(row.task_id)},"attempt":{json.dumps(row.attempt)},"data":{row.data}}}'
     )
-    return StoredEvent(row.seq, row.type, envelope)
+    return StoredEvent(row.seq, row.type, envelope, row.followed)

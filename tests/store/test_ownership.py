@@ -16,7 +16,6 @@ async def test_a_free_run_is_claimed_with_all_that_is_known_of_it(service: Servi
     claim = await claimed(service, run_id)
 
     assert (claim.epoch, claim.died, claim.poisoned) == (1, False, False)
-    assert [(each.name, each.content) for each in claim.inputs] == [("b.txt", "second"), ("a.txt", "first")]
     assert (claim.snapshot.status, claim.snapshot.last_seq, claim.snapshot.brief.objective) == (
         "queued",
         1,
