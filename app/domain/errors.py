@@ -5,6 +5,7 @@ ModelError     the retry policy: `Transient` may be sent again, the rest never i
 JobRefused     the client gets it as a problem document
 OwnershipLost  the engine drops the run and writes nothing more
 RunUnreadable  the engine leaves the run to others, and ends it once too many have failed
+Unwritable     the engine ends what wanted it written
 IllegalMove    us: an event that cannot follow the state it meets is a bug
 
 Anything else is ours too: it ends the attempt or the run as `internal_error` and is logged with a traceback.
@@ -20,9 +21,9 @@ ErrorCode = Literal[
     "dependency_failed", "max_steps", "timeout", "output_truncated", "output_invalid", "result_rejected",
     "no_progress", "tool_call_invalid", "model_refusal", "context_exceeded", "provider_stream_incomplete",
     "provider_unavailable", "rate_limited", "budget_exceeded", "breaker_open", "attempts_exhausted",
-    "unexpected_stop_reason", "result_too_large", "internal_error",
+    "unexpected_stop_reason", "result_too_large", "request_rejected", "internal_error",
     # Of model calls alone: they end the run, so no task ever carries them.
-    "request_rejected", "provider_auth", "provider_billing", "cancelled",
+    "provider_auth", "provider_billing", "cancelled",
 ]  # fmt: skip
 """What went wrong with a task, an attempt or a call, for programs."""
 
@@ -127,5 +128,15 @@ class RunUnreadable(ChargehandError):
     """The run's row or log is not what this release writes. The cause says what is wrong with it."""
 
 
+class Unwritable(ChargehandError):
+    """What a run has to say cannot be written down: a bug of ours, or something that no border has cleaned."""
+
+
 class IllegalMove(ChargehandError):
     """The event cannot happen in this state."""
+
+
+FAULTS = (
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, RecursionError, IllegalMove,
+)  # fmt: skip
+"""What a value that is not what it should be does to our code: a damaged log, one of another release, a bug."""

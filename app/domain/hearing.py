@@ -62,7 +62,8 @@ def _llm_failed(talk: Conversation, event: ev.LlmFailed) -> Conversation:
     code: Any = failure.error.code
     if code == "cancelled":
         return changed(talk, stopped_seq=event.seq)
-    talk = changed(talk, failures=talk.failures + 1, retry_at=failure.retry_at)
+    sent = failure.usage.llm_calls > 0  # One that we held back ourselves is nobody's failure.
+    talk = changed(talk, failures=talk.failures + sent, retry_at=failure.retry_at)
     return talk if failure.retry_at else changed(talk, error=(code, failure.error.message))
 
 

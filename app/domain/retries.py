@@ -12,7 +12,7 @@ TRANSIENT_CODES: frozenset[str] = frozenset({"provider_unavailable", "rate_limit
 """Faults after which the same instruction may be sent again."""
 
 FINAL_CODES: frozenset[str] = frozenset(
-    {"model_refusal", "context_exceeded", "internal_error", "budget_exceeded", "result_too_large"}
+    {"model_refusal", "context_exceeded", "request_rejected", "internal_error", "budget_exceeded", "result_too_large"}
 )
 """Faults that another attempt would meet again, whatever the instruction says."""
 
