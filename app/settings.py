@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 PREFIX = "CHARGEHAND_"
 MIB = 1024 * 1024
 
-_SERVICE_LINK = re.compile(r"(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)")
+_SERVICE_LINK = re.compile(r"\A(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)")
 _LINKED_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
 """Names after our prefix, and the value, of variables that Kubernetes makes for a Service named chargehand or
 chargehand-…. Nobody has set them, and they mean nothing to us."""

@@ -19,11 +19,11 @@ def _json(value: Any) -> str:
 
 
 _TAG = re.compile(
-    r"<(?=\s*/?\s*(?:attempt|context|dependency|failed|final_instruction|findings|inputs|objective|result"
+    r"<(?=\s*+/?\s*+(?:attempt|context|dependency|failed|final_instruction|findings|inputs|objective|result"
     r"|success_criterion|task|workers?)\b)",
     re.IGNORECASE,
 )
-"""The beginning of any tag that our templates write."""
+"""The beginning of any tag that our templates write. What was run through in vain is not run through again."""
 
 
 def _text(text: str) -> str:

@@ -1,35 +1,62 @@
 """The supervisor: plans, rewrites what failed, reconciles. It acts only through structured replies that code checks."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-
-from app.agents.calls import Call, ask
+from app.agents.aside import done_aside, outputs_of
+from app.agents.calls import Call
 from app.agents.desk import Desk
 from app.agents.material import in_short, missing_of, results_of
 from app.agents.prompting import opening, render
-from app.agents.reading import Unreadable, final_text, read_as, read_json, read_json_or_prose
+from app.agents.reading import Unreadable, final_text
+from app.agents.replies import read_plan, read_refinement, read_synthesis
 from app.agents.schemas import plan_schema, refinement_schema, synthesis_schema
+from app.agents.turns import take_turn
 from app.domain import events as ev
 from app.domain.conversation import Ask, Conversation, Prompt, Read, text_of
 from app.domain.decisions import supervisor_step, unrefined
-from app.domain.fold import extended
-from app.domain.plan import Finding, Plan, Task, validated
-from app.domain.results import Claim, Conflict, Statement, Synthesis
+from app.domain.plan import FindingCode, validated
 from app.domain.snapshot import Snapshot, TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class _Errand:
+    """What the supervisor is asked for: a conversation, its next call, and what a reply leads to."""
+
+    talk: Callable[[Snapshot], Conversation]
+    call: Callable[[Snapshot], Call]
+    material: Callable[[Snapshot], Iterable[object]]
+    """What the opening of the conversation is written from."""
+    follows: Callable[[Desk, Snapshot], list[ev.Event]]
+    """What the newest reply amounts to; nothing when it is not a final one, or has been dealt with."""
+
+
+async def _run(desk: Desk, errand: _Errand) -> None:
+    """Ask until there is something to act on, nothing more to say, or a failed call that may be sent again later."""
+    while True:
+        run = desk.run
+        if unsettled := errand.follows(desk, run):
+            await desk.record(*unsettled)
+        elif isinstance(supervisor_step(errand.talk(run)), Ask):
+            call = await done_aside(errand.material(run), partial(errand.call, run))
+            await take_turn(desk, call, lambda ahead: errand.follows(desk, ahead))
+            if errand.talk(desk.run).retry_at is not None:
+                return
+        else:
+            return
+
+
+def _final_text(talk: Conversation, code: FindingCode) -> str | None:
+    """What the newest reply says; None when it is not a final one. Raises `Unreadable` for one that means to go on."""
+    step = supervisor_step(talk)
+    return final_text(step, code) if isinstance(step, Read) and not talk.unusable else None
 
 
 async def make_plan(desk: Desk) -> None:
     """Have a plan made, repaired at most once, and recorded; or record why there is none."""
-    while _may_ask(desk, desk.run.planning):
-        happened = await ask(desk, _planning_call(desk.run))
-        ahead, _ = extended(desk.run, happened)
-        await desk.record(*happened, *_plan_events(desk, ahead))
-
-
-def _may_ask(desk: Desk, talk: Conversation) -> bool:
-    return isinstance(supervisor_step(talk), Ask) and not talk.waits(desk.now())
+    await _run(desk, _Errand(lambda run: run.planning, _planning_call, lambda run: [run.brief.objective], _plan_events))
 
 
 def _planning_call(run: Snapshot) -> Call:
@@ -42,14 +69,14 @@ def _planning_call(run: Snapshot) -> Call:
 
 
 def _plan_events(desk: Desk, run: Snapshot) -> list[ev.Event]:
-    """What the newest reply amounts to: a plan, or a rejection; nothing when it is not a final text."""
-    step = supervisor_step(run.planning)
-    if not isinstance(step, Read):
-        return []
+    """A plan, or a rejection."""
     workers = [worker.name for worker in run.brief.team.workers]
     whose: dict[str, Any] = {"at": desk.now(), "run_id": run.brief.run_id}
     try:
-        plan = validated(read_plan(final_text(step, "plan_unparseable")), workers, run.brief.limits.tasks)
+        text = _final_text(run.planning, "plan_unparseable")
+        if text is None or run.plan is not None:
+            return []
+        plan = validated(read_plan(text), workers, run.brief.limits.tasks)
         findings = plan.validation.errors
     except Unreadable as error:
         findings = error.findings
@@ -62,29 +89,21 @@ def _plan_events(desk: Desk, run: Snapshot) -> list[ev.Event]:
     return [ev.PlanInvalid(**whose, data=ev.Rejected(errors=findings, note=note))]
 
 
-class _PlanReply(BaseModel):
-    goal: str = ""
-    final_instruction: str = ""
-    tasks: tuple[Task, ...]
-
-
-def read_plan(text: str) -> Plan:
-    """The plan in a reply; a bare list of tasks counts as one. Raises `Unreadable`."""
-    value = read_json(text, "plan_unparseable")
-    if isinstance(value, list):
-        value = {"tasks": value}
-    if "tasks" not in value:
-        raise Unreadable([Finding(code="plan_unparseable", detail="the reply has no field tasks")])
-    reply = read_as(_PlanReply, value, "field_invalid")
-    return Plan(goal=reply.goal, final_instruction=reply.final_instruction, tasks=reply.tasks)
-
-
 async def refine(desk: Desk, task_id: str) -> None:
     """Have a task's instruction rewritten in view of its failures; an unchanged one ends the task."""
-    while desk.run.tasks[task_id].refine_first and _may_ask(desk, desk.run.tasks[task_id].refining):
-        happened = await ask(desk, _refining_call(desk.run, desk.run.tasks[task_id]))
-        ahead, _ = extended(desk.run, happened)
-        await desk.record(*happened, *_refined_events(desk, ahead, ahead.tasks[task_id]))
+    await _run(
+        desk,
+        _Errand(
+            talk=lambda run: run.tasks[task_id].refining,
+            call=lambda run: _refining_call(run, run.tasks[task_id]),
+            material=lambda run: [run.tasks[task_id].task.context, *_instructions(run.tasks[task_id])],
+            follows=lambda desk, run: _refined_events(desk, run, run.tasks[task_id]),
+        ),
+    )
+
+
+def _instructions(task: TaskState) -> list[str]:
+    return [attempt.instruction for attempt in task.attempts]
 
 
 def _refining_call(run: Snapshot, task: TaskState) -> Call:
@@ -127,26 +146,21 @@ def last_words(talk: Conversation) -> str:
     return said[:1_000]
 
 
-class _RefinementReply(BaseModel):
-    instruction: str = Field(min_length=1)
-    change: str = ""
-
-
 def _refined_events(desk: Desk, run: Snapshot, task: TaskState) -> list[ev.Event]:
-    step = supervisor_step(task.refining)
-    if not isinstance(step, Read):
-        return []
+    """A new instruction, or the end of the task."""
     try:
-        value = read_json_or_prose(final_text(step, "output_invalid"), "output_invalid", {"instruction"})
-        reply = read_as(_RefinementReply, {"instruction": value} if isinstance(value, str) else value, "output_invalid")
+        text = _final_text(task.refining, "output_invalid")
+        if text is None or not task.refine_first or task.ended:
+            return []
+        reply = read_refinement(text)
     except Unreadable as error:
         return [unrefined(run, task, str(error), desk.now())]
-    tried = {" ".join(attempt.instruction.split()) for attempt in task.attempts}
+    tried = {" ".join(instruction.split()) for instruction in _instructions(task)}
     if " ".join(reply.instruction.split()) in tried:
         return [unrefined(run, task, "it was the same as before", desk.now())]
     number = len(task.attempts)
     data = ev.Refined(
-        instruction=reply.instruction, refined_from=number, change=reply.change, free_form=isinstance(value, str)
+        instruction=reply.instruction, refined_from=number, change=reply.change, free_form=reply.free_form
     )
     whose: dict[str, Any] = {"at": desk.now(), "run_id": run.brief.run_id}
     return [ev.TaskRefined(**whose, task_id=task.task.id, attempt=number + 1, data=data)]
@@ -154,10 +168,11 @@ def _refined_events(desk: Desk, run: Snapshot, task: TaskState) -> list[ev.Event
 
 async def synthesize(desk: Desk) -> None:
     """Have the results reconciled, checked and recorded; repaired at most once."""
-    while _may_ask(desk, desk.run.reconciling):
-        happened = await ask(desk, _synthesis_call(desk.run))
-        ahead, _ = extended(desk.run, happened)
-        await desk.record(*happened, *_synthesis_events(desk, ahead))
+    await _run(desk, _Errand(lambda run: run.reconciling, _synthesis_call, _results, _synthesis_events))
+
+
+def _results(run: Snapshot) -> list[object]:
+    return [run.brief.objective, run.plan.final_instruction if run.plan else "", *outputs_of(run.delivered)]
 
 
 def _synthesis_call(run: Snapshot) -> Call:
@@ -179,82 +194,17 @@ def _by_outcome(run: Snapshot) -> tuple[list[str], list[str]]:
     return [task.task.id for task in run.delivered], missing
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-def _or_empty(value: Any) -> Any:
-    return () if value is None else value
-
-
-class _ConflictReply(_Reply):
-    topic: str
-    claims: tuple[Claim, ...]
-    status: str = "unresolved"
-    resolution: str | None = None
-    method: str | None = None
-    confidence: float | None = None
-
-
-class _GapReply(_Reply):
-    task: str
-    impact: str = ""
-
-
-class _SynthesisReply(_Reply):
-    answer: str = Field(min_length=1)
-    confidence: float | None = None
-    statements: Annotated[tuple[Statement, ...], BeforeValidator(_or_empty)] = ()
-    conflicts: Annotated[tuple[_ConflictReply, ...], BeforeValidator(_or_empty)] = ()
-    gaps: Annotated[tuple[_GapReply, ...], BeforeValidator(_or_empty)] = ()
-
-
 def _synthesis_events(desk: Desk, run: Snapshot) -> list[ev.Event]:
-    step = supervisor_step(run.reconciling)
-    if not isinstance(step, Read):
-        return []
+    """An answer, or a rejection."""
     delivered, missing = _by_outcome(run)
     whose: dict[str, Any] = {"at": desk.now(), "run_id": run.brief.run_id}
     try:
-        synthesis = read_synthesis(final_text(step, "output_invalid"), delivered, missing)
-        return [ev.SynthesisCompleted(**whose, data=synthesis)]
+        text = _final_text(run.reconciling, "output_invalid")
+        if text is None or run.synthesis is not None:
+            return []
+        return [ev.SynthesisCompleted(**whose, data=read_synthesis(text, delivered, missing))]
     except Unreadable as error:
         note = None
         if run.reconciling.may_be_repaired:
             note = render("synthesis_repair", findings=error.findings, delivered=delivered)
         return [ev.SynthesisRejected(**whose, data=ev.Rejected(errors=error.findings, note=note))]
-
-
-def read_synthesis(text: str, delivered: Sequence[str], missing: Sequence[str]) -> Synthesis:
-    """The answer in a reply; prose is an answer without statements.
-
-    Raises `Unreadable`, also when the answer rests on tasks that delivered nothing.
-    """
-    value = read_json_or_prose(text, "output_invalid", {"answer"})
-    reply = read_as(_SynthesisReply, {"answer": value} if isinstance(value, str) else value, "output_invalid")
-    named = [task for statement in reply.statements for task in statement.tasks]
-    named += [claim.task for conflict in reply.conflicts for claim in conflict.claims]
-    if unknown := sorted(set(named) - set(delivered)):
-        listed = ", ".join(unknown)
-        detail = f"statements and claims may rest only on tasks that delivered; these did not: {listed}"
-        raise Unreadable([Finding(code="task_unknown", detail=detail)])
-    return Synthesis(
-        answer=reply.answer,
-        confidence=min(max(reply.confidence, 0.0), 1.0) if reply.confidence is not None else None,
-        statements=reply.statements,
-        conflicts=tuple(_conflict(number, found) for number, found in enumerate(reply.conflicts, 1)),
-        impacts={gap.task: gap.impact for gap in reply.gaps if gap.task in missing},
-        free_form=isinstance(value, str),
-    )
-
-
-def _conflict(number: int, found: _ConflictReply) -> Conflict:
-    return Conflict(
-        id=f"c{number}",
-        topic=found.topic,
-        claims=found.claims,
-        status="resolved" if found.status == "resolved" else "unresolved",
-        resolution=found.resolution,
-        method=found.method,
-        confidence=found.confidence,
-    )

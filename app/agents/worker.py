@@ -5,27 +5,30 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from app.agents.calls import Call, ask
+from app.agents.aside import done_aside, outputs_of
+from app.agents.calls import Call
 from app.agents.desk import Desk
 from app.agents.material import missing_of, results_of
 from app.agents.prompting import opening, render
 from app.agents.reading import Unreadable, final_text
 from app.agents.report import read_report
 from app.agents.schemas import report_schema
+from app.agents.turns import take_turn
 from app.domain import events as ev
 from app.domain.conversation import Ask, Block, Prompt, Read, UseTools
 from app.domain.decisions import max_steps, step_of, time_left_s
-from app.domain.fold import extended
 from app.domain.results import Escalation, Problem
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Worker
 from app.llm.demo import MODEL_ID as DEMO_MODEL
 from app.tools.tool import Tool, ToolContext, call
 
-CALLS_AT_ONCE = 8
-"""Calls of one turn that run at a time."""
 INPUT_TOOLS = {"read_input", "query_data"}
 """Tools that read the job's inputs: their workers are told what there is."""
+
+
+CALLS_AT_ONCE = 8
+"""Tool calls of one turn that run at the same time."""
 
 
 async def work_on(desk: Desk, task_id: str) -> None:
@@ -36,14 +39,21 @@ async def work_on(desk: Desk, task_id: str) -> None:
         step = step_of(desk.run, task)
         if unsettled:
             await desk.record(*unsettled)
-        elif isinstance(step, Ask) and not task.attempts[-1].conversation.waits(desk.now()):
-            happened = await ask(desk, _call(desk, task))
-            ahead, _ = extended(desk.run, happened)
-            await desk.record(*happened, *_consequences(desk, ahead, ahead.tasks[task_id]))
+        elif isinstance(step, Ask):
+            await _ask(desk, task)
+            if desk.run.tasks[task_id].attempts[-1].conversation.retry_at is not None:
+                return  # Not now: whoever sent us here knows when.
         elif isinstance(step, UseTools):
             await _use_tools(desk, task, step.calls)
         else:
             return
+
+
+async def _ask(desk: Desk, task: TaskState) -> None:
+    needed = [desk.run.tasks[name] for name in task.task.depends_on]
+    material = [task.attempts[-1].instruction, task.task.context, task.task.success_criterion, *outputs_of(needed)]
+    call = await done_aside(material, lambda: _call(desk, task))
+    await take_turn(desk, call, lambda ahead: _consequences(desk, ahead, ahead.tasks[task.task.id]))
 
 
 def _worker(run: Snapshot, task: TaskState) -> Worker:
@@ -134,25 +144,24 @@ def _key(desk: Desk, task: TaskState, block: Block) -> str:
 
 
 async def _use_tools(desk: Desk, task: TaskState, calls: Sequence[Block]) -> None:
-    """Run the calls side by side, a few at a time: a reply may hold hundreds.
+    """Run the calls side by side, a few at a time. Their failures are results.
 
-    Their failures are results; what is raised all the same ends the attempt.
+    What is raised all the same ends the attempt once the others have ended: none is cut off in the middle of what it
+    does because its neighbour may not begin, or breaks.
     """
     places = asyncio.Semaphore(CALLS_AT_ONCE)
-
-    async def use(block: Block) -> None:
-        async with places:
-            await _use_tool(desk, task, block)
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for block in calls:
-                group.create_task(use(block))
-    except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
+    ends = await asyncio.gather(*(_use_tool(desk, task, block, places) for block in calls), return_exceptions=True)
+    for error in ends:
+        if error is not None:
+            raise error
 
 
-async def _use_tool(desk: Desk, task: TaskState, block: Block) -> None:
+async def _use_tool(desk: Desk, task: TaskState, block: Block, places: asyncio.Semaphore) -> None:
+    async with places:
+        await _used(desk, task, block)
+
+
+async def _used(desk: Desk, task: TaskState, block: Block) -> None:
     tools = _own_tools(desk, _worker(desk.run, task))
     effect = tools[block["name"]].effect if block["name"] in tools else "read"
     inputs = await desk.inputs() if block["name"] in INPUT_TOOLS else ()

@@ -35,13 +35,22 @@ def result_of(run: Snapshot, ends: Ends | None = None) -> Result:
     )
 
 
+def answers_alone(run: Snapshot) -> bool:
+    """Whether the plan's only task has said it all: there is nothing to reconcile, and no form to put it into."""
+    if run.plan is None or len(run.tasks) != 1 or not run.delivered or run.plan.final_instruction.strip():
+        return False
+    output = run.delivered[0].output
+    return output is not None and bool(output.text.strip() or output.summary.strip())
+
+
 def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, ...]]:
     if run.synthesis is not None:
         return run.synthesis.answer, run.synthesis.confidence, run.synthesis.statements
-    only = run.delivered[0] if len(run.tasks) == 1 else None
-    output = only.output if only else None
-    if only is None or output is None or not (output.text.strip() or output.summary.strip()):
+    if not answers_alone(run):
         return None, None, ()
+    [only] = run.delivered
+    output = only.output
+    assert output is not None  # It delivered.
     answer = output.text if output.text.strip() else output.summary
     statement = Statement(text=output.summary if output.summary.strip() else answer, tasks=(only.task.id,))
     return answer, output.confidence, (statement,)
@@ -50,7 +59,7 @@ def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, .
 def _is_free_form(run: Snapshot) -> bool:
     if run.synthesis is not None:
         return run.synthesis.free_form
-    only = run.delivered[0].output if len(run.tasks) == 1 else None
+    only = run.delivered[0].output if answers_alone(run) else None
     return only is not None and only.free_form
 
 

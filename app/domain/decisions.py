@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from app.domain import events as ev
 from app.domain.commands import Decision, Draft, MakePlan, Refine, Synthesize, WorkOn
-from app.domain.conclusions import cancelled, delivered, failed, out_of, partial, stopped
+from app.domain.conclusions import answers_alone, cancelled, delivered, failed, out_of, partial, stopped
 from app.domain.conversation import Ask, Conversation, GiveUp, Step, next_step
 from app.domain.events import Event
 from app.domain.results import Problem
@@ -60,11 +60,16 @@ def _overspent(run: Snapshot) -> str | None:
 _PLANNING_ENDS = {
     "output_truncated": "plan_truncated",
     "model_refusal": "model_refusal",
-    "result_too_large": "plan_too_large",
     "request_rejected": "request_rejected",
+    "context_exceeded": "request_rejected",
+    "unexpected_stop_reason": "provider_unavailable",
+    "max_steps": "provider_unavailable",
+    "result_too_large": "plan_too_large",
+    "internal_error": "internal_error",
     **dict.fromkeys(TRANSIENT_CODES, "provider_unavailable"),
 }
-"""Why a run fails when planning had to be given up; anything else leaves the plan invalid."""
+"""Why a run fails when planning had to be given up. A plan that nobody has seen is not to blame; a conversation that
+came to its last reply without a plan was broken off by the provider each time."""
 
 
 def _planning(run: Snapshot, now: datetime) -> Decision:
@@ -264,12 +269,6 @@ def _wrapping_up(run: Snapshot, now: datetime) -> Decision:
 
 def _given_up(talk: Conversation) -> bool:
     return isinstance(supervisor_step(talk), GiveUp)
-
-
-def answers_alone(run: Snapshot) -> bool:
-    """Whether the plan's only task has said it all, so that there is nothing to reconcile."""
-    only = run.delivered[0].output if len(run.tasks) == 1 and run.delivered else None
-    return only is not None and bool(only.text.strip() or only.summary.strip())
 
 
 def _why_nothing(run: Snapshot) -> tuple[str, str]:

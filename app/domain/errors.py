@@ -5,6 +5,7 @@ ModelError     the retry policy: `Transient` may be sent again, the rest never i
 JobRefused     the client gets it as a problem document
 OwnershipLost  the engine drops the run and writes nothing more
 RunUnreadable  the engine leaves the run to others, and ends it once too many have failed
+Unwritable     the engine ends what wanted it written
 IllegalMove    us: an event that cannot follow the state it meets is a bug
 
 Anything else is ours too: it ends the attempt or the run as `internal_error` and is logged with a traceback.
@@ -152,5 +153,15 @@ class RunUnreadable(ChargehandError):
     """The run's row or log is not what this release writes. The cause says what is wrong with it."""
 
 
+class Unwritable(ChargehandError):
+    """What a run has to say cannot be written down: a bug of ours, or something that no border has cleaned."""
+
+
 class IllegalMove(ChargehandError):
     """The event cannot happen in this state."""
+
+
+FAULTS = (
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, RecursionError, IllegalMove,
+)  # fmt: skip
+"""What a value that is not what it should be does to our code: a damaged log, one of another release, a bug."""

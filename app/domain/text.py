@@ -7,6 +7,7 @@ infinities. Everything that enters (job bodies, model replies, tool outputs, err
 import math
 import re
 from typing import Any
+from unicodedata import category
 
 DEEPEST = 200
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -55,3 +56,8 @@ def shorten(text: str, limit: int) -> tuple[str, int]:
     head, tail = room - room // 3, room // 3
     omitted = len(text) - head - tail
     return text[:head] + notice.format(omitted) + (text[-tail:] if tail else ""), omitted
+
+
+def is_blank(text: str) -> bool:
+    """Whether a reader would see nothing: spaces, and characters of control and format, whatever their number."""
+    return all(character.isspace() or category(character).startswith("C") for character in text)

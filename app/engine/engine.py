@@ -156,6 +156,7 @@ class Engine:
         except OwnershipLost:
             log.info("run left", epoch=claim.epoch)
         except Exception:  # the one place where a run may break without taking its process with it
+            execution.broke = True
             log.exception("run broke", epoch=claim.epoch)
         finally:
             await self._let_go(execution)
@@ -182,7 +183,12 @@ class Engine:
         if in_order and run_log.snapshot.status in ("queued", "running"):
             with suppress(*TROUBLE):  # The lease lapses by itself.
                 await release_if_owned(
-                    runtime.database, runtime.queue, run_log.run_id, owner=runtime.name, epoch=run_log.epoch
+                    runtime.database,
+                    runtime.queue,
+                    run_log.run_id,
+                    owner=runtime.name,
+                    epoch=run_log.epoch,
+                    broke=execution.broke,
                 )
 
     def _held_until(self, asked_at: float) -> float:

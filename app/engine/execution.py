@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import ContextVar
 from datetime import UTC, datetime
 
 import structlog
@@ -25,6 +24,7 @@ from app.domain.job import JobInput
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.engine.recovery import resumption
+from app.engine.under_way import LAST_WORDS_SECONDS, Speaker, UnderWay, speaking
 from app.llm.model import Model
 from app.runtime import Runtime
 from app.store.deltas import Passage
@@ -37,12 +37,6 @@ log = structlog.get_logger(__name__)
 SETTLING = ("plan.", "task.", "synthesis.")
 """Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
 
-_speaking: ContextVar[Command | None] = ContextVar("speaking", default=None)
-"""The command on whose behalf something is said; None for the loop itself."""
-
-LAST_WORDS_SECONDS = 5.0
-"""How long a stopped command may take to say what it has cost."""
-
 
 class Execution:
     """A claimed run. It is the `Desk` at which its agents sit."""
@@ -50,14 +44,15 @@ class Execution:
     def __init__(self, runtime: Runtime, journal: Journal, claim: Claim, held_until: float) -> None:
         self.held_until = held_until
         """When our lease ends, on the monotonic clock."""
+        self.broke = False
+        """Whether the loop itself has failed: the run may be what breaks it."""
         self._runtime = runtime
         self._claim = claim
         self._changed = asyncio.Event()
         self.log = journal.open(claim.snapshot, claim.epoch, self._changed.set)
-        self._under_way: dict[Command, asyncio.Task[None]] = {}
+        self._under_way = UnderWay(self.log.run_id, self._carry_out, self._changed.set)
+        self._loop = Speaker()
         self._handing_back = asyncio.Event()
-        self._said: dict[Command | None, asyncio.Future[bool]] = {}
-        """The newest that each command has had recorded, or will have."""
 
     @property
     def has_moved(self) -> bool:
@@ -97,11 +92,11 @@ class Execution:
         self._say(*events)
 
     async def ensure_owned(self, *, begun: bool = False) -> None:
-        said = self._said.get(_speaking.get())
-        if said is not None:
-            await asyncio.shield(said)
+        speaker = self._speaker()
+        if speaker.said is not None:
+            await asyncio.shield(speaker.said)
         leaving = self._handing_back.is_set() and not begun
-        if self.log.lost or leaving or time.monotonic() >= self.held_until:
+        if self.log.lost or leaving or speaker.dismissed or time.monotonic() >= self.held_until:
             raise OwnershipLost(self.log.run_id)
 
     def listener(self, purpose: Purpose, task_id: str | None, attempt: int | None) -> Callable[[str], None] | None:
@@ -121,8 +116,14 @@ class Execution:
                 passage = Passage(self.log.run_id, event.data.purpose, event.task_id, event.attempt)
                 self._runtime.deltas.supersede(passage)
 
+    def _speaker(self) -> Speaker:
+        return speaking.get() or self._loop
+
     def _say(self, *events: Event) -> asyncio.Future[bool]:
-        done = self._said[_speaking.get()] = self.log.append(*events)
+        speaker = self._speaker()
+        if speaker.dismissed:
+            raise OwnershipLost(self.log.run_id)
+        done = speaker.said = self.log.append(*events)
         return done
 
     def _take_along_what_follows(self) -> None:
@@ -130,8 +131,8 @@ class Execution:
         follows = decide(self.log.ahead, self.now())
         others = {
             command
-            for command in self._under_way
-            if command != _speaking.get() and not (isinstance(command, WorkOn) and self._has_ended(command))
+            for command in self._under_way.commands
+            if command != self._speaker().command and not (isinstance(command, WorkOn) and self._has_ended(command))
         }
         if follows.events and others <= set(follows.commands):
             self.log.append(*follows.events)
@@ -150,7 +151,7 @@ class Execution:
             while self.log.snapshot.status in ("queued", "running"):
                 await self._advance()
         finally:
-            await self._stop(tuple(self._under_way))
+            await self._under_way.stop(self._under_way.commands)
             with suppress(OwnershipLost, TimeoutError):
                 async with asyncio.timeout(LAST_WORDS_SECONDS):
                     await self.log.settled()
@@ -159,31 +160,34 @@ class Execution:
         engine, epoch = self._runtime.name, self.log.epoch
         if self.run.status == "queued":
             claimed = ev.Claimed(engine=engine, epoch=epoch)
-            self.note(ev.RunStarted(at=self.now(), run_id=self.log.run_id, data=claimed))
+            await self.record(ev.RunStarted(at=self.now(), run_id=self.log.run_id, data=claimed))
         else:
-            lost = resumption(self.run, self.now(), self.model) if self._claim.died else {}
+            lapsed_at = self._claim.lapsed_at
+            lost = resumption(self.run, min(self.now(), lapsed_at), self.model) if lapsed_at else {}
             resumed = ev.Resumed(engine=engine, epoch=epoch, **lost)
             await self.record(ev.RunResumed(at=self.now(), run_id=self.log.run_id, data=resumed))
         if self._claim.poisoned:
-            await self.record(*self._end_in_fault("The processes that executed this run kept dying."))
+            await self.record(*self._end_in_fault("The processes that executed this run kept dying or standing still."))
 
     async def _advance(self) -> None:
         self._changed.clear()
-        self._reap()
-        if self.log.lost or (self._handing_back.is_set() and not self._under_way):
+        await self._reap()
+        under_way = self._under_way.commands
+        if self.log.lost or (self._handing_back.is_set() and not under_way):
             raise OwnershipLost(self.log.run_id)
         decision = decide(self.log.snapshot, self.now())
-        unwanted = [command for command in self._under_way if command not in decision.commands]
+        unwanted = [command for command in under_way if command not in decision.commands]
         if unwanted:
-            await self._stop(unwanted)
+            await self._under_way.stop(unwanted)
+            await self.log.settled()  # What they said last is part of what is decided on.
         elif decision.events and self.log.waits:
             await self.log.settled()  # What is on its way may change what is settled.
         elif decision.events:
             await self.record(*decision.events)
         else:
-            for command in decision.commands:
-                if command not in self._under_way:
-                    self._start(command)
+            if not self._handing_back.is_set():
+                for command in decision.commands:
+                    self._under_way.start(command)
             await self._something_happens(decision.wake_at)
 
     async def _something_happens(self, wake_at: datetime | None) -> None:
@@ -191,17 +195,9 @@ class Execution:
             async with asyncio.timeout((wake_at - self.now()).total_seconds() if wake_at else None):
                 await self._changed.wait()
 
-    def _start(self, command: Command) -> None:
-        if self._handing_back.is_set():
-            return
-        task = asyncio.create_task(self._carry_out(command), name=f"{self.log.run_id} {command}")
-        task.add_done_callback(lambda _: self._changed.set())
-        self._under_way[command] = task
-
     async def _carry_out(self, command: Command) -> None:
         """Run a command until it has nothing left to do and all it said is recorded."""
         before = self.run.last_seq
-        _speaking.set(command)
         match command:
             case MakePlan():
                 await make_plan(self)
@@ -217,50 +213,46 @@ class Execution:
         if self.run.last_seq == before:
             raise RuntimeError(f"{command} ended without an event")
 
-    def _reap(self) -> None:
-        """Take leave of commands that have ended; one that broke ends its task, or the run."""
-        for command, task in list(self._under_way.items()):
-            if not task.done():
-                continue
-            del self._under_way[command]
-            self._said.pop(command, None)
-            error = None if task.cancelled() else task.exception()
+    async def _reap(self) -> None:
+        """Take leave of commands that have ended; one that broke ends its task, or the run.
+
+        That is recorded before anything else is decided, so that nothing which broke is begun again.
+        """
+        for command, error in self._under_way.take_ended():
             if isinstance(error, OwnershipLost):
                 if not self._handing_back.is_set():
                     raise error
             elif error is not None:
                 log.error("attempt broke", command=str(command), exc_info=error)
-                self.note(*self._broken(command))
+                if ends := self._broken(command):
+                    await self.record(*ends)
 
     def _broken(self, command: Command) -> Sequence[Event]:
-        if not isinstance(command, WorkOn):
-            return self._end_in_fault("An internal error ended the run.")
-        problem = Problem(code="internal_error", message="An internal error ended the attempt.")
-        number = len(self.run.tasks[command.task_id].attempts) or None
-        ended = ev.TaskFailed(
+        """What comes of a bug of ours; nothing when the command had done what it was for."""
+        run = self.run
+        match command:
+            case WorkOn() if not run.ended and not self._has_ended(command):
+                return [self._task_failed(command.task_id, "An internal error ended the attempt.")]
+            case Refine(task_id) if not run.ended and run.tasks[task_id].refine_first and not run.tasks[task_id].ended:
+                return [self._task_failed(task_id, "An internal error kept the instruction from being improved.")]
+            case MakePlan() if not run.ended and run.plan is None:
+                return self._end_in_fault("An internal error ended the run.")
+            case Synthesize() if not run.ended and run.synthesis is None:
+                return self._end_in_fault("An internal error ended the run.")
+            case _:
+                return ()
+
+    def _task_failed(self, task_id: str, message: str) -> Event:
+        return ev.TaskFailed(
             at=self.now(),
             run_id=self.log.run_id,
-            task_id=command.task_id,
-            attempt=number,
-            data=ev.Failed(error=problem),
+            task_id=task_id,
+            attempt=len(self.run.tasks[task_id].attempts) or None,
+            data=ev.Failed(error=Problem(code="internal_error", message=message)),
         )
-        return [ended]
 
     def _end_in_fault(self, message: str) -> Sequence[Event]:
         return failed(self.run, self.now(), "internal_error", message)
-
-    async def _stop(self, commands: Sequence[Command]) -> None:
-        """Cancel commands and wait for their last words."""
-        stopped = [self._under_way[command] for command in commands]
-        for task in stopped:
-            task.cancel()
-        if stopped:
-            await asyncio.wait(stopped, timeout=LAST_WORDS_SECONDS)
-        self._changed.set()
-        for command in commands:
-            task = self._under_way[command]
-            if task.cancelled() or (task.done() and isinstance(task.exception(), OwnershipLost)):
-                del self._under_way[command]
 
     def hand_back(self) -> None:
         """Start nothing more: what is under way may finish, then the run is for another process to continue."""

@@ -61,7 +61,7 @@ _ACTION = (
     r"(?:then|also|write|draft|recommend|calculate|compute|work out|say|tell|explain|choose|give|summari[sz]e|report"
     r"|schreibe?|nenne|find|list|show|rank|pick|answer|prepare|escalate|suggest|decide|which)\b"
 )
-_ITEM_LINE = re.compile(r"^[ \t]*(?:[-*•]|\(?\d{1,2}[.)])[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
+_ITEM_LINE = re.compile(r"^[ \t]*(?:[-*•]|\(?\d{1,2}[.)])[ \t]+(\S(?:.*[^ \t\n])?)[ \t]*$", re.MULTILINE)
 _ITEM_INLINE = re.compile(r"(?:^|\s)\(?\d{1,2}\)\s+")
 _CLAUSE_END = re.compile(r"(?<!\bvs)[.?!;](?:\s|$)|\n")
 _ENUMERATED = re.compile(
@@ -70,12 +70,14 @@ _ENUMERATED = re.compile(
     re.IGNORECASE,
 )
 _ASPECT = re.compile(
-    r"\s+(?:for|by|regarding|considering|in terms of|with regard to|with respect to|based on|using|so that|nach|anhand)"
-    r"\s.*"
-    r"|,?\s+to\s+" + _ACTION + ".*",
+    r"(?<!\s)\s++(?:for|by|regarding|considering|in terms of|with regard to|with respect to|based on|using"
+    r"|so that|nach|anhand)\s.*"
+    r"|(?:,|(?<!\s))\s++to\s+" + _ACTION + ".*",
     re.IGNORECASE,
 )
-_JOINT = re.compile(r"\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or|und|oder|mit|vs\.?|versus|with|against)\s+", re.IGNORECASE)
+_JOINT = re.compile(
+    r"(?<!\s)\s*+,\s*(?:and\s+|or\s+)?|(?<!\s)\s++(?:and|or|und|oder|mit|vs\.?|versus|with|against)\s+", re.IGNORECASE
+)
 _LEAD = re.compile(
     r"^.*\b(?:of|for|about|on|in|to|find|check|summari[sz]e|explain|describe|list|whether)\s+", re.IGNORECASE
 )

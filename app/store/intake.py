@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import structlog
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -18,12 +19,15 @@ from app.domain.snapshot import Brief, Snapshot
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import TeamRef
 from app.domain.values import changed
+from app.store.chronicle import tell
 from app.store.database import Database
 from app.store.journal_sql import Batch, write
-from app.store.logs import cancel_unreadable, read_run
+from app.store.logs import end_unreadable, note_cancel, read_run
 from app.store.projection import as_json, run_row
 from app.store.queue import Place, RunQueue
 from app.store.teams import StoredTeam
+
+log = structlog.get_logger(__name__)
 
 _INSERT_RUN = text(
     """
@@ -126,6 +130,8 @@ async def accept(
         found = await _replayed(database, tenant, key)
         assert found is not None
         return found
+    team = f"{new.team.team.name}@{new.team.version}"
+    log.info("run accepted", run_id=new.run_id, team=team, inputs=len(new.job.inputs), priority=new.job.priority)
     return Accepted(new.run_id, replayed=False)
 
 
@@ -201,8 +207,8 @@ async def request_cancel(
     """Ask for the end of a run, in its log. False when it has ended already, None when there is no such run.
 
     The owner sees the request there and stops; a run that nobody executes ends in this very transaction. A run whose
-    owner has vanished is announced: whoever takes it reckons what was under way before it ends. A run that cannot be
-    read is failed unless somebody executes it all the same. Asking twice changes nothing.
+    owner has vanished is announced: whoever takes it reckons what was under way before it ends. A run that nobody
+    executes and that cannot be read is failed. Asking twice changes nothing.
     """
     async with database.transaction() as connection:
         row = (await connection.execute(_LOCK_RUN, {"id": run_id, "tenant": tenant})).one_or_none()
@@ -213,10 +219,13 @@ async def request_cancel(
         if row.cancellation is not None and row.owner is not None:
             return True
         asked = ev.RunCancelRequested(at=datetime.now(UTC), run_id=run_id, data=ev.CancelRequested(reason=reason))
+        log.info("run cancel requested", run_id=run_id)
+        if await note_cancel(connection, asked):
+            return True  # Its owner knows the log; folding it here would hold up the owner's commits.
         try:
             await _append_cancel(connection, run_id, row, asked)
         except RunUnreadable:
-            await cancel_unreadable(connection, run_id, asked)
+            await end_unreadable(connection, run_id)
             return True
         if row.lapsed:
             await queue.announce(connection, run_id, Place(row.priority, row.turn))
@@ -235,3 +244,4 @@ async def _append_cancel(connection: AsyncConnection, run_id: str, row: Any, ask
         run = changed(run, status="running", waiting=None)
     written = await write(connection, row.owner, [Batch(run, new, row.owner_epoch, row.last_seq, now)])
     assert written, "the row is locked"
+    tell(run, new)

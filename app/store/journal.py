@@ -16,15 +16,17 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import reduce
 from itertools import islice
 
 import structlog
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError
 
-from app.domain.errors import IllegalMove, OwnershipLost, place_of
+from app.domain.errors import FAULTS, IllegalMove, OwnershipLost, RunUnreadable, Unwritable, place_of
 from app.domain.events import RUN_ENDS, Event
 from app.domain.fold import after, extended
 from app.domain.snapshot import Snapshot
+from app.store.chronicle import tell
 from app.store.database import OUTAGE, Database
 from app.store.journal_sql import Batch, commit, events_after
 
@@ -37,9 +39,11 @@ RETRY_SECONDS = 0.1
 RETRY_CEILING_SECONDS = 2.0
 REFUSALS_ALLOWED = 8
 """Times that Postgres may refuse what one run writes before this process gives the run up."""
-REFUSAL = (DBAPIError, ValueError, TypeError)
-"""What is raised when Postgres refuses to take something, or when it cannot even be put into bytes; unless it is an
-outage, which some of these are too."""
+REFUSAL = (DBAPIError, Unwritable, RunUnreadable)
+"""What is raised when Postgres refuses to take something, when our own code cannot write it down, or cannot read what
+others have added; unless it is an outage, which some of these are too."""
+FOR_GOOD = (DataError, Unwritable)
+"""Those of them that the same words would meet again."""
 
 
 @dataclass(slots=True)
@@ -105,9 +109,18 @@ class RunLog:
     def close(self) -> None:
         """Take nothing more: the run is lost, or handed back."""
         self.lost = True
+        self._drop(OwnershipLost(self.run_id))
+
+    def take_back(self) -> None:
+        """Forget what waits to be recorded, since it never can be. Whoever wanted that gets `Unwritable`."""
+        self.refusals = 0
+        self.ahead = self.snapshot
+        self._drop(Unwritable(self.run_id))
+
+    def _drop(self, error: Exception) -> None:
         for entry in self._entries:
             if not entry.done.done():
-                entry.done.set_exception(OwnershipLost(self.run_id))
+                entry.done.set_exception(error)
                 entry.done.exception()  # Whoever waits is told; an unwaited append is not a fault.
         self._entries.clear()
         self._in_flight = 0
@@ -129,12 +142,15 @@ class RunLog:
             self._entries.popleft().settle(recorded=True)
         self._in_flight = 0
         self._changed()
+        tell(batch.run, batch.events)
 
     def caught_up(self, newer: Sequence[Event]) -> None:
-        """Fold in events that Postgres has and we do not, and number ours anew behind them."""
-        newer = self._without_own(list(newer))
-        for event in newer:
-            self.snapshot = after(self.snapshot, event)
+        """Fold in events that Postgres has and we do not, and number ours anew behind them. Raises `RunUnreadable`."""
+        try:
+            newer = self._without_own(list(newer))
+            self.snapshot = reduce(after, newer, self.snapshot)
+        except FAULTS as error:
+            raise RunUnreadable(self.run_id) from error
         self._renumber(foreign=bool(newer))
         self._changed()
 
@@ -144,8 +160,8 @@ class RunLog:
             own = self._entries[0].events
             if [_identity(event) for event in newer[: len(own)]] != [_identity(event) for event in own]:
                 break
-            for event in own:
-                self.snapshot = after(self.snapshot, event)
+            self.snapshot = reduce(after, own, self.snapshot)
+            tell(self.snapshot, own)
             del newer[: len(own)]
             self._entries.popleft().settle(recorded=True)
         return newer
@@ -245,10 +261,18 @@ class Journal:
                 self._refused(run, refusal)
 
     def _refused(self, run: RunLog, refusal: Exception) -> None:
-        """Try this run again after a while, and the others meanwhile; a run that is refused for good is given up."""
+        """Try this run again after a while, and the others meanwhile; a run that is refused for good is given up.
+
+        Words that can never be recorded end what wanted them recorded, and not the run.
+        """
         run.refusals += 1
-        if run.refusals > REFUSALS_ALLOWED:
-            log.error("run given up", run_id=run.run_id, error=_named(refusal), where=place_of(refusal))
+        cause = refusal.__cause__ if isinstance(refusal, Unwritable | RunUnreadable) else None
+        why = {"run_id": run.run_id, "error": _named(cause or refusal), "where": place_of(cause or refusal)}
+        if isinstance(refusal, FOR_GOOD):
+            log.error("events cannot be written", **why)
+            run.take_back()
+        elif run.refusals > REFUSALS_ALLOWED:
+            log.error("run given up", **why)
             run.close()
         else:
             asyncio.get_running_loop().call_later(_backoff(run.refusals), self.wants_commit, run)
@@ -260,7 +284,7 @@ async def _what_comes_at_the_same_time() -> None:
         await asyncio.sleep(0)
 
 
-def _named(error: Exception) -> str:
+def _named(error: BaseException) -> str:
     """The error's class, and what Postgres calls it."""
     state = getattr(getattr(error, "orig", None), "sqlstate", None)
     return f"{type(error).__name__} {state}" if state else type(error).__name__

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.errors import FAULTS, RunUnreadable, Unwritable
 from app.domain.events import ANY_EVENT, Event
 from app.domain.snapshot import Snapshot
 from app.store.database import Database
@@ -116,7 +117,21 @@ async def commit(database: Database, owner: str, batches: Sequence[Batch]) -> se
 
 
 async def write(connection: AsyncConnection, owner: str | None, batches: Sequence[Batch]) -> set[str]:
-    """The same, as part of what goes on on a connection. Without an owner, of runs that nobody owns."""
+    """The same, as part of what goes on on a connection. Without an owner, of runs that nobody owns.
+
+    Raises `Unwritable` when our own code cannot make rows of a batch.
+    """
+    try:
+        values = _values_of(batches)
+    except FAULTS as error:
+        raise Unwritable from error
+    found = await connection.execute(_COMMIT, {**values, "owner": owner, "channel": EVENTS_CHANNEL})
+    row = found.one_or_none()
+    return set(row.ids) if row else set()
+
+
+def _values_of(batches: Sequence[Batch]) -> dict[str, str]:
+    """The new rows of each table as JSON."""
     rows: dict[str, list[Any]] = {"runs": [], "events": [], "plans": [], "tasks": [], "attempts": []}
     for batch in batches:
         moved = any(event.type not in NO_PROGRESS for event in batch.events)
@@ -127,10 +142,7 @@ async def write(connection: AsyncConnection, owner: str | None, batches: Sequenc
         rows["plans"].extend(plans)
         rows["tasks"].extend(tasks)
         rows["attempts"].extend(attempts)
-    values = {name: as_json(listed) for name, listed in rows.items()}
-    found = await connection.execute(_COMMIT, {**values, "owner": owner, "channel": EVENTS_CHANNEL})
-    row = found.one_or_none()
-    return set(row.ids) if row else set()
+    return {name: as_json(listed) for name, listed in rows.items()}
 
 
 async def write_row(database: Database, run: Snapshot, *, owner: str, epoch: int) -> None:
@@ -144,7 +156,8 @@ async def events_after(
 ) -> Mapping[str, list[Event]]:
     """Events newer than those `known` (epoch and last number by run id), of the runs that `owner` still owns.
 
-    A run of which fewer are there is left out too: its database has gone back to an earlier state.
+    A run of which fewer are there is left out too: its database has gone back to an earlier state. Raises
+    `RunUnreadable` for an event that this release does not know.
     """
     ids = list(known)
     values = {"ids": ids, "epochs": [known[i][0] for i in ids], "seqs": [known[i][1] for i in ids], "owner": owner}
@@ -153,8 +166,15 @@ async def events_after(
         for row in await connection.execute(_NEWER, values):
             found = newer[row.id]
             if row.seq is not None:
-                found.append(event_of(row.id, row))
+                found.append(_read_event(row.id, row))
     return newer
+
+
+def _read_event(run_id: str, row: Any) -> Event:
+    try:
+        return event_of(run_id, row)
+    except FAULTS as error:
+        raise RunUnreadable(run_id) from error
 
 
 def event_of(run_id: str, row: Any) -> Event:

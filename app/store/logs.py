@@ -8,7 +8,7 @@ from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
-from app.domain.errors import IllegalMove, RunUnreadable
+from app.domain.errors import FAULTS, RunUnreadable
 from app.domain.events import ANY_EVENT
 from app.domain.fold import asked_for, fold
 from app.domain.job import Limits
@@ -19,9 +19,6 @@ from app.domain.states import TERMINAL_RUN, TERMINAL_TASK
 from app.domain.team import Team
 from app.store.journal_sql import EVENTS_CHANNEL
 from app.store.projection import as_json
-
-DAMAGE = (ValueError, LookupError, TypeError, AttributeError, AssertionError, IllegalMove)
-"""What a damaged log, or one of another release, does to our code."""
 
 LOG_OF_RUN = """(
     SELECT json_agg(json_build_object(
@@ -88,24 +85,23 @@ def read_run(
             models=models,
         )
         return fold(brief, events)
-    except DAMAGE as error:
+    except FAULTS as error:
         raise RunUnreadable(run_id) from error
 
 
-async def cancel_unreadable(connection: AsyncConnection, run_id: str, asked: ev.RunCancelRequested) -> None:
-    """Have the owner of a run that we cannot read cancel it: it is of another release. A run without one is failed."""
+async def note_cancel(connection: AsyncConnection, asked: ev.RunCancelRequested) -> bool:
+    """Have the owner of a run, whose lease holds, cancel it; False when there is none. This needs none of its log."""
     noted = await connection.execute(
         _NOTE_CANCEL,
         {
-            "id": run_id,
+            "id": asked.run_id,
             "at": asked.at,
             "data": as_json(asked.data),
             "cancellation": as_json(asked_for(asked)),
             "channel": EVENTS_CHANNEL,
         },
     )
-    if noted.one_or_none() is None:
-        await end_unreadable(connection, run_id)
+    return noted.one_or_none() is not None
 
 
 async def end_unreadable(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import text
 
@@ -22,7 +23,7 @@ may only have died with it, clear themselves."""
 _CLAIM = text(
     f"""
     WITH free AS (
-        SELECT id, owner IS NOT NULL AS died FROM runs
+        SELECT id, lease_until AS lapsed_at FROM runs
         WHERE id = :id AND NOT status = ANY(:ended) AND (owner IS NULL OR lease_until < now())
           AND (wake_at IS NULL OR wake_at <= now()) AND (idle_claims < :suspect_after OR :suspects)
         FOR UPDATE SKIP LOCKED
@@ -36,7 +37,7 @@ _CLAIM = text(
     FROM free, teams
     WHERE runs.id = free.id
       AND teams.tenant = runs.tenant AND teams.name = runs.team_name AND teams.version = runs.team_version
-    RETURNING runs.objective, runs.limits, runs.owner_epoch, runs.idle_claims, teams.definition, free.died,
+    RETURNING runs.objective, runs.limits, runs.owner_epoch, runs.idle_claims, teams.definition, free.lapsed_at,
               {LOG_OF_RUN}
     """
 )
@@ -56,7 +57,7 @@ _RENEW = text(
 _PLACE = text("SELECT priority, turn FROM runs WHERE id = :id AND finished_at IS NULL")
 _RELEASE = text(
     """
-    UPDATE runs SET owner = NULL, lease_until = NULL
+    UPDATE runs SET owner = NULL, lease_until = NULL, idle_claims = greatest(idle_claims - CAST(:clears AS int), 0)
     WHERE id = :id AND owner = :owner AND owner_epoch = :epoch
     RETURNING priority, turn
     """
@@ -69,8 +70,8 @@ class Claim:
 
     snapshot: Snapshot
     epoch: int
-    died: bool
-    """Whether the process before us vanished, with calls that may have been under way."""
+    lapsed_at: datetime | None
+    """Until when the process before us may have been at work, if it vanished; None when it let the run go."""
     suspect: bool
     """Whether the run may be what killed the processes before us."""
     poisoned: bool
@@ -107,7 +108,7 @@ async def claim_if_free(database: Database, run_id: str, claimant: Claimant, *, 
             if poisoned:
                 await end_unreadable(connection, run_id, owner=claimant.owner, epoch=row.owner_epoch)
             raise
-    return Claim(snapshot, row.owner_epoch, row.died, row.idle_claims > SUSPECT_AFTER, poisoned)
+    return Claim(snapshot, row.owner_epoch, row.lapsed_at, row.idle_claims > SUSPECT_AFTER, poisoned)
 
 
 async def renew(database: Database, held: Mapping[str, int], *, owner: str, lease_s: float) -> Mapping[str, int]:
@@ -125,9 +126,15 @@ async def announce_again(database: Database, queue: RunQueue, run_id: str) -> No
             await queue.announce(connection, run_id, Place(row.priority, row.turn))
 
 
-async def release_if_owned(database: Database, queue: RunQueue, run_id: str, *, owner: str, epoch: int) -> None:
-    """Hand the run back, and announce it, so that any process may go on with it at once."""
+async def release_if_owned(
+    database: Database, queue: RunQueue, run_id: str, *, owner: str, epoch: int, broke: bool = False
+) -> None:
+    """Hand the run back, and announce it, so that any process may go on with it at once.
+
+    Our claim is no longer held against the run then, unless it `broke` under us.
+    """
+    values = {"id": run_id, "owner": owner, "epoch": epoch, "clears": 0 if broke else 1}
     async with database.transaction() as connection:
-        row = (await connection.execute(_RELEASE, {"id": run_id, "owner": owner, "epoch": epoch})).one_or_none()
+        row = (await connection.execute(_RELEASE, values)).one_or_none()
         if row is not None:
             await queue.announce(connection, run_id, Place(row.priority, row.turn))

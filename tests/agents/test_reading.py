@@ -3,8 +3,8 @@ import json
 import pytest
 
 from app.agents.reading import DETAIL_CHARACTERS, MOST_FINDINGS, Unreadable, read_json
+from app.agents.replies import read_plan, read_refinement, read_synthesis
 from app.agents.report import read_report
-from app.agents.supervisor import read_plan, read_synthesis
 from app.domain.results import Escalation, Output
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -147,3 +147,33 @@ def test_a_synthesis_keeps_impacts_of_missing_tasks_alone() -> None:
 def test_a_synthesis_without_an_answer_is_refused(written: str) -> None:
     with pytest.raises(Unreadable):
         read_synthesis(written, ["a"], [])
+
+
+STATEMENT = {"text": "s", "tasks": ["a"]}
+CONFLICT = {"topic": "t", "claims": [{"task": "a", "claim": "x"}]}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"answer": "   "},
+        {"answer": "\u200b\n\ufeff"},
+        {"statements": [STATEMENT, STATEMENT | {"tasks": []}]},
+        {"statements": [STATEMENT | {"text": " "}]},
+        {"conflicts": [CONFLICT | {"claims": []}]},
+        {"conflicts": [CONFLICT | {"topic": ""}]},
+        {"conflicts": [CONFLICT | {"claims": [{"task": "a", "claim": " "}]}]},
+    ],
+)
+def test_an_answer_that_says_nothing_or_rests_on_nothing_is_refused(said: dict[str, object]) -> None:
+    whole = {"answer": "So it is.", "statements": [STATEMENT], "conflicts": [CONFLICT]}
+    assert read_synthesis(json.dumps(whole), ["a"], []).answer == "So it is."
+
+    with pytest.raises(Unreadable):
+        read_synthesis(json.dumps(whole | said), ["a"], [])
+
+
+@pytest.mark.parametrize("written", ['{"instruction": "  "}', '{"instruction": "\\u200b"}', '{"change": "c"}'])
+def test_a_new_instruction_that_says_nothing_is_refused(written: str) -> None:
+    with pytest.raises(Unreadable):
+        read_refinement(written)

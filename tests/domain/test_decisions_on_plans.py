@@ -100,7 +100,7 @@ def test_a_plan_that_stays_invalid_fails_the_run_by_its_reason(codes: list[Findi
         ("rate_limited", "provider_unavailable"),
         ("provider_stream_incomplete", "provider_unavailable"),
         ("request_rejected", "request_rejected"),
-        ("context_exceeded", "plan_invalid"),
+        ("context_exceeded", "request_rejected"),
         ("provider_auth", "provider_auth"),
         ("provider_billing", "provider_billing"),
     ],
@@ -113,7 +113,14 @@ def test_a_planning_call_that_failed_for_good_fails_the_run(code: ErrorCode, rea
     assert story.run.stop_reason == reason
 
 
-@pytest.mark.parametrize(("stop_reason", "reason"), [("refusal", "model_refusal"), ("compaction", "plan_invalid")])
+@pytest.mark.parametrize(
+    ("stop_reason", "reason"),
+    [
+        ("refusal", "model_refusal"),
+        ("compaction", "provider_unavailable"),
+        ("model_context_window_exceeded", "request_rejected"),
+    ],
+)
 def test_a_planning_reply_that_cannot_be_used_fails_the_run(stop_reason: str, reason: str) -> None:
     story = planning()
     story.hear("plan", [text_block("No.")], stop_reason)

@@ -161,7 +161,7 @@ def test_a_transient_failure_is_retried_unchanged_after_a_wait(code: ErrorCode) 
     assert story.state("a").instruction == "do a"
 
 
-@pytest.mark.parametrize("code", sorted(FINAL_CODES | {"request_rejected"}))
+@pytest.mark.parametrize("code", sorted(FINAL_CODES))
 def test_a_failure_that_would_come_again_ends_the_task_at_once(code: ErrorCode) -> None:
     story = started(task("a"))
     story.start("a")

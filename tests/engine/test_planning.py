@@ -164,8 +164,8 @@ async def test_a_plan_that_was_cut_once_is_used_when_it_comes_whole(service: Ser
 
 PLANNING_ENDS: dict[str, tuple[Answer, str]] = {
     "refuses": (Answer(stop_reason="refusal"), "model_refusal"),
-    "ends for a reason nobody knows": (text("{}", stop_reason="solar_flare"), "plan_invalid"),
-    "never stops pausing": (paused(), "plan_invalid"),
+    "ends for a reason nobody knows": (text("{}", stop_reason="solar_flare"), "provider_unavailable"),
+    "never stops pausing": (paused(), "provider_unavailable"),
 }
 
 

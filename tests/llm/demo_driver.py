@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.agents.prompting import opening
+from app.agents.replies import read_plan, read_synthesis
 from app.agents.report import read_report
 from app.agents.schemas import plan_schema, refinement_schema, report_schema, synthesis_schema
-from app.agents.supervisor import read_plan, read_synthesis
 from app.agents.worker import INPUT_TOOLS
 from app.domain.conversation import Block, Conversation, Message, Prompt, Read, ToolResult, Turn, UseTools, next_step
 from app.domain.events import Purpose

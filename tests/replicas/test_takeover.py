@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from app.domain import events as ev
 from app.domain.events import RUN_ENDS
 from app.store.database import Database
+from app.store.ownership import IDLE_CLAIMS_ALLOWED
 from app.tools.tool import ToolContext
 from tests.engine.toolbox import team_with, tool
 from tests.replicas.watching import (
@@ -179,3 +180,27 @@ async def test_a_replica_that_cannot_renew_stops_its_work_before_anybody_else_be
     assert run["result"]["answer"] == "B"
     assert writes_after_takeover(sql, run_id) == {"second"}
     await check_log(database_url, run_id, second)
+
+
+async def test_a_run_under_which_processes_freeze_is_given_up(
+    replicas: Replicas, stub: StubProvider, sql: psycopg.Connection
+) -> None:
+    stub.on("work", held(as_json(report()), "never"))
+    pair = [await replicas.start() for _ in range(2)]
+    run_id = await post_job(pair[0], plan=plan_of(task("only", "analyst")))
+    await stub.seen(1, role="work")
+    for frozen in range(1, IDLE_CLAIMS_ALLOWED + 1):
+        owner = authority(sql, run_id)[0]
+        [sleeper] = [each for each in pair if runs_on(each, owner)]
+        sleeper.signal(signal.SIGSTOP)  # As it would be if work on the run held its loop.
+        await stub.seen(frozen + 1, role="work", timeout_s=30)
+        sleeper.signal(signal.SIGCONT)
+    owner = authority(sql, run_id)[0]
+    [sleeper] = [each for each in pair if runs_on(each, owner)]
+    sleeper.signal(signal.SIGSTOP)
+    [awake] = [each for each in pair if each is not sleeper]
+    run = await run_at_end(awake, run_id)
+    sleeper.signal(signal.SIGCONT)
+
+    assert (run["status"], run["stop_reason"]) == ("failed", "internal_error")
+    assert "standing still" in run["error"]["message"]

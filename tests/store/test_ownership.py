@@ -15,7 +15,7 @@ async def test_a_free_run_is_claimed_with_all_that_is_known_of_it(service: Servi
 
     claim = await claimed(service, run_id)
 
-    assert (claim.epoch, claim.died, claim.poisoned) == (1, False, False)
+    assert (claim.epoch, claim.lapsed_at, claim.poisoned) == (1, None, False)
     assert (claim.snapshot.status, claim.snapshot.last_seq, claim.snapshot.brief.objective) == (
         "queued",
         1,
@@ -38,7 +38,7 @@ async def test_a_lapsed_run_is_claimed_with_a_higher_epoch(service: Service) -> 
     again = await try_claim(service, claim.snapshot.brief.run_id)
 
     assert again is not None
-    assert (again.epoch, again.died) == (2, True)
+    assert (again.epoch, again.lapsed_at is not None) == (2, True)
 
 
 async def test_one_of_many_claims_at_the_same_time_succeeds(service: Service) -> None:
@@ -101,7 +101,7 @@ async def test_a_run_that_is_handed_back_is_free_and_announced(service: Service,
     assert sql.execute("SELECT queueing_lock FROM procrastinate_jobs").fetchall() == [(f"run:{run_id}",)]
     claim = await try_claim(service, run_id)
     assert claim is not None
-    assert (claim.epoch, claim.died) == (2, False)
+    assert (claim.epoch, claim.lapsed_at) == (2, None)
 
 
 @pytest.mark.parametrize(("owner", "epoch"), [(ME, 0), (ME, 2), ("another", 1)])
@@ -115,3 +115,15 @@ async def test_only_its_owner_can_hand_a_run_back(
 
     assert sql.execute("SELECT owner FROM runs").fetchall() == [(ME,)]
     assert sql.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(("broke", "poisoned"), [(False, False), (True, True)])
+async def test_handing_a_run_back_in_good_order_is_no_suspicion_and_breaking_on_it_is(
+    service: Service, broke: bool, poisoned: bool
+) -> None:
+    run_id = await service.submit()
+    for _ in range(6):
+        epoch = (await claimed(service, run_id)).epoch
+        await release_if_owned(service.database, service.runtime.queue, run_id, owner=ME, epoch=epoch, broke=broke)
+
+    assert (await claimed(service, run_id)).poisoned is poisoned
