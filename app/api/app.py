@@ -11,13 +11,15 @@ from functools import cached_property
 from types import FrameType
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from app.api import events, health, inputs, jobs, pages, runs, teams, trace
 from app.api.border import BodyLimit, HeadRequests, RequestIds
+from app.api.deps import known_parameters_alone
 from app.api.description import complete
 from app.api.errors import install_error_handlers
 from app.api.stream import SharedPages
+from app.api.waiting import SharedLooks
 from app.runtime import Runtime
 
 SEND_LIMIT_S = 30.0
@@ -46,6 +48,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with runtime() as opened:
             app.state.runtime = opened
+            app.state.looks = SharedLooks(opened.database)
             app.state.pages = SharedPages(opened.database)
             with _draining_on_signals(opened.draining):
                 yield
@@ -58,6 +61,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        dependencies=[Depends(known_parameters_alone)],
         generate_unique_id_function=lambda route: route.name,
         lifespan=lifespan,
     )

@@ -1,4 +1,4 @@
-"""What every request passes on its way in and out: an id, a log line, HEAD, and the size of its body."""
+"""What every request passes on its way in and out: an id, a log line, HEAD, and the room for its body."""
 
 import re
 import time
@@ -16,6 +16,13 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _PROBES = ("/livez", "/readyz")
 _PATH_LOGGED = 200
 """Characters of a path that its log line shows."""
+_PRIVATE = "/v1/"
+"""Paths whose answers nobody may keep: they tell what jobs are about."""
+_LENGTH_DIGITS = 15
+_SMALL_BYTES = 64 * 1024
+"""Bytes of each body that need no room, so that large ones never keep small ones out."""
+BODIES_AT_ONCE = 8
+"""Bodies of the largest size for which one process has room."""
 _CLOSE = {"Connection": "close"}
 """The rest of a refused body is not read, so its connection cannot serve another request."""
 
@@ -39,7 +46,10 @@ class RequestIds:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["X-Request-Id"] = request_id
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-Id"] = request_id
+                if scope["path"].startswith(_PRIVATE):
+                    headers["Cache-Control"] = "no-store"
             await send(message)
 
         with structlog.contextvars.bound_contextvars(request_id=request_id):
@@ -48,7 +58,10 @@ class RequestIds:
             finally:
                 if scope["path"] not in _PROBES:
                     path, spent_ms = scope["path"][:_PATH_LOGGED], round((time.perf_counter() - started) * 1000)
-                    log.info("request", method=scope["method"], path=path, status=status, duration_ms=spent_ms)
+                    about = {"method": scope["method"], "path": path, "status": status, "duration_ms": spent_ms}
+                    if (run_id := scope["state"].get("run_id")) is not None:
+                        about["run_id"] = run_id
+                    log.info("request", **about)
 
 
 class HeadRequests:
@@ -71,31 +84,60 @@ class HeadRequests:
 
 
 class BodyLimit:
-    """Refuses a body that is too large: by its declared length, or as soon as what has come is too much."""
+    """Refuses a body that is too large, by its declared length or as soon as what has come is too much; and any for
+    which there is no room beside the others: what has come of a body takes room until its request is answered.
+    """
 
     def __init__(self, app: ASGIApp, limit_bytes: int) -> None:
         self._app = app
         self._limit_bytes = limit_bytes
-        self._detail = f"The body may have at most {limit_bytes} bytes."
+        self._room_bytes = BODIES_AT_ONCE * limit_bytes
+        self._too_large = Refusal(
+            413, "body_too_large", f"The body may have at most {limit_bytes} bytes.", headers=_CLOSE
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        declared = Headers(scope=scope).get("content-length", "")
-        if declared.isdecimal() and int(declared) > self._limit_bytes:
-            request_id = scope["state"]["request_id"]
-            response = problem(request_id, 413, "body_too_large", self._detail, headers=_CLOSE)
-            await response(scope, receive, send)
+        length = Headers(scope=scope).get("content-length", "")
+        declared = int(length[:_LENGTH_DIGITS]) if length.isdecimal() else 0
+        if declared > self._limit_bytes:
+            await _answer(self._too_large)(scope, receive, send)
             return
-        received = 0
+        if declared - _SMALL_BYTES > self._room_bytes:
+            await _answer(_no_room())(scope, receive, send)
+            return
+        received = taken = 0
 
         async def counted() -> Message:
-            nonlocal received
+            nonlocal received, taken
             message = await receive()
             received += len(message.get("body", b""))
+            more = max(received - _SMALL_BYTES - taken, 0)
             if received > self._limit_bytes:
-                raise Refusal(413, "body_too_large", self._detail, headers=_CLOSE)
+                raise self._too_large
+            if more > self._room_bytes:
+                raise _no_room()
+            self._room_bytes -= more
+            taken += more
             return message
 
-        await self._app(scope, counted, send)
+        try:
+            await self._app(scope, counted, send)
+        finally:
+            self._room_bytes += taken
+
+
+def _no_room() -> Refusal:
+    headers = _CLOSE | {"Retry-After": "2"}
+    return Refusal(503, "bodies_too_many", "There is no room for this body beside others; try again.", headers=headers)
+
+
+def _answer(refusal: Refusal) -> ASGIApp:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        request_id = scope["state"]["request_id"]
+        response = problem(request_id, refusal.status_code, refusal.code, refusal.detail, headers=refusal.headers)
+        await response(scope, receive, send)
+
+    return answer

@@ -5,16 +5,27 @@ they do.
 """
 
 import re
-from typing import Annotated, cast
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, cast, get_origin
 
 from fastapi import Depends, Header, Path, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
 
 from app.api.errors import Refusal, RunNotFound
+from app.api.findings import FINDINGS_SHOWN, NAME_SHOWN
+from app.api.waiting import SharedLooks
 from app.runtime import Runtime
 
 WAIT_CEILING_S = 60
 KEY_LENGTH = 255
 
+HEADER_LENGTH = 1000
+"""Characters of a header that we read a meaning from."""
+
+_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 RUN_ID = re.compile(r"run_[0-9a-z]{1,64}")
 _WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 
@@ -22,6 +33,70 @@ _WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 async def runtime_of(request: Request) -> Runtime:
     """What this process holds open."""
     return cast(Runtime, request.app.state.runtime)
+
+
+async def _looks(request: Request) -> SharedLooks:
+    return cast(SharedLooks, request.app.state.looks)
+
+
+async def known_parameters_alone(request: Request) -> None:
+    """Refuse query parameters that mean nothing here: one that is mistyped would be ignored, and may cost money."""
+    route = request.scope.get("route")
+    if not request.url.query or not isinstance(route, APIRoute) or not route.path.startswith("/v1/"):
+        return
+    known = _parameters(route)
+    given = Counter(name for name, _ in request.query_params.multi_items())
+    listed = ", ".join(sorted(known)) or "none"
+    findings = [
+        {"parameter": name[:NAME_SHOWN], "detail": f"Unknown query parameter; known here: {listed}."}
+        for name in given
+        if name not in known
+    ]
+    findings += [
+        {"parameter": name, "detail": "This may be given once."}
+        for name, times in given.items()
+        if times > 1 and name in known and not known[name]
+    ]
+    if findings:
+        detail = "The query has a parameter that is not known here, or is given twice."
+        raise Refusal(422, "parameter_unknown", detail, errors=findings[:FINDINGS_SHOWN])
+
+
+def _parameters(route: APIRoute) -> dict[str, bool]:
+    """The query parameters of a route, and whether each may be given more than once."""
+    return dict(_declared(route.dependant))
+
+
+def _declared(dependant: Dependant) -> Iterator[tuple[str, bool]]:
+    for field in dependant.query_params:
+        declared = field.field_info
+        if isinstance(declared.annotation, type) and issubclass(declared.annotation, BaseModel):
+            for name, member in declared.annotation.model_fields.items():
+                yield member.alias or name, get_origin(member.annotation) is list
+        else:
+            yield field.alias, get_origin(declared.annotation) is list
+    for needed in dependant.dependencies:
+        yield from _declared(needed)
+
+
+def only(request: Request, header: str) -> str | None:
+    """The header, which may be sent once and at no great length. Raises `Refusal`."""
+    values = request.headers.getlist(header)
+    if len(set(values)) > 1 or any(len(value) > HEADER_LENGTH for value in values):
+        errors = [{"parameter": header, "detail": f"This is sent once, with at most {HEADER_LENGTH} characters."}]
+        raise Refusal(400, "header_invalid", "A header is sent twice, or is too long.", errors=errors)
+    return values[0] if values else None
+
+
+async def _traceparent(
+    request: Request,
+    _: Annotated[
+        str | None, Header(alias="Traceparent", description="Where the job stands in the client's own trace (W3C).")
+    ] = None,
+) -> str | None:
+    """The client's place in its own trace; one that is not well-formed is ignored, as the standard has it."""
+    values = request.headers.getlist("traceparent")
+    return values[0] if len(values) == 1 and _TRACEPARENT.fullmatch(values[0]) else None
 
 
 async def _run_id(run_id: Annotated[str, Path(description="Id of a run.")]) -> str:
@@ -41,12 +116,17 @@ async def _wait_s(
     ] = None,
 ) -> int | None:
     """Seconds that the client would wait, within our ceiling; other preferences are ignored."""
-    preferences = [each.strip().lower() for line in request.headers.getlist("prefer") for each in line.split(",")]
+    prefer = request.headers.getlist("prefer")
+    if sum(map(len, prefer)) > HEADER_LENGTH:
+        errors = [{"parameter": "prefer", "detail": f"This may have at most {HEADER_LENGTH} characters."}]
+        raise Refusal(400, "header_invalid", "A header is too long.", errors=errors)
+    preferences = [each.strip().lower() for line in prefer for each in line.split(",")]
     asked = [int(found[1]) for each in preferences if (found := _WAIT.match(each))]
     return min(asked[0], WAIT_CEILING_S) if asked else None
 
 
 async def _idempotency_key(
+    request: Request,
     idempotency_key: Annotated[
         str | None,
         Header(
@@ -57,6 +137,7 @@ async def _idempotency_key(
     ] = None,
 ) -> str | None:
     """The client's key, which may come quoted or bare."""
+    only(request, "idempotency-key")
     if idempotency_key is None:
         return None
     key = idempotency_key.strip()
@@ -67,7 +148,9 @@ async def _idempotency_key(
     return key
 
 
+Traceparent = Annotated[str | None, Depends(_traceparent)]
 RuntimeOf = Annotated[Runtime, Depends(runtime_of)]
+Looks = Annotated[SharedLooks, Depends(_looks)]
 RunId = Annotated[str, Depends(_run_id)]
 WaitSeconds = Annotated[int | None, Depends(_wait_s)]
 Key = Annotated[str | None, Depends(_idempotency_key)]

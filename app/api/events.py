@@ -1,17 +1,20 @@
 """A run's events: as a page, or as a stream that follows them."""
 
 import re
+from collections.abc import Collection
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, Field, StringConstraints
 from starlette.responses import Response
 
-from app.api.deps import RunId, RuntimeOf
-from app.api.errors import Refusal
+from app.api.deps import Looks, RunId, RuntimeOf, only
+from app.api.errors import Refusal, RunNotFound
 from app.api.runs import existing_run
 from app.api.schemas import PROBLEMS, EventPage
 from app.api.stream import EventStream, Reader, follow
+from app.api.waiting import check_room
+from app.domain.events import EVENT_TYPES
 from app.domain.states import TERMINAL_RUN
 from app.runtime import TENANT, Runtime
 from app.store.runs import Row, events_of
@@ -68,6 +71,7 @@ async def list_or_follow_events(
     request: Request,
     run_id: RunId,
     runtime: RuntimeOf,
+    looks: Looks,
     wanted: Annotated[Wanted, Query()],
     last_event_id: LastEventId = None,
 ) -> Response:
@@ -76,15 +80,32 @@ async def list_or_follow_events(
     As a stream it replays what the client lacks and follows the run to its end. A `Last-Event-ID` or `after` that is
     no number, negative, or beyond the log replays everything. `text.delta` frames have no id and are not stored.
     """
-    row = await existing_run(runtime, run_id)
+    _check_types(wanted.type_names)
+    only(request, "last-event-id")
     if not _wants_stream(request):
+        await existing_run(runtime, run_id)
         return await _page(runtime, run_id, wanted)
+    check_room(runtime)
+    row = await looks.at(run_id)
+    if row is None:
+        raise RunNotFound
     known = _known(last_event_id or wanted.after, row)
     ended = row["status"] in TERMINAL_RUN
     if ended and not await events_of(runtime.database, TENANT, run_id, after=known, limit=1, types=wanted.type_names):
         return Response(status_code=204)
     frames = follow(runtime, request.app.state.pages, Reader(run_id, known, wanted.type_names, wanted.deltas))
     return EventStream(frames, send_limit_s=request.app.state.send_limit_s)
+
+
+def _check_types(names: Collection[str]) -> None:
+    unknown = sorted(set(names) - EVENT_TYPES)
+    if not unknown:
+        return
+    detail = f"Unknown event type; known are: {', '.join(sorted(EVENT_TYPES))}."
+    if unknown == ["text.delta"]:
+        detail = "Text while it is written is no event of the log; ask for it with deltas=true."
+    errors = [{"parameter": "types", "detail": detail}]
+    raise Refusal(422, "request_invalid", "The query names a type of event that does not exist.", errors=errors)
 
 
 def _wants_stream(request: Request) -> bool:

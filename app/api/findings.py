@@ -7,7 +7,17 @@ FINDINGS_SHOWN = 50
 NAME_SHOWN = 100
 """Characters of a client's own field name that an answer repeats."""
 
+_NAME = "lower-case letters, digits and hyphens, beginning with a letter or digit"
+_IN_PLAIN_WORDS = {
+    "/team": f"A team is named as `name` or `name@version`; a name has up to 64 {_NAME}.",
+    "team": f"The name of a team has up to 64 {_NAME}.",
+    "": "A JSON object is expected.",
+}
+"""What is said of a place, whatever is wrong with it."""
+
 _NOT_OFFERED = {
+    "/limits/rounds": "More rounds of work and synthesis are not offered; leave it out or send null.",
+    "/limits/depth": "Nested supervisors are not offered; leave it out or send null.",
     "/approval": 'Approval of plans is not offered; leave it out or send "none".',
     "/strategy": 'Only the strategy "merge" is offered; leave it out or send null.',
     "/plan/strategy": 'Only the strategy "merge" is offered.',
@@ -61,11 +71,54 @@ def _inner(body: Any, part: str | int) -> tuple[Any, ...]:
     return ()
 
 
+_SENTENCES = {
+    "missing": "This is required.",
+    "string_type": "This must be a text.",
+    "int_type": "This must be a whole number.",
+    "int_parsing": "This must be a whole number.",
+    "int_parsing_size": "This number is too large.",
+    "int_from_float": "This must be a whole number.",
+    "float_type": "This must be a number.",
+    "float_parsing": "This must be a number.",
+    "decimal_type": "This must be an amount of money, as a text or a number.",
+    "decimal_parsing": "This must be an amount of money, as a text or a number.",
+    "decimal_max_digits": "This may have at most {max_digits} digits.",
+    "decimal_max_places": "This may have at most {decimal_places} digits behind the point.",
+    "decimal_whole_digits": "This may have at most {whole_digits} digits before the point.",
+    "bool_type": "This must be true or false.",
+    "bool_parsing": "This must be true or false.",
+    "tuple_type": "This must be a list.",
+    "list_type": "This must be a list.",
+    "dict_type": "This must be an object.",
+    "model_type": "This must be an object.",
+    "model_attributes_type": "This must be an object.",
+    "none_required": "This must be left out or null.",
+    "too_long": "This may have at most {max_length} items.",
+    "too_short": "This must have at least {min_length} items.",
+    "string_too_long": "This may have at most {max_length} characters.",
+    "string_too_short": "This must have at least {min_length} characters.",
+    "string_pattern_mismatch": "This does not have the form that the description asks for.",
+    "greater_than": "This must be more than {gt}.",
+    "greater_than_equal": "This must be at least {ge}.",
+    "less_than": "This must be less than {lt}.",
+    "less_than_equal": "This must be at most {le}.",
+    "finite_number": "This must be a number.",
+}
+"""What each kind of error means, for people who know JSON but not how this service is made."""
+
+
 def _detail(error: Mapping[str, Any], place: str) -> str:
-    if error["type"] == "missing":
-        return "This is required."
-    if error["type"] == "extra_forbidden":
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "missing" and place == "":
+        return "The request has no body; a JSON object is expected."
+    if kind == "extra_forbidden":
         return f"Unknown field: {str(error['loc'][-1])[:NAME_SHOWN]}"
     if place in _NOT_OFFERED:
         return _NOT_OFFERED[place]
-    return str(error["msg"]).removeprefix("Value error, ")
+    if place in _IN_PLAIN_WORDS and kind != "missing":
+        return _IN_PLAIN_WORDS[place]
+    if place.startswith("/metadata/") and kind.endswith(("_type", "_parsing", "_from_float")):
+        return "A value of metadata is a text, a number, true, false or null."
+    if kind in _SENTENCES:
+        return _SENTENCES[kind].format_map(context)
+    return str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "This must be")

@@ -1,31 +1,44 @@
 """Taking in jobs."""
 
+import asyncio
 import hashlib
 import json
 from datetime import UTC, datetime
+from difflib import get_close_matches
+from itertools import zip_longest
 from typing import Annotated
+from uuid import uuid4
 
 import uuid_utils
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from app.api.bodies import JsonBodyRoute
-from app.api.deps import Key, RuntimeOf, WaitSeconds
+from app.api.deps import Key, Looks, Traceparent, WaitSeconds, runtime_of
 from app.api.errors import Refusal
 from app.api.findings import FINDINGS_SHOWN
 from app.api.resources import run_resource
 from app.api.schemas import PROBLEMS, Run
-from app.api.waiting import run_settled
+from app.api.waiting import has_room, run_settled
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan, validated
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
-from app.runtime import TENANT
-from app.store.intake import IdempotencyKey, NewRun, accept
-from app.store.teams import team_named
+from app.runtime import TENANT, Runtime
+from app.store.intake import IdempotencyKey, NewRun, Origin, accept
+from app.store.teams import all_teams, team_named
 
 router = APIRouter(route_class=JsonBodyRoute, tags=["jobs"], responses=PROBLEMS)
 
+PIECE_CHARACTERS = 64 * 1024
+TEAMS_SHOWN = 10
+
+
+async def _origin(request: Request, traceparent: Traceparent) -> Origin:
+    return Origin(request.state.request_id, traceparent)
+
+
+OriginOf = Annotated[Origin, Depends(_origin)]
 DryRun = Annotated[
     bool,
     Query(
@@ -35,27 +48,37 @@ DryRun = Annotated[
 ]
 
 
+async def _refuse_dry_runs(dry_run: DryRun = False) -> None:
+    if dry_run:
+        raise Refusal(422, "dry_run_not_offered", "Dry runs are not offered; the job was not executed.")
+
+
 @router.post(
     "/v1/jobs",
     status_code=202,
     response_model=Run,
+    dependencies=[Depends(_refuse_dry_runs)],
     responses={200: {"model": Run, "description": "The run ended within the time of `Prefer: wait=N`."}},
 )
-async def accept_job(job: Job, runtime: RuntimeOf, key: Key, wait_s: WaitSeconds, dry_run: DryRun = False) -> Response:
+async def accept_job(
+    request: Request, job: Job, looks: Looks, key: Key, wait_s: WaitSeconds, origin: OriginOf
+) -> Response:
     """Accept a job and answer with its run.
 
     With an `Idempotency-Key` the same request makes one run however often it is sent, and another body under the same
     key is refused. `Prefer: wait=N` waits up to N seconds, at most 60, for the end.
     """
-    if dry_run:
-        raise Refusal(422, "dry_run_not_offered", "Dry runs are not offered; the job was not executed.")
+    runtime = await runtime_of(request)
     team = await team_named(runtime.database, TENANT, job.team)
     if team is None:
-        raise _team_unknown()
+        raise await _team_unknown(runtime, job.team)
     limits = job.limits.applied_to(team.team.limits)
-    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, limits, _own_plan(job, team.team, limits))
-    accepted = await accept(runtime.database, runtime.queue, TENANT, new, key=_scoped(key, job))
-    row = await run_settled(runtime, accepted.run_id, TERMINAL_RUN, wait_s or 0)
+    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, limits, _own_plan(job, team.team, limits), origin)
+    accepted = await accept(runtime.database, runtime.queue, TENANT, new, key=await _scoped(key, job))
+    request.state.run_id = accepted.run_id  # The line of this request in the log names it.
+    if wait_s and not has_room(runtime):
+        wait_s = None  # The job is taken: its client has to ask again, as one does who named no time.
+    row = await run_settled(runtime, looks, accepted.run_id, TERMINAL_RUN, wait_s or 0)
     assert row is not None
     ended = wait_s is not None and row["status"] in TERMINAL_RUN
     headers = _headers(accepted.run_id, replayed=accepted.replayed, wait_s=wait_s, ended=ended)
@@ -73,12 +96,26 @@ def _headers(run_id: str, *, replayed: bool, wait_s: int | None, ended: bool) ->
     return headers
 
 
-def _scoped(key: str | None, job: Job) -> IdempotencyKey | None:
+async def _scoped(key: str | None, job: Job) -> IdempotencyKey | None:
     if key is None:
         return None
+    return IdempotencyKey(key, "POST /v1/jobs", await asyncio.to_thread(_digest, job))
+
+
+def _digest(job: Job) -> str:
+    """SHA-256 of the job's canonical JSON, made in pieces: nothing else runs while a text is encoded in one go."""
     # Without defaults: a field that a later release adds leaves the digest of an older body as it is.
-    canonical = json.dumps(job.model_dump(mode="json", exclude_defaults=True), sort_keys=True)
-    return IdempotencyKey(key, "POST /v1/jobs", hashlib.sha256(canonical.encode()).hexdigest())
+    plain = job.model_dump(mode="json", exclude_defaults=True)
+    mark = uuid4().hex
+    contents = [item["content"] for item in plain.get("inputs", ())]
+    for item in plain.get("inputs", ()):
+        item["content"] = mark
+    digest = hashlib.sha256()
+    for part, content in zip_longest(json.dumps(plain, sort_keys=True).split(mark), contents, fillvalue=""):
+        digest.update(part.encode())
+        for start in range(0, len(content), PIECE_CHARACTERS):
+            digest.update(json.dumps(content[start : start + PIECE_CHARACTERS])[1:-1].encode())
+    return digest.hexdigest()
 
 
 def _own_plan(job: Job, team: Team, limits: Limits) -> Plan | None:
@@ -95,6 +132,13 @@ def _own_plan(job: Job, team: Team, limits: Limits) -> Plan | None:
     return plan.model_copy(update={"revision": 1})
 
 
-def _team_unknown() -> Refusal:
-    errors = [{"pointer": "/team", "detail": "There is no team of this name and version."}]
+async def _team_unknown(runtime: Runtime, reference: str) -> Refusal:
+    name, _, version = reference.partition("@")
+    known = {stored.team.name: stored.version for stored in await all_teams(runtime.database, TENANT)}
+    if version and name in known:
+        detail = f"This team has the versions 1 to {known[name]}."
+    else:
+        near = get_close_matches(name, known) or sorted(known)[:TEAMS_SHOWN]
+        detail = f"There is no such team; GET /v1/teams lists them, among them: {', '.join(near)}."
+    errors = [{"pointer": "/team", "detail": detail}]
     return Refusal(422, "team_unknown", "The job names a team that is not known.", errors=errors)

@@ -12,11 +12,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from app.api.bodies import JsonBodyRoute
 from app.api.cursors import cursor_of, place_of
-from app.api.deps import RunId, RuntimeOf, WaitSeconds
+from app.api.deps import Looks, RunId, RuntimeOf, WaitSeconds
 from app.api.errors import Refusal, RunNotFound
 from app.api.resources import Resource, page, run_resource, task_resources
 from app.api.schemas import PROBLEMS, Run, RunPage, RunTask, TaskPage
-from app.api.waiting import SETTLED, run_settled
+from app.api.waiting import SETTLED, check_room, run_settled
 from app.domain.plan import Plan
 from app.domain.states import TERMINAL_RUN, RunStatus
 from app.runtime import TENANT, Runtime
@@ -35,6 +35,8 @@ from app.store.runs import (
 
 CANCEL_WAIT_S = 1.0
 """How long a cancellation waits for the run to end, so that its answer can usually show it."""
+TAGS_LENGTH = 4000
+"""Characters of all the tags that a client compares with."""
 
 router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], responses=PROBLEMS)
 
@@ -90,19 +92,25 @@ async def list_runs(
 
 @router.get("/{run_id}", response_model=Run, responses={304: {"description": "The run is as the client knows it."}})
 async def get_run(
-    request: Request, run_id: RunId, runtime: RuntimeOf, wait_s: WaitSeconds, _: IfNoneMatch = None
+    request: Request, run_id: RunId, runtime: RuntimeOf, looks: Looks, wait_s: WaitSeconds, _: IfNoneMatch = None
 ) -> Response:
     """One run. `Prefer: wait=N` answers when it has ended or waits, after N seconds at the latest, at most 60."""
-    row = await run_settled(runtime, run_id, SETTLED, wait_s or 0)
+    known = request.headers.getlist("if-none-match")
+    if sum(map(len, known)) > TAGS_LENGTH:
+        errors = [{"parameter": "if-none-match", "detail": f"This may have at most {TAGS_LENGTH} characters."}]
+        raise Refusal(400, "header_invalid", "A header is too long.", errors=errors)
+    if wait_s:
+        check_room(runtime)
+    row = await run_settled(runtime, looks, run_id, SETTLED, wait_s or 0)
     if row is None:
         raise RunNotFound
     tag = f'"{run_id}-{row["last_seq"]}-{row["status"]}"'
     # Until it has ended its clocks tick, so that two answers under one tag differ.
     etag = tag if row["status"] in TERMINAL_RUN else f"W/{tag}"
-    headers = {"ETag": etag, "Vary": "Prefer", "Cache-Control": "no-cache"}
+    headers = {"ETag": etag, "Vary": "Prefer"}
     if wait_s is not None:
         headers["Preference-Applied"] = f"wait={wait_s}"
-    if is_known(tag, request.headers.getlist("if-none-match")):
+    if is_known(tag, known):
         return Response(status_code=304, headers=headers)
     return JSONResponse(run_resource(row, datetime.now(UTC)), headers=headers)
 
@@ -151,14 +159,14 @@ async def get_task(run_id: RunId, task_id: TaskId, runtime: RuntimeOf) -> Respon
 
 
 @router.post("/{run_id}/cancel", status_code=202, response_model=Run)
-async def cancel_run(run_id: RunId, runtime: RuntimeOf, body: Cancel | None = None) -> Response:
+async def cancel_run(run_id: RunId, runtime: RuntimeOf, looks: Looks, body: Cancel | None = None) -> Response:
     """Cancel a run. Repeating it changes nothing; a run that has ended is left as it is (409)."""
     asked = await request_cancel(runtime.database, runtime.queue, TENANT, run_id, reason=body.reason if body else None)
     if asked is None:
         raise RunNotFound
     if not asked:
         raise Refusal(409, "run_ended", "The run has ended already.")
-    row = await run_settled(runtime, run_id, TERMINAL_RUN, CANCEL_WAIT_S)
+    row = await run_settled(runtime, looks, run_id, TERMINAL_RUN, CANCEL_WAIT_S)
     assert row is not None
     return JSONResponse(run_resource(row, datetime.now(UTC)), 202)
 

@@ -16,7 +16,7 @@ import structlog
 from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.types import Message, Send
 
-from app.api.waiting import called_when_set
+from app.api.waiting import LOOKS_AT_ONCE, called_when_set
 from app.domain.events import RUN_ENDS
 from app.runtime import TENANT, Runtime
 from app.store.database import OUTAGE, Database
@@ -31,7 +31,7 @@ DELTAS_KEPT = 256
 """Pieces of text that wait for a reader; of more, the oldest are dropped."""
 RETRY_MS = 1000
 """When a client that lost the stream should come back."""
-_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Vary": "Accept"}
+_HEADERS = {"X-Accel-Buffering": "no", "Vary": "Accept"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class SharedPages:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._turns = asyncio.Semaphore(LOOKS_AT_ONCE)
         self._reads: dict[tuple[str, int], asyncio.Task[Sequence[StoredEvent]]] = {}
 
     async def behind(self, run_id: str, after: int) -> Sequence[StoredEvent]:
@@ -58,11 +59,14 @@ class SharedPages:
         place = run_id, after
         read = self._reads.get(place)
         if read is None:
-            page = events_of(self._database, TENANT, run_id, after=after, limit=PAGE_EVENTS)
-            read = self._reads[place] = asyncio.create_task(page)
+            read = self._reads[place] = asyncio.create_task(self._read(run_id, after))
             read.add_done_callback(lambda _: self._reads.pop(place))
         # One reader that goes must not take the page from the others.
         return await asyncio.shield(read)
+
+    async def _read(self, run_id: str, after: int) -> Sequence[StoredEvent]:
+        async with self._turns:
+            return await events_of(self._database, TENANT, run_id, after=after, limit=PAGE_EVENTS)
 
 
 class EventStream(EventSourceResponse):

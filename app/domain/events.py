@@ -7,7 +7,7 @@ all there is to know about a log is in one file.
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -77,6 +77,10 @@ class JobAccepted(_Fact):
     """The inputs, without their content."""
     plan: Plan | None = None
     """The client's own plan, validated."""
+    request_id: str | None = None
+    """Id of the request that brought the job, as the log has it."""
+    traceparent: str | None = None
+    """Where the job stands in the client's own trace (W3C Trace Context), if it said so."""
 
 
 class Claimed(_Fact):
@@ -519,5 +523,6 @@ Event = Annotated[
 
 ANY_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
+EVENT_TYPES = frozenset(kind.model_fields["type"].default for kind in get_args(get_args(Event)[0]))
 RUN_ENDS = frozenset(type_ for (_, type_), status in RUN_MOVES.items() if status in TERMINAL_RUN)
 """The types that end a run, and its stream."""

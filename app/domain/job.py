@@ -1,17 +1,42 @@
 """What a client asks for, and the limits it is done within."""
 
+import unicodedata
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from app.domain.plan import TASKS_CEILING, Plan
+from app.domain.numbers import exact, exact_amount
+from app.domain.plan import TASKS_CEILING, Plan, too_long_in
+from app.domain.text import has_line_end, is_blank
 from app.domain.usage import Money
 
 TeamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 
-MetadataKey = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+
+def one_line(text: str) -> str:
+    """`text`, which must be one line."""
+    if has_line_end(text):
+        raise PydanticCustomError("not_one_line", "This must be one line without control characters.")
+    return text
+
+
+MetadataKey = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(one_line)]
 MetadataText = Annotated[str, StringConstraints(max_length=512)]
+
+
+Amount = Annotated[Money, Field(gt=0, max_digits=12, decimal_places=6), BeforeValidator(exact_amount)]
+
+TOKENS_CEILING = 10**12
 
 
 class Limits(BaseModel):
@@ -42,22 +67,22 @@ class LimitChanges(BaseModel):
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
 
-    tasks: int | None = Field(default=None, ge=1, le=TASKS_CEILING)
+    tasks: Annotated[int, Field(ge=1, le=TASKS_CEILING), BeforeValidator(exact)] | None = None
     """Tasks a plan may have."""
-    concurrency: int | None = Field(default=None, ge=1, le=50)
+    concurrency: Annotated[int, Field(ge=1, le=50), BeforeValidator(exact)] | None = None
     """Tasks that may run at the same time."""
-    timeout_s: float | None = Field(default=None, gt=0, le=86_400)
+    timeout_s: Annotated[float, Field(gt=0, le=86_400), BeforeValidator(exact)] | None = None
     """Seconds from the start of the run to its end, whatever is done by then."""
-    attempts: int | None = Field(default=None, ge=1, le=10)
+    attempts: Annotated[int, Field(ge=1, le=10), BeforeValidator(exact)] | None = None
     """Attempts a task may have."""
-    tokens: int | None = Field(default=None, ge=1)
+    tokens: Annotated[int, Field(ge=1, le=TOKENS_CEILING), BeforeValidator(exact)] | None = None
     """Input and output tokens together."""
-    cost_usd: Money | None = Field(default=None, gt=0, max_digits=12, decimal_places=6)
+    cost_usd: Amount | None = None
     """US dollars at the provider's published prices."""
-    rounds: int | None = Field(default=None, ge=1, le=10)
-    """Rounds of work and synthesis."""
-    depth: int | None = Field(default=None, ge=1, le=5)
-    """Levels of nested supervisors."""
+    rounds: None = None
+    """Not offered: there is one round of work and synthesis."""
+    depth: None = None
+    """Not offered: supervisors do not nest."""
 
     def applied_to(self, limits: Limits) -> Limits:
         """`limits` with these changes."""
@@ -69,17 +94,24 @@ class JobInput(BaseModel):
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
 
-    name: str = Field(min_length=1, max_length=200)
+    name: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)]
     """The name by which tools read it; different from those of the other inputs."""
-    media_type: str = Field(default="text/plain", min_length=1, max_length=200)
+    media_type: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)] = "text/plain"
     """Its media type: `text/csv` and `application/json` become tables, anything is text."""
     content: str = Field(max_length=20_000_000)
-    """The text itself; base64 when `media_type` is `application/vnd.apache.parquet`."""
+    """The text; base64 when `media_type` is `application/vnd.apache.parquet`."""
 
 
 def _strict(plan: Any) -> Plan:
-    """Models may add fields to a plan and are forgiven; a client that does has mistyped one."""
-    return Plan.model_validate(plan, extra="forbid")
+    """Models may add fields to a plan and write at length, and are forgiven; clients are told."""
+    read = Plan.model_validate(plan, extra="forbid")
+    if too_long := list(too_long_in(read)):
+        raise ValidationError.from_exception_data("plan", [_too_long(place, limit) for place, limit in too_long])
+    return read
+
+
+def _too_long(place: tuple[str | int, ...], limit: int) -> InitErrorDetails:
+    return InitErrorDetails(type="string_too_long", loc=place, input=None, ctx={"max_length": limit})
 
 
 class Job(BaseModel):
@@ -103,7 +135,7 @@ class Job(BaseModel):
     """A plan of the client's own; the supervisor is not asked for one then."""
     webhook: None = None
     """Not offered: null."""
-    priority: int = Field(default=0, ge=-100, le=100)
+    priority: Annotated[int, Field(ge=-100, le=100), BeforeValidator(exact)] = 0
     """Higher runs start first."""
     metadata: dict[MetadataKey, MetadataText | int | float | bool | None] = Field(default_factory=dict, max_length=16)
     """Labels of your own, kept with the run and shown with it: at most 16."""
@@ -111,14 +143,15 @@ class Job(BaseModel):
     @field_validator("objective")
     @classmethod
     def _says_something(cls, objective: str) -> str:
-        if not objective.strip():
-            raise ValueError("The objective must not be blank.")
+        if is_blank(objective):
+            raise PydanticCustomError("objective_blank", "The objective must not be blank.")
         return objective
 
     @field_validator("inputs")
     @classmethod
     def _have_different_names(cls, inputs: tuple[JobInput, ...]) -> tuple[JobInput, ...]:
-        names = [item.name for item in inputs]
+        # As a person reads them: one letter may be written as one character or as two.
+        names = [unicodedata.normalize("NFC", item.name) for item in inputs]
         problem = PydanticCustomError("name_repeated", "Inputs must have different names.")
         repeated = [
             InitErrorDetails(type=problem, loc=(index, "name"), input=name)

@@ -1,19 +1,31 @@
 """The plan: the supervisor's task graph, normalised by one rule and validated before anything runs."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from typing_extensions import TypeAliasType
 
 from app.domain.codes import described
+from app.domain.names import Name, Names, normalised
+from app.domain.numbers import exact
+from app.domain.text import is_blank, shorten
 
 TASKS_CEILING = 100
 """Tasks that a plan can be allowed at most, whatever the limits of its run."""
 NAME_SHOWN = 80
 """Characters of a task id or worker name that a finding repeats."""
+
+TEXT_LIMITS: Mapping[str, int] = {
+    "goal": 20_000, "final_instruction": 20_000,
+    "title": 1000, "instruction": 100_000, "context": 100_000, "success_criterion": 20_000,
+}  # fmt: skip
+"""Characters of each text of a plan and of its tasks."""
+REPORT_LIMIT = 20_000
+"""Characters of each text in the report of a plan's validation."""
 
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -42,33 +54,16 @@ FINDING_CODES: Mapping[_Code, str] = {
 FindingCode = TypeAliasType("FindingCode", Annotated[_Code, described(FINDING_CODES, "What is wrong with a plan.")])
 
 
-def normalised(name: Any) -> Any:
-    """A task id or worker name by the one rule: quotes and spaces around it gone, lower case, inner spaces to `-`."""
-    if isinstance(name, int) and not isinstance(name, bool):
-        name = str(name)
-    if not isinstance(name, str):
-        return name
-    return re.sub(r"\s+", " ", name).strip(" \"'`").lower().replace(" ", "-")
-
-
-def _listed(value: Any) -> Any:
-    """A list where models write null, or one name, instead of one."""
-    return [] if value is None else [value] if isinstance(value, str) else value
-
-
-Name = Annotated[str, BeforeValidator(normalised)]
-
-
 class TaskBudget(BaseModel):
     """Bounds of one task; null where the worker's own bound holds."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
-    tokens: int | None = Field(default=None, ge=1)
+    tokens: Annotated[int, Field(ge=1), BeforeValidator(exact)] | None = None
     """Input and output of all its attempts; no further call is made once they are spent."""
-    steps: int | None = Field(default=None, ge=1, le=100)
+    steps: Annotated[int, Field(ge=1, le=100), BeforeValidator(exact)] | None = None
     """Model replies in one attempt."""
-    timeout_s: float | None = Field(default=None, gt=0, le=86_400)
+    timeout_s: Annotated[float, Field(gt=0, le=86_400), BeforeValidator(exact)] | None = None
     """Seconds of one attempt."""
 
 
@@ -89,7 +84,7 @@ class Task(BaseModel):
     """By what one sees that it is done."""
     worker: Name = ""
     """Name of the worker of the team that does it."""
-    depends_on: Annotated[tuple[Name, ...], BeforeValidator(_listed)] = ()
+    depends_on: Names = ()
     """Ids of the tasks whose results it is given; it starts when they have ended."""
     required: bool = True
     """A run in which a required task fails cannot succeed."""
@@ -166,6 +161,7 @@ class Plan(BaseModel):
 def validated(plan: Plan, workers: Collection[str], tasks_allowed: int) -> Plan:
     """The plan with worker names matched to the team, its validation report, and its shape when it is sound."""
     known = {_folded(name): name for name in workers} | {name: name for name in workers}
+    plan = _shortened(plan)
     tasks = tuple(
         task.model_copy(update={"worker": known.get(task.worker) or known.get(_folded(task.worker), task.worker)})
         for task in plan.tasks
@@ -174,6 +170,34 @@ def validated(plan: Plan, workers: Collection[str], tasks_allowed: int) -> Plan:
     report = Validation(ok=not errors, errors=errors)
     shape = None if errors else shape_of(tasks)
     return plan.model_copy(update={"tasks": tasks, "validation": report, "shape": shape})
+
+
+def too_long_in(plan: Plan) -> Iterable[tuple[tuple[str | int, ...], int]]:
+    """The places of texts that are longer than a plan's may be, each with its limit."""
+    for field, limit in _long_fields(plan):
+        yield (field,), limit
+    for index, task in enumerate(plan.tasks):
+        for field, limit in _long_fields(task):
+            yield ("tasks", index, field), limit
+    for kind, findings in (("errors", plan.validation.errors), ("warnings", plan.validation.warnings)):
+        for index, finding in enumerate(findings):
+            for field, text in (("pointer", finding.pointer), ("detail", finding.detail)):
+                if len(text) > REPORT_LIMIT:
+                    yield ("validation", kind, index, field), REPORT_LIMIT
+
+
+def _long_fields(part: Plan | Task) -> list[tuple[str, int]]:
+    return [(field, limit) for field, limit in TEXT_LIMITS.items() if len(getattr(part, field, "")) > limit]
+
+
+def _shortened(plan: Plan) -> Plan:
+    """The plan with over-long texts cut, as each of them then says itself: models write them, clients are refused."""
+
+    def cut(part: Plan | Task) -> dict[str, str]:
+        return {field: shorten(getattr(part, field), limit)[0] for field, limit in _long_fields(part)}
+
+    tasks = tuple(task.model_copy(update=cut(task)) for task in plan.tasks)
+    return plan.model_copy(update={**cut(plan), "tasks": tasks})
 
 
 def _folded(worker: str) -> str:
@@ -208,7 +232,7 @@ def _task_findings(task: Task, pointer: str, seen: set[str], workers: Collection
         yield Finding(code="id_invalid", pointer=f"{pointer}/id", detail=detail)
     if task.id in seen:
         yield Finding(code="id_duplicate", pointer=f"{pointer}/id", detail=f"task id {shown} is used twice")
-    if not task.instruction.strip():
+    if is_blank(task.instruction):
         detail = f"task {shown} has no instruction"
         yield Finding(code="instruction_blank", pointer=f"{pointer}/instruction", detail=detail)
     listed = ", ".join(workers)
@@ -247,13 +271,12 @@ def _cycle(tasks: Sequence[Task]) -> list[str] | None:
 
 def shape_of(tasks: Sequence[Task]) -> Shape:
     """Width, depth and kind of a sound graph."""
-    waiting = {task.id: set(task.depends_on) for task in tasks}
-    widths: list[int] = []
-    while waiting:
-        level = {task_id for task_id, needed in waiting.items() if not needed & waiting.keys()}
-        widths.append(len(level))
-        waiting = {task_id: needed for task_id, needed in waiting.items() if task_id not in level}
-    width, depth = max(widths), len(widths)
+    needed = {task.id: task.depends_on for task in tasks}
+    level: dict[str, int] = {}
+    for task_id in TopologicalSorter(needed).static_order():
+        level[task_id] = 1 + max((level[before] for before in needed[task_id]), default=0)
+    widths = Counter(level.values())
+    width, depth = max(widths.values()), len(widths)
     if len(tasks) == 1:
         return Shape(width=1, depth=1, strategy="single")
     strategy: Literal["parallel", "sequential", "hybrid"]

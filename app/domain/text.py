@@ -6,11 +6,15 @@ infinities. Everything that enters (job bodies, model replies, tool outputs, err
 
 import math
 import re
+import unicodedata
 from typing import Any
-from unicodedata import category
 
 DEEPEST = 200
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Mn", "Me", "Zs", "Zl", "Zp"})
+_EMPTY = frozenset("\ufffd\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and symbols without a form, and the one that stands for what could not be kept."""
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
@@ -44,6 +48,18 @@ def clean(value: Any, depth: int = 0) -> Any:
             return value
 
 
+def is_blank(text: str) -> bool:
+    """Whether `text` shows nothing: only spaces, controls, marks, and what stands for characters that were lost."""
+    if text[:1].isalnum() and text[:1] not in _EMPTY:
+        return False
+    return all(char in _EMPTY or unicodedata.category(char) in _INVISIBLE for char in set(text))
+
+
+def has_line_end(text: str) -> bool:
+    """Whether `text` is more than one line to anybody, or has controls in it."""
+    return _CONTROL.search(text) is not None
+
+
 def shorten(text: str, limit: int) -> tuple[str, int]:
     """`text` within `limit` characters, keeping head and tail, and how many characters were left out.
 
@@ -56,8 +72,3 @@ def shorten(text: str, limit: int) -> tuple[str, int]:
     head, tail = room - room // 3, room // 3
     omitted = len(text) - head - tail
     return text[:head] + notice.format(omitted) + (text[-tail:] if tail else ""), omitted
-
-
-def is_blank(text: str) -> bool:
-    """Whether a reader would see nothing: spaces, and characters of control and format, whatever their number."""
-    return all(character.isspace() or category(character).startswith("C") for character in text)

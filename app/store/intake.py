@@ -98,6 +98,14 @@ class _Duplicate(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The request that brought a job."""
+
+    request_id: str | None = None
+    traceparent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NewRun:
     """A job that was found fit to be executed."""
 
@@ -108,6 +116,7 @@ class NewRun:
     """As applied."""
     plan: Plan | None = None
     """The client's own plan, validated."""
+    origin: Origin = Origin()
 
 
 async def accept(
@@ -147,6 +156,8 @@ def _queued(new: NewRun) -> tuple[Snapshot, ev.RunQueued]:
         limits=new.limits,
         inputs=listed,
         plan=new.plan,
+        request_id=new.origin.request_id,
+        traceparent=new.origin.traceparent,
     )
     event = ev.RunQueued(seq=1, at=datetime.now(UTC), run_id=new.run_id, data=accepted)
     brief = Brief(new.run_id, new.job.objective, new.team.team, new.limits, listed)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
-import uvicorn
 from fastapi import FastAPI
 
 from app.api.app import create_app
+from app.api.server import Server
 from app.runtime import Runtime, open_runtime
 from app.settings import Settings
 from tests.api.playing import Play, Player, playing
@@ -83,27 +83,15 @@ async def running_api(url: str, *, send_limit_s: float = 30, **settings: Any) ->
 async def served(api: Api) -> AsyncIterator[str]:
     """The address of a server for the application, which is up already."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(
-            api.app, lifespan="off", http="httptools", log_config=None, access_log=False, timeout_graceful_shutdown=1
-        )
-        server = _Server(config)
+        up = asyncio.Event()
+        server = Server(api.app, up=up.set, lifespan=False, goodbye_s=1)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         try:
-            await asyncio.wait_for(server.up.wait(), 10)
+            await asyncio.wait_for(up.wait(), 10)
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True
             await serving
-
-
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.up = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.up.set()
 
 
 Starts = Callable[..., Awaitable[Api]]

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 import pytest
 from structlog.testing import capture_logs
 
-from app.api.bodies import VALUES_ALLOWED, extent_of, parsed
+from app.api.bodies import depth_of, parsed
 from app.api.errors import Refusal
+from app.api.json_reader import VALUES_ALLOWED
 from tests.api.serving import BODY_LIMIT, JOB, Api
 from tests.support.waiting import until
 
@@ -54,17 +55,17 @@ async def test_a_job_is_an_object(api: Api, body: bytes) -> None:
     assert (answer.status_code, answer.json()["code"]) == (422, "request_invalid")
 
 
-@pytest.mark.parametrize(("levels", "status"), [(150, 422), (500, 422), (20_000, 400)])
+@pytest.mark.parametrize(("levels", "status"), [(150, 422), (500, 422), (15_000, 400), (20_000, 422)])
 async def test_nesting_is_bounded(api: Api, levels: int, status: int) -> None:
     answer = await api.client.post("/v1/jobs", content=nested(levels), headers=JSON)
 
     assert answer.status_code == status
 
 
-def test_the_extent_counts_levels_and_what_is_in_arrays_and_objects() -> None:
+def test_the_depth_counts_levels_of_arrays_and_objects() -> None:
     values: list[Any] = [1, [], {"a": 1}, [{}], [1, [{"a": [2]}], 3]]
 
-    assert [extent_of(value) for value in values] == [(0, 0), (1, 0), (1, 1), (2, 1), (4, 6)]
+    assert [depth_of(value) for value in values] == [0, 1, 1, 2, 4]
 
 
 @pytest.mark.parametrize(
@@ -98,10 +99,28 @@ async def test_of_many_faults_some_are_told(api: Api) -> None:
     assert len(answer.content) < 20_000
 
 
-async def test_a_number_that_is_too_large_is_malformed(api: Api) -> None:
-    answer = await api.client.post("/v1/jobs", content=b'{"priority": ' + b"9" * 5000 + b"}", headers=JSON)
+@pytest.mark.parametrize(
+    "number",
+    ["9" * 5000, "1e999", "-1E+999", "1e-999", "0.001e-330", str(2**63), "-99999999999999999999", "0." + "1" * 500],
+    ids=lambda number: number[:10],
+)
+@pytest.mark.parametrize("place", ["/priority", "/limits/cost_usd", "/metadata/n", "/plan/tasks/0/budget/tokens"])
+async def test_a_number_that_cannot_be_kept_is_refused_with_its_place(api: Api, number: str, place: str) -> None:
+    body: Any = number
+    for name in reversed(place.split("/")[1:]):
+        body = f"[{body}]" if name == "0" else f'{{"{name}": {body}}}'
+    answer = await api.client.post("/v1/jobs", content=body.encode(), headers=JSON)
 
-    assert answer.status_code == 400
+    problem = answer.json()
+    assert (answer.status_code, problem["code"]) == (422, "number_out_of_range")
+    assert [each["pointer"] for each in problem["errors"]] == [place]
+
+
+async def test_zero_and_the_last_numbers_of_each_range_are_kept(api: Api) -> None:
+    numbers = [0, -0.0, 0e5, 5e-324, 1.7976931348623157e308, 2**63 - 1, -(2**63)]
+    run_id = await api.post(metadata={f"{index}": number for index, number in enumerate(numbers)})
+
+    assert list((await api.get(f"/v1/runs/{run_id}"))["metadata"].values()) == numbers
 
 
 async def test_a_body_of_the_allowed_size_is_taken(api: Api) -> None:

@@ -38,7 +38,8 @@ def problems(example: Any, schema: Json) -> list[str]:
 def shown(value: Any) -> Iterator[tuple[Any, Json]]:
     """Every example of the document with the schema it belongs to."""
     match value:
-        case {"schema": dict() as schema, **media}:
+        case {"schema": dict() as schema}:
+            media = value
             yield from [(media["example"], schema)] if "example" in media else []
             yield from ((each["value"], schema) for each in media.get("examples", {}).values())
             yield from shown(schema)

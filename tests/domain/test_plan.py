@@ -1,8 +1,10 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from app.domain.plan import Finding, Plan, Task, normalised, validated
+from app.domain.names import normalised
+from app.domain.plan import TEXT_LIMITS, Finding, Plan, Task, validated
 
 TEAM = ("web_researcher", "analyst")
 
@@ -72,7 +74,7 @@ def test_ids_and_references_are_normalised_alike() -> None:
 
     assert sound.validation.ok
     assert [task.id for task in sound.tasks] == ["market-size", "report"]
-    assert sound.by_id["report"].depends_on == ("market-size", "market-size")
+    assert sound.by_id["report"].depends_on == ("market-size",)
 
 
 @pytest.mark.parametrize(("written", "needs"), [(None, ()), ("T1", ("t1",)), ([], ()), (["t1"], ("t1",))])
@@ -201,3 +203,49 @@ def test_the_shape_tells_width_depth_and_kind(needs: list[list[str]], shape: tup
 
     assert sound is not None
     assert (sound.width, sound.depth, sound.strategy) == shape
+
+
+def test_a_dependency_that_is_named_many_times_counts_once_and_costs_nothing() -> None:
+    sound = plan({}, {"depends_on": ["t1", "T1"] * 10_000})
+
+    assert sound.validation.ok
+    assert sound.tasks[1].depends_on == ("t1",)
+    assert found(plan({"depends_on": ["t1"] * 10_000})) == [("dependency_on_itself", "/tasks/0/depends_on/0")]
+
+
+def test_a_plan_of_the_most_tasks_and_dependencies_has_its_shape() -> None:
+    tasks = [{"depends_on": [f"t{needed}" for needed in range(1, number)]} for number in range(1, 101)]
+    shape = plan(*tasks, allowed=100).shape
+
+    assert shape is not None
+    assert (shape.width, shape.depth, shape.strategy) == (1, 100, "sequential")
+
+
+def test_over_long_texts_of_a_plan_are_cut_and_say_so() -> None:
+    task = Task(id="t1", worker="analyst", **dict.fromkeys(TEXT_LIMITS.keys() & Task.model_fields, "x" * 200000))
+    cut = validated(Plan(goal="g" * 200_000, final_instruction="Short.", tasks=(task,)), TEAM, 10)
+
+    assert cut.validation.ok
+    assert len(cut.goal) <= TEXT_LIMITS["goal"]
+    assert "characters omitted" in cut.goal
+    assert cut.final_instruction == "Short."
+    for field in TEXT_LIMITS.keys() & Task.model_fields:
+        assert len(getattr(cut.tasks[0], field)) <= TEXT_LIMITS[field]
+
+
+def test_a_plan_from_an_older_log_is_read_whatever_its_length() -> None:
+    stored = Plan(tasks=(Task(id="t1", instruction="x" * 200_000),)).model_dump_json()
+
+    assert len(Plan.model_validate_json(stored).tasks[0].instruction) == 200_000
+
+
+@pytest.mark.parametrize("number", [True, "3", "1e3"])
+@pytest.mark.parametrize("field", ["tokens", "steps", "timeout_s"])
+def test_no_budget_is_a_number_in_disguise(field: str, number: object) -> None:
+    with pytest.raises(ValidationError):
+        Task.model_validate({"id": "t1", "budget": {field: number}})
+
+
+@pytest.mark.parametrize("instruction", ["", " \n", "\ufffd", "\u200b\u200d\ufeff", "\u2028", "\u3164\u0301"])
+def test_an_instruction_that_shows_nothing_is_none(instruction: str) -> None:
+    assert found(plan({"instruction": instruction})) == [("instruction_blank", "/tasks/0/instruction")]

@@ -4,7 +4,8 @@ from itertools import pairwise
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app.domain.plan import Plan, Task, normalised, validated
+from app.domain.names import normalised
+from app.domain.plan import Plan, Task, validated
 from tests.domain.graphs import plans, tasks
 
 MANY = settings(max_examples=100, deadline=None, derandomize=True, database=None)

@@ -12,8 +12,8 @@ from urllib.request import urlopen
 import psycopg
 import pytest
 
-from app import cli, version
-from app.settings import Settings
+from app import version
+from app.api.server import listening_socket, shown_address
 from app.store.schema import NEWEST
 from tests.support.postgres import ROOT, Databases
 
@@ -221,9 +221,9 @@ def test_a_newer_schema_is_no_fault(run: Run, monkeypatch: pytest.MonkeyPatch, d
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
 def test_all_addresses_means_those_of_both_families() -> None:
-    with cli._listening(Settings(host="::", port=0)) as listener:
+    with listening_socket("::", 0) as listener:
         port = listener.getsockname()[1]
 
-        assert cli._shown_address(listener) == f"localhost:{port}"
+        assert shown_address(listener) == f"localhost:{port}"
         for address in ("127.0.0.1", "::1"):
             socket.create_connection((address, port), timeout=5).close()

@@ -9,10 +9,9 @@ import psutil
 import psycopg
 import pytest
 
+from app.api.server import SILENT_CLIENT_MS, listening_socket
 from app.api.stream import Reader, SharedPages, follow
-from app.cli import SILENT_CLIENT_MS, _listening
 from app.domain.events import RUN_ENDS
-from app.settings import Settings
 from app.store.connections import ImpatientConnection
 from tests.support.fixtures import Services
 from tests.support.proxy import Link, Proxy, listening
@@ -112,7 +111,7 @@ async def test_no_connection_to_the_database_outlives_its_network_for_long(remot
 
 def test_a_client_that_has_gone_without_a_word_is_let_go() -> None:
     with (
-        _listening(Settings(host="127.0.0.1", port=0)) as listener,
+        listening_socket("127.0.0.1", 0) as listener,
         socket.create_connection(listener.getsockname()),
         listener.accept()[0] as accepted,
     ):

@@ -1,0 +1,199 @@
+"""One connection of a client, bounded before any of our code sees a request.
+
+The parser takes heads, trailers and chunk extensions of any size, and waits for ever. Here each request has bounds on
+its line, its headers and all that is not its body, a time for its head, and a time for each stretch of its body. What
+passes a bound is answered with a problem document at once; the connection is then closed as soon as the client has
+had the time to read that.
+"""
+
+import asyncio
+import resource
+from time import monotonic as now
+from uuid import uuid4
+
+import httptools
+import structlog
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from app.api.errors import problem
+
+log = structlog.get_logger(__name__)
+
+LINE_BYTES = 8 * 1024
+"""Bytes of a request's target."""
+HEADER_BYTES = 16 * 1024
+"""Bytes of one header, its name included."""
+HEAD_BYTES = 64 * 1024
+"""Bytes of all headers, and of whatever else is neither head nor body."""
+HEADERS_ALLOWED = 100
+HEAD_SECONDS = 10.0
+"""Time for a head, from its first byte or from the opening of the connection."""
+STRETCH_SECONDS = 20.0
+"""Time for each `STRETCH_BYTES` of a body, and for its end."""
+STRETCH_BYTES = 256 * 1024
+LINGER_SECONDS = 2.0
+"""Time for a refused client to read why."""
+PIPELINED_ALLOWED = 20
+"""Requests that may wait for the answer to one before them on the same connection."""
+FRAMING = 8
+"""Bytes of chunk framing that come with one byte of body at most, without extensions."""
+
+
+def connections_allowed() -> int:
+    """Connections of clients that one process holds: half of the files it may have open, the rest is for itself."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 10_000 if files == resource.RLIM_INFINITY else min(files // 2, 10_000)
+
+
+class _Refused(Exception):
+    """A request that is not looked at; raised within the parser."""
+
+    def __init__(self, status: int, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.status, self.code, self.detail = status, code, detail
+
+
+_MALFORMED = _Refused(400, "request_malformed", "What was sent is not HTTP/1.1.")
+_HEAD_TOO_LARGE = _Refused(
+    431, "headers_too_large", f"Headers may have {HEAD_BYTES} bytes, one of them {HEADER_BYTES}."
+)
+_TARGET_TOO_LONG = _Refused(414, "target_too_long", f"Path and query may have {LINE_BYTES} bytes.")
+_TOO_MANY_PIPELINED = _Refused(400, "too_many_pipelined", f"At most {PIPELINED_ALLOWED} requests may wait in line.")
+_TOO_SLOW = _Refused(408, "request_timeout", "The request did not come in time.")
+_FULL = _Refused(503, "too_many_connections", "This process has no room for another connection; try again in a moment.")
+
+
+class BoundedConnection(HttpToolsProtocol):
+    """A connection whose requests keep to the bounds. `close_if_overdue` is to be called about once a second."""
+
+    _refused = False
+    _due = 0.0
+    """When what is awaited must have come; 0 while nothing is awaited from the client."""
+    _sent = 0
+    """Bytes that came in later pieces than the one in which this request began."""
+    _body = 0
+    _stretch = 0
+    _target = 0
+    _header_bytes = 0
+    _header_count = 0
+    _in_head = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take the connection, or refuse it when there are too many."""
+        super().connection_made(transport)
+        self._await(HEAD_SECONDS)
+        if len(self.connections) > connections_allowed():
+            self._refuse(_FULL)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, within the bounds."""
+        if self._refused:
+            return
+        self._unset_keepalive_if_required()
+        self._sent += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self.cycle.keep_alive = False  # It is answered in HTTP/1.1, and the parser reads no further.
+        except httptools.HttpParserError as error:
+            reason = error.__context__
+            self._refuse(reason if isinstance(reason, _Refused) else _MALFORMED)
+            return
+        if self._sent - FRAMING * self._body > HEAD_BYTES:
+            self._refuse(_TARGET_TOO_LONG if self._target > LINE_BYTES else _HEAD_TOO_LARGE)
+
+    def on_message_begin(self) -> None:
+        if len(self.pipeline) >= PIPELINED_ALLOWED:
+            raise _TOO_MANY_PIPELINED
+        super().on_message_begin()
+        self._sent = self._body = self._stretch = 0
+        self._target = self._header_bytes = self._header_count = 0
+        self._await(HEAD_SECONDS)
+
+    def on_url(self, url: bytes) -> None:
+        self._target += len(url)
+        if self._target > LINE_BYTES:
+            raise _TARGET_TOO_LONG
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        size = len(name) + len(value)
+        self._header_bytes += size
+        self._header_count += 1
+        if size > HEADER_BYTES or self._header_bytes > HEAD_BYTES or self._header_count > HEADERS_ALLOWED:
+            raise _HEAD_TOO_LARGE
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._await(STRETCH_SECONDS)
+
+    def on_body(self, body: bytes) -> None:
+        self._body += len(body)
+        self._stretch += len(body)
+        if self._stretch >= STRETCH_BYTES:
+            self._stretch = 0
+            self._await(STRETCH_SECONDS)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._due = 0.0
+        super().on_message_complete()
+        self._await_next()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._await_next()
+
+    def _await_next(self) -> None:
+        """Give the client its time for another request, once nothing is left to do about the newest one."""
+        if not self._due and self.cycle.response_complete:
+            self._await(HEAD_SECONDS)
+
+    def close_if_overdue(self) -> None:
+        """End the connection of a client that has kept us waiting for too long."""
+        if not self._due or now() < self._due or self.transport.is_closing():
+            return
+        if self._refused or self._is_idle():
+            self.transport.close()
+        elif self.flow.read_paused:  # It may have sent everything: the one who waits for us is the client.
+            self._await(STRETCH_SECONDS)
+        else:
+            self._refuse(_TOO_SLOW)
+
+    def _await(self, seconds: float) -> None:
+        self._due = now() + seconds
+
+    def _is_idle(self) -> bool:
+        """Whether the client has said nothing since the last answer, or nothing at all."""
+        return self.scope is None or (self.cycle is not None and self.cycle.scope is self.scope and self._answered())
+
+    def _answered(self) -> bool:
+        return self.cycle.response_complete or not self.cycle.more_body
+
+    def _refuse(self, refused: _Refused) -> None:
+        """Say why nothing more is read, unless an answer is under way, and let the connection end."""
+        self._refused = True
+        request_id = uuid4().hex
+        log.info("connection refused", code=refused.code, status=refused.status, request_id=request_id)
+        under_way = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.flow.resume_reading()
+        if not under_way:
+            self.transport.write(_answer(refused, request_id))
+        if under_way or not self.transport.can_write_eof():
+            self.transport.close()
+            return
+        self.transport.write_eof()
+        self._await(LINGER_SECONDS)
+
+
+def _answer(refused: _Refused, request_id: str) -> bytes:
+    headers = {"Connection": "close", "X-Request-Id": request_id, "Cache-Control": "no-store"}
+    if refused.status == 503:
+        headers["Retry-After"] = "2"
+    response = problem(request_id, refused.status, refused.code, refused.detail, headers=headers)
+    lines = [STATUS_LINE[refused.status], *(b"%b: %b\r\n" % header for header in response.raw_headers), b"\r\n"]
+    return b"".join([*lines, bytes(response.body)])

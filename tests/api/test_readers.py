@@ -1,0 +1,106 @@
+"""Many readers of one process: they share their looks, and beyond a bound they are sent away."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.api import waiting
+from app.api.waiting import LOOKS_AT_ONCE, SharedLooks
+from app.store.database import Database
+from tests.api.serving import JOB, Api
+from tests.support.waiting import until
+
+WAIT = {"Prefer": "wait=30"}
+STREAM = {"Accept": "text/event-stream"}
+
+
+class CountingDatabase(Database):
+    """A database that counts the statements sent to it, and those under way."""
+
+    sent = 0
+    under_way = 0
+    most = 0
+
+    @asynccontextmanager
+    async def statement(self) -> AsyncIterator[AsyncConnection]:
+        self.sent += 1
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            async with super().statement() as connection:
+                yield connection
+        finally:
+            self.under_way -= 1
+
+
+@pytest.fixture
+async def counting(api: Api) -> AsyncIterator[CountingDatabase]:
+    database = CountingDatabase(api.runtime.database.url, pool=10)
+    yield database
+    await database.close()
+
+
+async def test_those_who_wait_for_one_run_share_their_looks(api: Api, counting: CountingDatabase) -> None:
+    run_id, looks = await api.post(), SharedLooks(counting)
+
+    rows = await asyncio.gather(*(looks.at(run_id) for _ in range(200)))
+
+    assert {row["id"] for row in rows if row} == {run_id}
+    assert len(rows) == 200
+    assert counting.sent == 1
+
+
+async def test_a_look_that_has_begun_is_not_shared(api: Api, counting: CountingDatabase) -> None:
+    play = await api.played()
+    looks = SharedLooks(counting)
+    early = asyncio.create_task(looks.at(play.run_id))
+    await until(lambda: counting.under_way == 1)
+    await play.whole()
+    late = await looks.at(play.run_id)
+
+    assert late is not None
+    assert late["status"] == "succeeded"
+    assert (await early) is not None
+    assert counting.sent == 2
+
+
+async def test_readers_leave_connections_to_others(api: Api, counting: CountingDatabase) -> None:
+    run_ids, looks = [await api.post() for _ in range(12)], SharedLooks(counting)
+
+    await asyncio.gather(*(looks.at(run_id) for run_id in run_ids))
+
+    assert (counting.sent, counting.most) == (12, LOOKS_AT_ONCE)
+
+
+async def test_a_reader_that_goes_takes_the_row_from_nobody(api: Api, counting: CountingDatabase) -> None:
+    run_id, looks = await api.post(), SharedLooks(counting)
+    gone, stays = asyncio.create_task(looks.at(run_id)), asyncio.create_task(looks.at(run_id))
+    gone.cancel()
+
+    assert await stays is not None
+
+
+async def test_beyond_the_bound_readers_are_sent_away_and_jobs_are_taken(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "READERS_ALLOWED", 1)
+    run_id = await api.post()
+    reading = asyncio.create_task(api.client.get(f"/v1/runs/{run_id}", headers=WAIT))
+    await api.until_heard_by(1)
+    refused = [
+        await api.client.get(f"/v1/runs/{run_id}", headers=WAIT),
+        await api.client.get(f"/v1/runs/{run_id}/events", headers=STREAM),
+    ]
+    posted = await api.client.post("/v1/jobs", json=JOB, headers=WAIT)
+
+    for answer in refused:
+        assert (answer.status_code, answer.json()["code"]) == (503, "too_many_readers")
+        assert answer.headers["retry-after"]
+    assert posted.status_code == 202
+    assert "preference-applied" not in posted.headers
+    assert (await api.client.get(f"/v1/runs/{run_id}")).status_code == 200
+    await api.client.post(f"/v1/runs/{run_id}/cancel")
+    assert (await reading).json()["status"] == "cancelled"
