@@ -41,6 +41,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "idempotency_key_reused": Meaning(422, "This `Idempotency-Key` was used before with a different body."),
     "internal_error": Meaning(500, "A fault of this service; the request id finds it in the log."),
     "database_unavailable": Meaning(503, "The database does not answer; try again in a moment."),
+    "not_listening": Meaning(503, "This process has only just started, or has lost touch with its queue; try again."),
     "draining": Meaning(503, "This process is stopping; another one answers."),
 }
 
