@@ -241,9 +241,8 @@ def _say_where_to_go(address: str) -> None:
 
 def _who_answers(settings: Settings) -> str:
     if settings.answering_model == "claude":
-        return (
-            f"Claude answers, at {settings.anthropic_base_url}." if settings.anthropic_base_url else "Claude answers."
-        )
+        where = f", at {settings.anthropic_base_url}" if settings.anthropic_base_url else ""
+        return f"Claude answers{where}."
     if settings.model == "demo":
         return "The demo model answers, as CHARGEHAND_MODEL says."
     return "No ANTHROPIC_API_KEY: the demo model answers."

@@ -6,6 +6,7 @@ Each fact has one place: sentences stand beside the fields they are about, codes
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from app.api.document_texts import ANSWER_HEADERS, HEADERS, INTRODUCTION, STREAM, TAGS
-from app.api.examples import Examples
+from app.api.examples import ExampleMissing, Examples
 from app.api.problem_codes import PROBLEM_CODES
 from app.api.schemas import ProblemDocument, TextDelta
 
@@ -122,11 +123,12 @@ def _show_examples(document: Json, schemas: Json, examples: Examples) -> None:
     for name, schema in schemas.items():
         schema["examples"] = [examples.of(name)]
         for field, described in schema.get("properties", {}).items():
-            if examples.is_leaf(described):
+            if examples.is_leaf(described) and field in schema["examples"][0]:
                 described["examples"] = [schema["examples"][0][field]]
     for operation in operations(document):
         for parameter in operation.get("parameters", ()):
-            parameter["example"] = examples.of_parameter(operation["operationId"], parameter["name"])
+            with suppress(ExampleMissing):
+                parameter["example"] = examples.of_parameter(operation["operationId"], parameter["name"])
         for media in operation.get("requestBody", {}).get("content", {}).values():
             media["examples"] = examples.of_request(operation["operationId"])
 

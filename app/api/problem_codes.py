@@ -49,7 +49,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "headers_too_large": Meaning(431, "The headers are larger than this service reads."),
     "internal_error": Meaning(500, "A fault of this service; the request id finds it in the log."),
     "database_unavailable": Meaning(503, "The database does not answer; try again in a moment."),
-    "not_listening": Meaning(503, "This process does not hear of runs at once at the moment; another one does."),
+    "not_listening": Meaning(503, "This process has only just started, or has lost touch with its queue; try again."),
     "bodies_too_many": Meaning(503, "There is no room for this body beside others; try again in a moment."),
     "too_many_connections": Meaning(503, "This process has no room for another connection; try again in a moment."),
     "too_many_readers": Meaning(503, "This process serves as many streams and waiting requests as it can."),

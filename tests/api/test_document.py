@@ -41,7 +41,8 @@ def shown(value: Any) -> Iterator[tuple[Any, Json]]:
         case {"schema": dict() as schema}:
             media = value
             yield from [(media["example"], schema)] if "example" in media else []
-            yield from ((each["value"], schema) for each in media.get("examples", {}).values())
+            named: Json = value.get("examples", {})
+            yield from ((each["value"], schema) for each in named.values())
             yield from shown(schema)
         case dict():
             if isinstance(value.get("examples"), list):

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import psycopg
 import pytest
 
-from app import version
+from app import cli, version
 from app.api.server import listening_socket, shown_address
 from app.store.schema import NEWEST
 from tests.support.postgres import ROOT, Databases
