@@ -8,7 +8,6 @@ import ast
 import importlib
 import re
 import time
-from collections import ChainMap, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -50,23 +49,27 @@ def held(value: Any, depth: int = 3) -> Iterator[re.Pattern[Any]]:
         yield from held(vars(value), depth - 1)
 
 
-class Anything(defaultdict[str, Any]):
-    """Names that only a running function knows: each stands for a word."""
-
-    def __missing__(self, name: str) -> str:
-        return "word"
+def value_of(expression: ast.expr, module: ModuleType) -> Any:
+    """What an expression comes to, with a word for each name that only a running function knows."""
+    known = dict(vars(module))
+    while True:
+        try:
+            return eval(compile(ast.Expression(expression), "expression", "eval"), known)
+        except NameError as error:
+            known[error.name] = "word"
 
 
 def made_in(module: ModuleType) -> Iterator[re.Pattern[Any]]:
     """The patterns that the module's calls of `re` make, with a word for each value that is not known here."""
-    names = ChainMap(
-        vars(module), vars(__builtins__) if isinstance(__builtins__, ModuleType) else __builtins__, Anything()
-    )
     for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
         if isinstance(node, ast.Call) and _uses_re(node.func):
-            pattern = eval(compile(ast.Expression(node.args[0]), "pattern", "eval"), {}, names)
-            flags = [a for a in (*node.args[1:], *(k.value for k in node.keywords)) if "re." in ast.unparse(a)]
-            value = eval(compile(ast.Expression(flags[0]), "flags", "eval"), {}, names) if flags else 0
+            pattern = value_of(node.args[0], module)
+            flags = [
+                a
+                for a in (*node.args[1:], *(k.value for k in node.keywords))
+                if re.fullmatch(r"(re\.[A-Z]+[ |]*)+", ast.unparse(a))
+            ]
+            value = value_of(flags[0], module) if flags else 0
             yield re.compile(pattern, value)
 
 
