@@ -56,7 +56,7 @@ def value_of(expression: ast.expr, module: ModuleType) -> Any:
         try:
             return eval(compile(ast.Expression(expression), "expression", "eval"), known)
         except NameError as error:
-            known[error.name] = "word"
+            known[str(error.name)] = "word"
 
 
 def made_in(module: ModuleType) -> Iterator[re.Pattern[Any]]:
