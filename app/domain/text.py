@@ -11,7 +11,7 @@ from typing import Any
 
 DEEPEST = 200
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = re.compile("[\x00-\x08\n\r\x0e-\x1b\x7f]")
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Mn", "Me", "Zs", "Zl", "Zp"})
 _EMPTY = frozenset("\ufffd\u115f\u1160\u2800\u3164\uffa0")
 """Letters and symbols without a form, and the one that stands for what could not be kept."""
@@ -56,7 +56,9 @@ def is_blank(text: str) -> bool:
 
 
 def has_line_end(text: str) -> bool:
-    """Whether `text` is more than one line to anybody, or has controls in it."""
+    """Whether `text` is more than one line, or holds what a terminal obeys. Other separators are characters in a name:
+    office programs and chats put them there.
+    """
     return _CONTROL.search(text) is not None
 
 
