@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Literal
 
 _TAG = r"(?:think|thinking|thought|reasoning)"
-_OPENING = re.compile(rf"\s*<{_TAG}>", re.IGNORECASE)
+_OPENING = re.compile(rf"\A\s*<{_TAG}>", re.IGNORECASE)
 _CLOSING = re.compile(rf"</{_TAG}>", re.IGNORECASE)
 _ALONE = re.compile(rf"^</{_TAG}>|</{_TAG}>[^\S\n]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
 """A closing tag at the end of a line or its start. Inside of JSON and of quoted code it never stands so."""

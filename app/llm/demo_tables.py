@@ -27,7 +27,7 @@ LIST_COLUMNS = (
 """Every column with its table, its input and its type, but for names that no printed table can hold."""
 
 _STRUCT = re.compile(r"STRUCT\((.*)\)(\[\])?", re.DOTALL)
-_FIELD = re.compile(r'("(?:[^"]|"")*"|\S+) (.*)', re.DOTALL)
+_FIELD = re.compile(r'\A("(?:[^"]|"")*"|\S+) (.*)', re.DOTALL)
 _NUMERIC = re.compile(r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)")
 _GROUPING = re.compile(r"VARCHAR|BOOLEAN|DATE|UUID|ENUM\(.*\)")
 _NOT_SUMMED = re.compile(r"(?:^|[_ .])(?:id|no|nr|number|year|quarter|month|week|day|zip|code|phone)$", re.IGNORECASE)

@@ -55,7 +55,7 @@ def lines_in(output: str, sources: Sequence[str]) -> list[Line]:
     found: list[Line] = []
     for shown in output.partition("\n\n")[2].split("\n"):
         source = next((name for name in sources if shown.startswith(f"{name}:")), sources[0] if sources else "")
-        if numbered := re.fullmatch(r"(\d+): (.*)", shown.removeprefix(f"{source}:"), re.DOTALL):
+        if numbered := re.fullmatch(r"\A(\d+): (.*)", shown.removeprefix(f"{source}:"), re.DOTALL):
             found.append(Line(source, int(numbered[1]), numbered[2]))
     return found
 

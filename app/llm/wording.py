@@ -19,7 +19,7 @@ _REMOVED = "[removed]"
 _URL = re.compile(r"https?://\S+")
 # Possessive and anchored to the start of a name, so that no text takes more than one look at each character.
 _HOST = re.compile(r"(?<![\w.-])[\w.-]++(?::\d++)?")
-_INTERNAL = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}|localhost|.*\.(?:internal|local)", re.IGNORECASE)
+_INTERNAL = re.compile(r"\A(?:(?:\d{1,3}\.){3}\d{1,3}|localhost|.*\.(?:internal|local))", re.IGNORECASE)
 _SECRETS = re.compile(r"\bBearer \S+|\b(?:sk|pk|key)-[\w*.-]{4,}|\b[A-Za-z0-9_-]{32,}", re.IGNORECASE)
 _WINDOW, _STRIDE = 16, 8
 """Whatever a server's words and a request share of at least both together, in a row, is found."""
