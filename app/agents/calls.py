@@ -13,7 +13,7 @@ from app.agents.desk import Desk
 from app.agents.partial import FieldStream
 from app.domain import events as ev
 from app.domain.conversation import Conversation, Message, Prompt, ToolSpec
-from app.domain.errors import ModelError, Transient
+from app.domain.errors import FAULTS, ModelError, Transient
 from app.domain.hearing import thrown_away
 from app.domain.results import Problem
 from app.domain.retries import asked_wait, next_call_at, spread
@@ -97,6 +97,7 @@ class _Sent:
             "usage": usage,
             "duration_ms": round((time.monotonic() - self.start) * 1000),
             "waited_ms": round(self.request.progress.waited_s * 1000),
+            "silent_ms": round(self.request.progress.silent_s * 1000),
             "request_id": request_id,
             "opening": self.call.opening(),
             "max_tokens": self.request.max_tokens,
@@ -110,10 +111,11 @@ def _name_of_terms(tools: Sequence[dict[str, Any]], schema: dict[str, Any]) -> s
     return hashlib.sha256(to_json([tools, schema])).hexdigest()[:12]
 
 
-async def ask(desk: Desk, call: Call) -> list[ev.Event]:
-    """Make the call and return what happened as events, to be recorded by the caller.
+async def ask(desk: Desk, call: Call) -> ev.LlmCompleted | ev.LlmFailed:
+    """Make the call and return its end as an event, to be recorded by the caller.
 
-    A cancelled call notes its cost, which is nothing when it was never sent, and lets the cancellation pass.
+    A call that is cancelled, or breaks our own code, notes its cost, which is nothing when it was never sent, and lets
+    the error pass.
     """
     await desk.ensure_owned()
     request = call.request(desk.run.brief.policy.call_timeout_s)
@@ -124,19 +126,31 @@ async def ask(desk: Desk, call: Call) -> list[ev.Event]:
     try:
         reply = await desk.model.reply(request)
     except ModelError as error:
-        return [_failure(sent, error)]
+        return _failure(sent, error)
     except asyncio.CancelledError:
-        desk.note(_cancelled(sent))
+        desk.note(_stopped(sent, Problem(code="cancelled", message="The call was stopped before it was answered.")))
+        raise
+    except FAULTS:
+        if request.progress.usage is not None:
+            desk.note(_stopped(sent, Problem(code="internal_error", message="An internal error ended the call.")))
         raise
     replied = ev.ModelReplied(
         **sent.facts(reply.model, reply.usage, reply.request_id),
         left_out=reply.left_out,
         stop_reason=reply.stop_reason,
         content=reply.content,
-        thrown_away=thrown_away(call.talk, reply.content, reply.stop_reason),
     )
-    completed = ev.LlmCompleted(**sent.whose(), data=replied)
-    return [completed, *_provider_tools(sent, reply.content)]
+    return ev.LlmCompleted(**sent.whose(), data=replied)
+
+
+def told_in_full(call: Call, ended: ev.LlmCompleted | ev.LlmFailed) -> list[ev.Event]:
+    """The end of a call, with whether its reply is thrown away, and the calls that the provider ran itself."""
+    if isinstance(ended, ev.LlmFailed):
+        return [ended]
+    reply, tools = ended.data, None if call.purpose == "work" else ()
+    problem = thrown_away(call.talk, reply.content, reply.stop_reason, tools)
+    judged = reply.model_copy(update={"thrown_away": problem})
+    return [ended.model_copy(update={"data": judged}), *_provider_tools(call, ended)]
 
 
 def _failure(sent: _Sent, error: ModelError) -> ev.LlmFailed:
@@ -161,8 +175,7 @@ def _failure(sent: _Sent, error: ModelError) -> ev.LlmFailed:
     return ev.LlmFailed(**sent.whose(), data=failed)
 
 
-def _cancelled(sent: _Sent) -> ev.LlmFailed:
-    problem = Problem(code="cancelled", message="The call was stopped before it was answered.")
+def _stopped(sent: _Sent, problem: Problem) -> ev.LlmFailed:
     model = sent.desk.model.model_id(sent.call.model)
     progress = sent.request.progress
     usage = progress.usage if progress.usage is not None else estimated_usage(sent.request, model)
@@ -175,9 +188,11 @@ def _paused(talk: Conversation) -> Sequence[dict[str, Any]]:
     return talk.turns[-1].content if talk.turns and talk.turns[-1].stop_reason == "pause_turn" else ()
 
 
-def _provider_tools(sent: _Sent, content: Sequence[dict[str, Any]]) -> list[ev.Event]:
+def _provider_tools(asking: Call, ended: ev.LlmCompleted) -> list[ev.Event]:
     """The calls that the provider ran itself, as tool events: the reply holds both the call and what came back."""
-    said = [*_paused(sent.call.talk), *content]
+    content = ended.data.content
+    whose = {"at": ended.at, "run_id": ended.run_id, "task_id": ended.task_id, "attempt": ended.attempt}
+    said = [*_paused(asking.talk), *content]
     asked = {block["id"]: block for block in said if block.get("type") == "server_tool_use"}
     events: list[ev.Event] = []
     for block in content:
@@ -189,9 +204,9 @@ def _provider_tools(sent: _Sent, content: Sequence[dict[str, Any]]) -> list[ev.E
         if isinstance(found, dict) and "error_code" in found:
             problem = Problem(code="tool_failed", message=str(found["error_code"])[:ERROR_CHARACTERS])
             broke = ev.ToolBroke(**facts, error=problem, provider=True)
-            events.append(ev.ToolFailed(**sent.whose(), data=broke))
+            events.append(ev.ToolFailed(**whose, data=broke))
             continue
         shown = f"{len(found)} results" if isinstance(found, list) else "done"
         returned = ev.ToolReturned(**facts, output=shown, provider=True)
-        events.append(ev.ToolCompleted(**sent.whose(), data=returned))
+        events.append(ev.ToolCompleted(**whose, data=returned))
     return events

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from app.agents.aside import done_aside
-from app.agents.calls import Call, ask
+from app.agents.calls import Call, ask, told_in_full
 from app.agents.desk import Desk
 from app.domain import events as ev
 from app.domain.errors import FAULTS
@@ -23,8 +23,10 @@ async def take_turn(desk: Desk, call: Call, follows: Callable[[Snapshot], Sequen
     A reply that we are stopped over is recorded alone: it was paid for, and is not asked for again. One that breaks our
     own code counts as a failed call: it was paid for too, and whoever met it in the log would break as well.
     """
-    happened = await ask(desk, call)
+    ended = await ask(desk, call)
+    happened: list[ev.Event] = [ended]
     try:
+        happened = told_in_full(call, ended)
         ahead, _ = extended(desk.run, happened)
         outcome = await done_aside(_written(happened), lambda: follows(ahead))
     except asyncio.CancelledError:
@@ -32,7 +34,7 @@ async def take_turn(desk: Desk, call: Call, follows: Callable[[Snapshot], Sequen
         raise
     except FAULTS as error:
         log.error("reply broke", purpose=call.purpose, exc_info=error)
-        await desk.record(*map(_unread, happened[:1]))
+        await desk.record(_unread(ended))
     else:
         await desk.record(*happened, *outcome)
 
@@ -41,9 +43,9 @@ def _written(happened: Sequence[ev.Event]) -> list[object]:
     return [event.data.content for event in happened if isinstance(event, ev.LlmCompleted)]
 
 
-def _unread(event: ev.Event) -> ev.Event:
+def _unread(event: ev.LlmCompleted | ev.LlmFailed) -> ev.LlmFailed:
     """The call as one that brought nothing, for what it cost."""
-    if not isinstance(event, ev.LlmCompleted):
+    if isinstance(event, ev.LlmFailed):
         return event
     problem = Problem(code="internal_error", message="An internal error kept the reply from being read.")
     facts = {name: getattr(event.data, name) for name in ev.ModelCall.model_fields}

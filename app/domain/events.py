@@ -260,6 +260,8 @@ class ModelCall(_Fact):
     """The provider's id of the request, where it gave one."""
     waited_ms: int = 0
     """How long it waited to be sent: for a slot, or since the provider had asked for a pause."""
+    silent_ms: int = 0
+    """How long the provider then said nothing; the worker's own time begins with the first word of a reply."""
     opening: Opening | None = None
     """Set on the first call of a conversation; later calls send what the events before them hold."""
     max_tokens: int | None = None

@@ -37,8 +37,10 @@ def running_task(snapshot: Snapshot, event: Event) -> TaskState:
 
 
 def _llm_completed(snapshot: Snapshot, event: ev.LlmCompleted) -> Snapshot:
-    snapshot = _clock_set_on(_with_terms(snapshot, event.data), event, timedelta(milliseconds=event.data.waited_ms))
-    return _in_conversation(_spent(snapshot, event, event.data.usage), event)
+    reply = event.data
+    wait = timedelta(milliseconds=reply.waited_ms + reply.silent_ms)
+    snapshot = _clock_set_on(_with_terms(snapshot, reply), event, wait)
+    return _in_conversation(_spent(snapshot, event, reply.usage), event)
 
 
 def _llm_failed(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:

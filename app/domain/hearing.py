@@ -1,7 +1,7 @@
 """How a conversation goes on: by one event more. The fold of a run and readers of its log share this one reading."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from app.domain import events as ev
@@ -42,13 +42,18 @@ def replied(talk: Conversation, content: Sequence[Block], stop_reason: str) -> C
     return changed(talk, turns=(*talk.turns, turn))
 
 
-def thrown_away(talk: Conversation, content: Sequence[Block], stop_reason: str) -> Problem | None:
-    """Why nothing of a reply is used, as far as the reply itself says; None when it is read, acted on or continued."""
+def thrown_away(
+    talk: Conversation, content: Sequence[Block], stop_reason: str, tools: Collection[str] | None = None
+) -> Problem | None:
+    """Why nothing of a reply is used, as far as the reply itself says; None when it is read, acted on or continued.
+
+    `tools` are those that were offered, where that is known.
+    """
     after = replied(talk, content, stop_reason)
     if talk.truncations < after.truncations <= TRUNCATIONS_ALLOWED:
         message = "The reply was cut at the output cap; it is asked for again under a doubled cap."
         return Problem(code="output_truncated", message=message)
-    step = next_step(after, max_steps=sys.maxsize)
+    step = next_step(after, sys.maxsize, tools)
     return Problem(code=step.code, message=step.message) if isinstance(step, GiveUp) else None
 
 

@@ -18,7 +18,15 @@ import anthropic
 import httpx2
 import structlog
 
-from app.domain.errors import ModelError, OutOfTime, ProviderUnavailable, ReplyTooLarge, StreamIncomplete, Transient
+from app.domain.errors import (
+    FAULTS,
+    ModelError,
+    OutOfTime,
+    ProviderUnavailable,
+    ReplyTooLarge,
+    StreamIncomplete,
+    Transient,
+)
 from app.domain.reasoning import without_reasoning
 from app.domain.usage import Usage
 from app.llm import wire
@@ -112,19 +120,22 @@ class Claude:
     async def reply(self, request: Request) -> Reply:
         """Send the request, again only in a form that the server may take. Raises `ModelError`.
 
-        A cancelled call closes its connection, and tells the request's `progress` what it has cost.
+        A call that is cancelled, or that breaks our own code, closes its connection and tells the request's `progress`
+        what it has cost.
         """
         model_id = self.model_id(request.model)
         exchange = Exchange(request, model_id, self._habits.get(model_id, Habits()))
         try:
             async with self._gate.slot(model_id, request.progress):
-                async with asyncio.timeout(request.timeout_s) as exchange.clock:
+                async with asyncio.timeout(request.timeout_s) as clock:
+                    exchange.sent(clock)
                     return await self._reply_in_some_form(exchange)
-        except asyncio.CancelledError:
-            request.progress.usage = Usage() if request.progress.held else exchange.usage(ended=False)
-            raise
         except _FAILURES as error:
             raise self._failure(error, exchange) from error
+        except (asyncio.CancelledError, *FAULTS):
+            spent = Usage() if request.progress.held else exchange.usage(ended=exchange.is_complete)
+            request.progress.usage = spent
+            raise
 
     async def _reply_in_some_form(self, exchange: Exchange) -> Reply:
         while True:
@@ -195,7 +206,7 @@ class Claude:
 def _failure_of(error: Exception, exchange: Exchange, tiers: Mapping[str, str]) -> ModelError:
     """The error that our side must react to, with what the call has cost as far as that is known."""
     if isinstance(error, ProviderRefused):
-        usage = exchange.usage(ended=False) if exchange.draft.counts else exchange.free()
+        usage = exchange.usage(ended=False) if exchange.billed else exchange.free()
         message, setting = message_of(error, exchange.model_id, tiers)
         return error_of(error, message, setting, usage)
     causes = _chain(error)
@@ -207,8 +218,7 @@ def _failure_of(error: Exception, exchange: Exchange, tiers: Mapping[str, str]) 
         return ReplyTooLarge(str(error), usage)
     if isinstance(error, MalformedReply):
         return ProviderUnavailable(str(error), usage)
-    out_of_time = exchange.clock is not None and exchange.clock.expired()
-    if out_of_time and exchange.speaking and exchange.request.reply_within_s is not None:
+    if exchange.out_of_time and exchange.cut_short:
         return OutOfTime("The reply was not finished within the time of whoever asked for it.", usage)
     if any(isinstance(cause, (TimeoutError, httpx2.TimeoutException)) for cause in causes):
         return ProviderUnavailable("The provider did not answer in time.", usage)

@@ -34,14 +34,33 @@ class Exchange:
         self.habits = habits
         self.draft = Draft()
         self.refusals = 0
-        self.clock: asyncio.Timeout | None = None
-        """Runs from the sending."""
-        self.speaking = False
-        """Whether the reply has begun."""
+        self.cut_short = False
+        """Whether the reply has begun, and has less time than the call: that of whoever asked."""
+        self._before = Usage()
+        """What refusals have cost that came in the middle of a reply."""
+        self._speaking = False
+        self._clock: asyncio.Timeout | None = None
+        self._sent_at = 0.0
+
+    def sent(self, clock: asyncio.Timeout) -> None:
+        """It is sent now, and has until the end of the clock."""
+        self._clock, self._sent_at = clock, asyncio.get_running_loop().time()
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the clock has run out."""
+        return self._clock is not None and self._clock.expired()
+
+    @property
+    def billed(self) -> bool:
+        """Whether something of a reply has come, which is paid for whatever follows."""
+        return bool(self.draft.counts or self.draft.characters)
 
     def anew(self, habits: Habits) -> None:
         """Begin again after a refusal, in another form."""
-        self.habits, self.draft, self.speaking = habits, Draft(), False
+        if self.billed:
+            self._before += self._of_this_form(ended=False)
+        self.habits, self.draft, self._speaking, self.cut_short = habits, Draft(), False, False
         self.refusals += 1
 
     async def read(self, response: httpx2.Response) -> Reply:
@@ -58,30 +77,38 @@ class Exchange:
 
     def usage(self, *, ended: bool) -> Usage:
         """What the call has cost: the provider's counts where they can be right, our estimate for the rest."""
-        request, draft, model_id = self.request, self.draft, self.model_id
-        if not ended and not draft.counts:
-            usage = estimated_usage(request, model_id, draft.tokens or None)
-        else:
-            usage = draft.counts.usage(
-                model_id,
-                draft.model or model_id,
-                written=draft.tokens,
-                estimate=lambda: estimated_usage(request, model_id, draft.tokens),
-                ended=ended,
-            )
-        return usage.model_copy(update={"llm_calls": 1 + self.refusals})
+        return self._in_all(self._before + self._of_this_form(ended=ended))
 
     def free(self) -> Usage:
-        """What it has cost when nothing that was sent is billed."""
-        return Usage(llm_calls=1 + self.refusals)
+        """What it has cost when nothing of the form that was tried last is billed."""
+        return self._in_all(self._before)
+
+    def _in_all(self, usage: Usage) -> Usage:
+        return usage.model_copy(update={"llm_calls": 1 + self.refusals})
+
+    def _of_this_form(self, *, ended: bool) -> Usage:
+        request, draft, model_id = self.request, self.draft, self.model_id
+        if not ended and not draft.counts:
+            return estimated_usage(request, model_id, draft.tokens or None)
+        return draft.counts.usage(
+            model_id,
+            draft.model or model_id,
+            written=draft.tokens,
+            estimate=lambda: estimated_usage(request, model_id, draft.tokens),
+            ended=ended,
+        )
 
     def _heard(self) -> None:
-        """The first word has come: from here on the time of whoever asked is running."""
-        within, clock = self.request.reply_within_s, self.clock
-        ends_at = clock.when() if clock is not None else None
-        if clock is not None and ends_at is not None and within is not None and not self.speaking:
-            clock.reschedule(min(ends_at, asyncio.get_running_loop().time() + within))
-        self.speaking = True
+        """Something has come; with the first word the time of whoever asked begins to run."""
+        if self._speaking:
+            return
+        self._speaking = True
+        now, within, clock = asyncio.get_running_loop().time(), self.request.reply_within_s, self._clock
+        self.request.progress.silent_s = now - self._sent_at
+        ends_at = self._sent_at + self.request.timeout_s
+        if clock is not None and within is not None:
+            self.cut_short = now + within < ends_at
+            clock.reschedule(min(ends_at, now + within))
 
     def _take_whole(self, written: bytes, headers: Mapping[str, str]) -> None:
         body = wire.json_of(written)
@@ -97,7 +124,7 @@ class Exchange:
         decoder = wire.EventDecoder()
         for sse in decoder.feed(head):
             self._take(sse, headers, aloud)
-        while not self._is_complete:
+        while not self.is_complete:
             chunk = await anext(chunks, None)
             for sse in decoder.finish() if chunk is None else decoder.feed(chunk):
                 self._take(sse, headers, aloud)
@@ -107,11 +134,12 @@ class Exchange:
             aloud.finish()
 
     @property
-    def _is_complete(self) -> bool:
+    def is_complete(self) -> bool:
+        """Whether all of the reply has come."""
         return self.draft.ended and self.draft.stop_reason is not None
 
     def _take(self, sse: wire.ServerEvent, headers: Mapping[str, str], aloud: Aloud | None) -> None:
-        if self._is_complete or sse.data.strip() == "[DONE]":
+        if self.is_complete or sse.data.strip() == "[DONE]":
             return  # What stands behind the end is none of ours.
         event = wire.json_of(sse.data)
         if sse.name == "error" or event.get("type", "error") == "error":

@@ -22,8 +22,10 @@ class Progress:
     """Whether it still waits to be sent: for a slot, or since the provider asked for a pause."""
     waited_s: float = 0
     """Seconds it waited for that."""
+    silent_s: float = 0
+    """Seconds from its sending to the first word of the reply."""
     usage: Usage | None = None
-    """Set when it is broken off: what it has cost. None when the model cannot tell."""
+    """Set when it is broken off, or breaks our own code: what it has cost. None when the model cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -281,9 +281,11 @@ def test_the_time_of_a_call_that_failed_is_the_providers_and_so_is_the_wait_of_o
     story.record(ev.LlmFailed(**whose, data=failed))
     assert story.state("a").attempts[-1].since == began + timedelta(seconds=100)
 
-    replied = ev.ModelReplied(**facts, duration_ms=50_000, waited_ms=40_000, stop_reason="end_turn", content=[])
+    replied = ev.ModelReplied(
+        **facts, duration_ms=50_000, waited_ms=40_000, silent_ms=6_000, stop_reason="end_turn", content=[]
+    )
     story.record(ev.LlmCompleted(**story.whose("a", 1), data=replied))
-    assert story.state("a").attempts[-1].since == began + timedelta(seconds=140)
+    assert story.state("a").attempts[-1].since == began + timedelta(seconds=146)
 
 
 def test_a_resume_during_that_wait_takes_nothing_from_the_attempt_either() -> None:

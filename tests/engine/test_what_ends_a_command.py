@@ -7,17 +7,20 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from app.agents import calls as agent_calls
 from app.agents import supervisor
+from app.domain import events as ev
 from app.domain.errors import FAULTS
 from app.engine import under_way
 from app.engine.execution import Execution
+from app.llm import claude
 from app.llm.model import Model, Reply, Request
 from app.store import journal_sql, projection
 from app.tools.tool import ToolContext
 from tests.engine.toolbox import team_with, tool
 from tests.support.fixtures import Services
 from tests.support.service import Service, plan_of, report, synthesis, task
-from tests.support.stub_answers import as_json, call, held, overloaded, refusal, text, tool_calls
+from tests.support.stub_answers import as_json, call, delayed, held, overloaded, refusal, text, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.waiting import until
 
@@ -49,14 +52,28 @@ class BreakingModel:
         await self._model.close()
 
 
-@pytest.mark.parametrize(("purpose", "calls"), [("plan", 1), ("synthesize", 4)])
+@pytest.mark.parametrize(
+    ("purpose", "module", "name", "calls"),
+    [
+        ("plan", supervisor, "read_plan", 1),
+        ("plan", agent_calls, "thrown_away", 1),
+        ("plan", agent_calls, "_provider_tools", 1),
+        ("synthesize", supervisor, "read_synthesis", 4),
+    ],
+)
 async def test_a_reply_that_breaks_our_code_is_asked_for_once_and_counted(
-    service: Service, stub: StubProvider, monkeypatch: pytest.MonkeyPatch, purpose: str, calls: int
+    service: Service,
+    stub: StubProvider,
+    monkeypatch: pytest.MonkeyPatch,
+    purpose: str,
+    module: Any,
+    name: str,
+    calls: int,
 ) -> None:
     def read(*_: Any) -> None:
         raise AttributeError("a bug")
 
-    monkeypatch.setattr(supervisor, {"plan": "read_plan", "synthesize": "read_synthesis"}[purpose], read)
+    monkeypatch.setattr(module, name, read)
     stub.on("plan", as_json(TWO))
     stub.on("work", as_json(report()))
     stub.on("synthesize", as_json(synthesis()))
@@ -69,6 +86,37 @@ async def test_a_reply_that_breaks_our_code_is_asked_for_once_and_counted(
     assert run["usage"]["llm_calls"] == len(stub.log) == calls
     assert [line["event"] for line in lines].count("reply broke") == 1
     assert "run broke" not in [line["event"] for line in lines]
+
+
+async def test_a_call_that_breaks_our_code_when_it_has_been_paid_for_is_counted(
+    service: Service, stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(claude, "without_reasoning", broken)
+    stub.on("plan", as_json(TWO, usage={"input_tokens": 700, "output_tokens": 40}))
+
+    run = await service.ended(await service.submit())
+
+    assert (run["status"], run["stop_reason"]) == ("failed", "internal_error")
+    counted = {name: run["usage"][name] for name in ("llm_calls", "input_tokens", "output_tokens")}
+    assert counted == {"llm_calls": 1, "input_tokens": 700, "output_tokens": 40}
+
+
+async def test_the_silence_of_a_provider_is_not_the_time_of_the_worker(service: Service, stub: StubProvider) -> None:
+    silence_s = 0.6
+    look = tool("look", lambda *_: "seen")
+    service.offer(look)
+    stub.on("work", replies=[delayed(tool_calls(call("look")), silence_s)], reply=as_json(report()))
+
+    run = await service.ended(await service.submit(team=team_with(look, timeout_s=0.5), plan=KEEP))
+
+    assert run["status"] == "succeeded"
+    events = await service.events(run["id"])
+    silent = [event.data.silent_ms for event in events if isinstance(event, ev.LlmCompleted)]
+    assert silent[0] >= silence_s * 1_000
+    assert silent[1] < silence_s * 1_000
 
 
 @pytest.mark.parametrize("purpose", ["plan", "synthesize"])

@@ -1,5 +1,6 @@
 """What the Claude client makes of refusals, faults of the wire, and silence."""
 
+import json
 import socket
 from decimal import Decimal
 from typing import Any
@@ -179,6 +180,21 @@ async def test_a_broken_stream_costs_what_was_counted_and_written(claude: Claude
     assert (failure.usage.input_tokens, failure.usage.output_tokens) == (10_000, 1_000)
     assert failure.usage.cost_usd == Decimal("0.03")
     assert failure.usage.estimated
+
+
+async def test_an_error_after_words_that_nobody_has_counted_costs_what_was_written(
+    claude: Claude, stub: StubProvider
+) -> None:
+    events: list[dict[str, Any]] = [
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "x" * 400}},
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+    ]
+    stub.on("work", Answer(raw_stream="".join(f"data: {json.dumps(event)}\n\n" for event in events)))
+    failure = await failure_of(claude)
+    assert failure.code == "provider_unavailable"
+    assert (failure.usage.output_tokens, failure.usage.estimated) == (100, True)
+    assert failure.usage.input_tokens > 0
 
 
 @pytest.mark.parametrize("listener", [None, ignored], ids=["whole", "streamed"])

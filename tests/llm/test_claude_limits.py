@@ -9,7 +9,7 @@ from app.domain.errors import OutOfTime, ProviderUnavailable
 from app.domain.usage import Usage
 from app.llm.claude import Claude
 from tests.llm.asking import claude_at, failure_of, ignored, request
-from tests.support.stub_answers import held, text
+from tests.support.stub_answers import delayed, held, text
 from tests.support.stub_provider import StubProvider
 
 
@@ -48,6 +48,21 @@ async def test_the_time_of_whoever_asks_begins_with_the_first_word(claude: Claud
     failure = await failure_of(claude, reply_within_s=0.1)
     assert (type(failure), failure.code) == (OutOfTime, "timeout")
     assert (failure.usage.input_tokens, failure.usage.estimated) == (9, True)
+
+
+async def test_a_reply_that_meets_the_end_of_the_call_itself_is_the_providers_affair(
+    claude: Claude, stub: StubProvider
+) -> None:
+    stub.on("work", text("abcdef", stall_after_events=4, latch="never"))
+    failure = await failure_of(claude, timeout_s=0.2, reply_within_s=60)
+    assert isinstance(failure, ProviderUnavailable)
+
+
+async def test_a_call_tells_how_long_its_provider_was_silent(claude: Claude, stub: StubProvider) -> None:
+    stub.on("work", delayed(text("4"), 0.1))
+    asked = request()
+    await claude.reply(asked)
+    assert 0.1 <= asked.progress.silent_s < 5
 
 
 async def test_a_call_stopped_while_it_waits_for_a_slot_has_cost_nothing(stub: StubProvider) -> None:

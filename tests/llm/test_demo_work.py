@@ -12,7 +12,7 @@ ODD_SPACES = "\u2028\u2029\u0085\x0b\x0c\x1c\x1e\u00a0"
 
 
 def csv(name: str, *lines: str) -> JobInput:
-    return JobInput(name=name, media_type="text/csv", content="\n".join(lines) + "\n")
+    return JobInput.model_construct(name=name, media_type="text/csv", content="\n".join(lines) + "\n")
 
 
 def json_input(content: str) -> JobInput:
@@ -125,7 +125,8 @@ async def test_what_a_text_holds_cannot_end_the_block_that_quotes_it() -> None:
 
 @pytest.mark.parametrize("space", ODD_SPACES)
 async def test_characters_that_some_take_for_line_ends_break_nothing(space: str) -> None:
-    text = JobInput(name=f"a{space}b", content=f"the budget{space}is 5")
+    # Such names come from runs that an earlier release took.
+    text = JobInput.model_construct(name=f"a{space}b", content=f"the budget{space}is 5")
     table = csv(f"c{space}d.csv", f"region,am{space}ount,amount", f'"no{space}rth",1,2', "south,1,3")
 
     read = await worked(worker("read_input"), f"What is the{space}budget?", inputs=[text])

@@ -124,6 +124,15 @@ async def test_a_refusal_inside_a_stream_is_learnt_from_too(claude: Claude, stub
     assert len(stub.log) == 2
 
 
+async def test_what_a_refusal_inside_a_stream_has_cost_is_part_of_the_call(claude: Claude, stub: StubProvider) -> None:
+    refusal = error_event(
+        "invalid_request_error", message="output_config: no", start_usage={"input_tokens": 900, "output_tokens": 0}
+    )
+    stub.on("*", replies=[refusal], reply=text("done", usage={"input_tokens": 800, "output_tokens": 5}))
+    usage = (await claude.reply(request(output_schema=SCHEMA))).usage
+    assert (usage.llm_calls, usage.input_tokens, usage.output_tokens, usage.estimated) == (2, 1_700, 5, True)
+
+
 async def test_each_remedy_is_tried_once_and_only_what_was_answered_is_remembered(
     claude: Claude, stub: StubProvider
 ) -> None:
