@@ -153,7 +153,7 @@ def codes_in(tree: ast.AST) -> Iterator[str]:
     """The codes of all problems that a module makes, and those it has in its table of statuses."""
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name(id="Refusal"), args=[_, ast.Constant(value=str(code)), *_]):
+            case ast.Call(func=ast.Name(id="Refusal" | "_Refused"), args=[_, ast.Constant(value=str(code)), *_]):
                 yield code
             case ast.Call(func=ast.Name(id="JobRefused"), args=[ast.Constant(value=str(code)), *_]):
                 yield code
