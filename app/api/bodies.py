@@ -105,7 +105,8 @@ def _value(reader: JsonReader) -> Any:
         detail = "This number is beyond the range or the precision that is kept."
         errors = [{"pointer": place, "detail": detail} for place in places[:NUMBERS_SHOWN]]
         raise Refusal(422, "number_out_of_range", "The body has a number that cannot be kept.", errors=errors)
-    return reader.finished(value)
+    with _refusals():
+        return reader.finished(value)
 
 
 @contextmanager

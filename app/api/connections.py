@@ -2,18 +2,19 @@
 
 The parser takes heads, trailers and chunk extensions of any size, and waits for ever. Here each request has bounds on
 its line, its headers and all that is not its body, a time for its head, and a time for each stretch of its body. What
-passes a bound is answered with a problem document at once; the connection is then closed as soon as the client has
-had the time to read that.
+passes a bound is answered with a problem document, behind the answers to what came before it on the connection; that is
+then closed as soon as the client has had the time to read it.
 """
 
 import asyncio
 import resource
 from time import monotonic as now
+from typing import Any
 from uuid import uuid4
 
 import httptools
 import structlog
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from app.api.errors import problem
 
@@ -66,7 +67,10 @@ _FULL = _Refused(503, "too_many_connections", "This process has no room for anot
 class BoundedConnection(HttpToolsProtocol):
     """A connection whose requests keep to the bounds. `close_if_overdue` is to be called about once a second."""
 
-    _refused = False
+    _refused: _Refused | None = None
+    """Why nothing more is read."""
+    _answering: RequestResponseCycle | None = None
+    """The request that is being answered, or was the last to be; `cycle` is the newest, which may wait behind it."""
     _due = 0.0
     """When what is awaited must have come; 0 while nothing is awaited from the client."""
     _sent = 0
@@ -92,9 +96,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self._sent += len(data)
         try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self.cycle.keep_alive = False  # It is answered in HTTP/1.1, and the parser reads no further.
+            self._read(data)
         except httptools.HttpParserError as error:
             reason = error.__context__
             self._refuse(reason if isinstance(reason, _Refused) else _MALFORMED)
@@ -102,12 +104,36 @@ class BoundedConnection(HttpToolsProtocol):
         if self._sent - FRAMING * self._body > HEAD_BYTES:
             self._refuse(_TARGET_TOO_LONG if self._target > LINE_BYTES else _HEAD_TOO_LARGE)
 
+    def _read(self, data: bytes) -> None:
+        """Have the parser read on. It leaves off behind a head that offers another protocol, even when a body follows:
+        what comes is then read by a new one, as if nothing had been offered.
+        """
+        while data:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as offered:
+                data = self._head_without_offer() + data[offered.args[0] :]
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+
+    def _head_without_offer(self) -> bytes:
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        headers = [b"%b: %b\r\n" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"%b %b HTTP/%b\r\n%b\r\n" % (method, self.url, version, b"".join(headers))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._answering is not None:
+            _disconnect(self._answering)
+
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= PIPELINED_ALLOWED:
             raise _TOO_MANY_PIPELINED
         super().on_message_begin()
         self._sent = self._body = self._stretch = 0
         self._target = self._header_bytes = self._header_count = 0
+        self._in_head = True
         self._await(HEAD_SECONDS)
 
     def on_url(self, url: bytes) -> None:
@@ -122,11 +148,20 @@ class BoundedConnection(HttpToolsProtocol):
         self._header_count += 1
         if size > HEADER_BYTES or self._header_bytes > HEAD_BYTES or self._header_count > HEADERS_ALLOWED:
             raise _HEAD_TOO_LARGE
-        super().on_header(name, value)
+        if self._in_head:  # What follows a body in chunks must not pass for a header.
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        super().on_headers_complete()
-        self._await(STRETCH_SECONDS)
+        if self.parser.get_method() == b"CONNECT":
+            raise _MALFORMED
+        self._in_head = False
+        if not self.parser.should_upgrade():
+            super().on_headers_complete()
+            self._await(STRETCH_SECONDS)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
         self._body += len(body)
@@ -137,13 +172,18 @@ class BoundedConnection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return
         self._due = 0.0
         super().on_message_complete()
         self._await_next()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._await_next()
+        if self._refused is None:
+            self._await_next()
+        else:
+            self._end_when_answered(self._refused)
 
     def _await_next(self) -> None:
         """Give the client its time for another request, once nothing is left to do about the newest one."""
@@ -172,22 +212,41 @@ class BoundedConnection(HttpToolsProtocol):
         return self.cycle.response_complete or not self.cycle.more_body
 
     def _refuse(self, refused: _Refused) -> None:
-        """Say why nothing more is read, unless an answer is under way, and let the connection end."""
-        self._refused = True
+        """Read nothing more, and let the connection end once all that came before has been answered."""
+        self._refused, self._due = refused, 0.0
+        self.flow.resume_reading()  # To hear of it when the client goes.
+        newest = self.cycle
+        if newest is not None and newest.scope is self.scope and newest.more_body:  # It is the one that is refused.
+            if newest.response_started:
+                self.transport.close()
+                return
+            if self.pipeline and self.pipeline[0][0] is newest:
+                self.pipeline.popleft()
+            _disconnect(newest)
+        self._end_when_answered(refused)
+
+    def _end_when_answered(self, refused: _Refused) -> None:
+        """Say why nothing more is read, unless an answer is under way: to the client ours would be that answer."""
+        answering = self._answering
+        if answering is not None and not (answering.response_complete or answering.disconnected):
+            return
+        if self.transport.is_closing():
+            return
         request_id = uuid4().hex
         log.info("connection refused", code=refused.code, status=refused.status, request_id=request_id)
-        under_way = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-        self.flow.resume_reading()
-        if not under_way:
-            self.transport.write(_answer(refused, request_id))
-        if under_way or not self.transport.can_write_eof():
+        self.transport.write(_answer(refused, request_id))
+        if not self.transport.can_write_eof():
             self.transport.close()
             return
         self.transport.write_eof()
         self._await(LINGER_SECONDS)
+
+
+def _disconnect(request: RequestResponseCycle) -> None:
+    """Have whoever answers the request know that nobody waits for that any more."""
+    if not request.response_complete:
+        request.disconnected = True
+        request.message_event.set()
 
 
 def _answer(refused: _Refused, request_id: str) -> bytes:

@@ -15,14 +15,19 @@ _IN_PLAIN_WORDS = {
 }
 """What is said of a place, whatever is wrong with it."""
 
-_NOT_OFFERED = {
-    "/limits/rounds": "More rounds of work and synthesis are not offered; leave it out or send null.",
-    "/limits/depth": "Nested supervisors are not offered; leave it out or send null.",
+NOT_OFFERED = {
+    "/limits/rounds": "Rounds other than the team's are not offered; leave it out or send null.",
+    "/limits/depth": "A depth other than the team's is not offered; leave it out or send null.",
     "/approval": 'Approval of plans is not offered; leave it out or send "none".',
     "/strategy": 'Only the strategy "merge" is offered; leave it out or send null.',
     "/plan/strategy": 'Only the strategy "merge" is offered.',
+    "/planning": 'Only planning by the "model" is offered; leave it out or send null.',
+    "/rubric": "Rubrics are not offered; leave it out or send null.",
+    "/output_schema": "Output schemas of jobs are not offered; leave it out or send null.",
+    "/on_question": 'Only "ask" is offered; leave it out or send null.',
     "/webhook": "Webhooks are not offered; leave it out or send null.",
 }
+"""What is said of a place that asks for something which is not built."""
 
 
 def findings_of(errors: Iterable[Mapping[str, Any]], body: Any) -> list[dict[str, str]]:
@@ -113,8 +118,8 @@ def _detail(error: Mapping[str, Any], place: str) -> str:
         return "The request has no body; a JSON object is expected."
     if kind == "extra_forbidden":
         return f"Unknown field: {str(error['loc'][-1])[:NAME_SHOWN]}"
-    if place in _NOT_OFFERED:
-        return _NOT_OFFERED[place]
+    if place in NOT_OFFERED:
+        return NOT_OFFERED[place]
     if place in _IN_PLAIN_WORDS and kind != "missing":
         return _IN_PLAIN_WORDS[place]
     if place.startswith("/metadata/") and kind.endswith(("_type", "_parsing", "_from_float")):

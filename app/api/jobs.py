@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from app.api.bodies import JsonBodyRoute
 from app.api.deps import Key, Looks, Traceparent, WaitSeconds, runtime_of
 from app.api.errors import Refusal
-from app.api.findings import FINDINGS_SHOWN
+from app.api.findings import FINDINGS_SHOWN, NOT_OFFERED
 from app.api.resources import run_resource
 from app.api.schemas import PROBLEMS, Run
 from app.api.waiting import has_room, run_settled
@@ -72,7 +72,7 @@ async def accept_job(
     team = await team_named(runtime.database, TENANT, job.team)
     if team is None:
         raise await _team_unknown(runtime, job.team)
-    limits = job.limits.applied_to(team.team.limits)
+    limits = _limits(job, team.team)
     new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, limits, _own_plan(job, team.team, limits), origin)
     accepted = await accept(runtime.database, runtime.queue, TENANT, new, key=await _scoped(key, job))
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
@@ -116,6 +116,16 @@ def _digest(job: Job) -> str:
         for start in range(0, len(content), PIECE_CHARACTERS):
             digest.update(json.dumps(content[start : start + PIECE_CHARACTERS])[1:-1].encode())
     return digest.hexdigest()
+
+
+def _limits(job: Job, team: Team) -> Limits:
+    """The limits as applied. Raises `Refusal` when the job would change one that cannot be changed."""
+    places = [f"/limits/{name}" for name in job.limits.not_offered(team.limits)]
+    if places:
+        detail = "The job asks for limits that are not offered."
+        errors = [{"pointer": place, "detail": NOT_OFFERED[place]} for place in places]
+        raise Refusal(422, "request_invalid", detail, errors=errors)
+    return job.limits.applied_to(team.limits)
 
 
 def _own_plan(job: Job, team: Team, limits: Limits) -> Plan | None:

@@ -7,6 +7,7 @@ of values, each of bounded length, and is parsed in one go. A place in it is tol
 import codecs
 import json
 import math
+import re
 import secrets
 from collections.abc import Iterable
 from typing import Any, NoReturn
@@ -86,12 +87,16 @@ class JsonReader:
         return value
 
     def finished(self, value: Any) -> Any:
-        """`value` with long texts in their places and every text cleaned; to be asked once its depth is known."""
+        """`value` with long texts in their places and every text cleaned; to be asked once its depth is known.
+
+        Raises `NotJson` for names that only now turn out to be the same.
+        """
         match value:
             case str():
                 return self._texts.get(value) or clean_text(value)
             case dict():
-                return {self._texts.get(key) or clean_text(key): self.finished(item) for key, item in value.items()}
+                names = (self._texts.get(name) or clean_text(name) for name in value)
+                return _members((name, self.finished(item)) for name, item in zip(names, value.values(), strict=True))
             case list():
                 return [self.finished(item) for item in value]
             case _:
@@ -142,7 +147,8 @@ class JsonReader:
         """What is wrong and where; lines are those of the whole, since no text of JSON holds a line end."""
         column = error.colno
         line = skeleton[error.pos - column + 1 : error.pos]
-        column += sum(taken - len(token) for token, taken in self._taken.items() if token in line)
+        # One pass: there may be very many texts, and a very long line.
+        column += sum(self._taken[token] - len(token) for token in re.findall(rf"{self._mark}\d+", line))
         return f"The body is not JSON: {_reason(error)}, at line {error.lineno}, column {column}."
 
 

@@ -37,6 +37,8 @@ MetadataText = Annotated[str, StringConstraints(max_length=512)]
 Amount = Annotated[Money, Field(gt=0, max_digits=12, decimal_places=6), BeforeValidator(exact_amount)]
 
 TOKENS_CEILING = 10**12
+UNCHANGEABLE = ("rounds", "depth")
+"""Limits of a team that nothing goes by yet: there is one round of work and synthesis, and supervisors do not nest."""
 
 
 class Limits(BaseModel):
@@ -79,10 +81,14 @@ class LimitChanges(BaseModel):
     """Input and output tokens together."""
     cost_usd: Amount | None = None
     """US dollars at the provider's published prices."""
-    rounds: None = None
-    """Not offered: there is one round of work and synthesis."""
-    depth: None = None
-    """Not offered: supervisors do not nest."""
+    rounds: Annotated[int, Field(ge=1, le=10), BeforeValidator(exact)] | None = None
+    """Changing it is not offered: null, or what the team has."""
+    depth: Annotated[int, Field(ge=1, le=5), BeforeValidator(exact)] | None = None
+    """Changing it is not offered: null, or what the team has."""
+
+    def not_offered(self, limits: Limits) -> list[str]:
+        """Which of those limits differ from `limits`, the team's, that cannot be changed."""
+        return [name for name in UNCHANGEABLE if getattr(self, name) not in (None, getattr(limits, name))]
 
     def applied_to(self, limits: Limits) -> Limits:
         """`limits` with these changes."""
@@ -127,12 +133,20 @@ class Job(BaseModel):
     """Texts and data to work on. Only workers with a tool that reads inputs see them."""
     limits: LimitChanges = LimitChanges()
     """Limits that differ from the team's."""
-    approval: Literal["none"] = "none"
-    """Whether a human approves the plan before it runs: `none`, the only one offered."""
+    approval: Literal["none"] | None = "none"
+    """Whether a human approves the plan before it runs: `none`, the only one offered; null is the same."""
     strategy: Literal["merge"] | None = None
     """How results are put together: `merge`, the only one offered; null leaves it to the supervisor."""
     plan: Annotated[Plan, BeforeValidator(_strict)] | None = None
     """A plan of the client's own; the supervisor is not asked for one then."""
+    planning: Literal["model"] | None = None
+    """How the plan is made: `model`, the only way offered; null leaves it to the team."""
+    rubric: None = None
+    """Not offered: null."""
+    output_schema: None = None
+    """Not offered: null. A worker of a team may have one."""
+    on_question: Literal["ask"] | None = None
+    """What becomes of a question for a human: `ask` or null; nobody asks any yet."""
     webhook: None = None
     """Not offered: null."""
     priority: Annotated[int, Field(ge=-100, le=100), BeforeValidator(exact)] = 0

@@ -20,6 +20,7 @@ from app.api.connections import (
     HEADER_BYTES,
     HEADERS_ALLOWED,
     LINE_BYTES,
+    PIPELINED_ALLOWED,
     STRETCH_BYTES,
     STRETCH_SECONDS,
 )
@@ -27,6 +28,7 @@ from app.api.server import Server, listening_socket, shown_address
 from tests.api.serving import Api, served
 from tests.support.waiting import until
 
+BODY = json.dumps({"objective": "Find out."}).encode()
 HEAD = b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 
 
@@ -204,12 +206,31 @@ async def test_a_client_that_waits_for_its_answer_is_not_hurried(hasty: str, api
     assert second[1]["id"] == run_id
 
 
-async def test_an_upgrade_is_answered_as_if_it_were_none(address: str) -> None:
+@pytest.mark.parametrize(
+    ("framing", "body"),
+    [
+        (b"Content-Length: %d" % len(BODY), BODY),
+        (b"Transfer-Encoding: chunked", b"%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY)),
+    ],
+    ids=["length", "chunks"],
+)
+async def test_an_offer_of_another_protocol_is_passed_over(address: str, framing: bytes, body: bytes) -> None:
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n"
+    request = HEAD + offer + framing + b"\r\n\r\n" + body
     async with wire(address) as client:
-        await client.say(b"GET /livez HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
+        await client.say(request + request[:100], request[100:] + b"GET /livez HTTP/1.1\r\n" + offer + b"\r\n")
+
+        assert [(await client.answer())[0] for _ in range(3)] == [202, 202, 200]
+
+
+async def test_fields_behind_a_body_are_no_headers(address: str) -> None:
+    trailer = b"Content-Type: text/plain\r\nIdempotency-Key: \x80\r\nX-Request-Id: theirs\r\n"
+    chunks = b"%x\r\n%b\r\n0\r\n" % (len(BODY), BODY)
+    async with wire(address) as client:
+        await client.say(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + trailer + b"\r\n")
         status, _ = await client.answer()
 
-        assert (status, await client.end()) == (200, b"")
+    assert status == 202
 
 
 async def test_beyond_the_bound_a_connection_is_told_to_come_back(
@@ -224,14 +245,40 @@ async def test_beyond_the_bound_a_connection_is_told_to_come_back(
         assert (await first.answer())[0] == 200
 
 
-async def test_a_line_of_waiting_requests_has_an_end(address: str, api: Api) -> None:
-    run_id = await api.post()
-    waiting = f"GET /v1/runs/{run_id} HTTP/1.1\r\nPrefer: wait=60\r\n\r\n".encode()
+async def test_a_line_of_waiting_requests_has_an_end(address: str) -> None:
     async with wire(address) as client:
-        await client.say(waiting * 30)
-        status, problem = await client.answer()
+        await client.say(b"GET /livez HTTP/1.1\r\n\r\n" * (PIPELINED_ALLOWED + 10))
+        answers = [await client.answer() for _ in range(PIPELINED_ALLOWED + 2)]
 
-    assert (status, problem["code"]) == (400, "too_many_pipelined")
+        assert [status for status, _ in answers] == [200] * (PIPELINED_ALLOWED + 1) + [400]
+        assert answers[-1][1]["code"] == "too_many_pipelined"
+        assert await client.end() == b""
+
+
+@pytest.mark.parametrize(
+    ("behind", "status"),
+    [(b"xx", 400), (b"GET /" + b"x" * 9_000, 414), (HEAD + b"Transfer-Encoding: chunked\r\n\r\nx", 400)],
+    ids=["garbage", "long target", "chunk"],
+)
+async def test_what_is_refused_gets_its_answer_behind_those_to_what_came_before(
+    address: str, behind: bytes, status: int
+) -> None:
+    job = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
+    async with wire(address) as client:
+        await client.say(job + job + behind)
+
+        assert [(await client.answer())[0] for _ in range(3)] == [202, 202, status]
+        assert await client.end() == b""
+
+
+async def test_a_stream_ends_with_its_connection_whatever_waits_behind_it(address: str, api: Api) -> None:
+    run_id = await api.post()
+    stream = f"GET /v1/runs/{run_id}/events HTTP/1.1\r\nAccept: text/event-stream\r\n\r\n".encode()
+    async with wire(address) as client:
+        await client.say(stream + b"GET /livez HTTP/1.1\r\n\r\n")
+        await api.until_heard_by(1)
+
+    await api.until_heard_by(0)
 
 
 async def test_a_server_on_every_address_serves_both_families() -> None:

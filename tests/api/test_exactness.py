@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from app.domain.team import Team
+from app.runtime import TENANT
+from app.store.teams import put_team
 from tests.api.serving import JOB, Api
 
 TASK = {"id": "t1", "instruction": "Do it.", "worker": "writer"}
@@ -39,14 +42,30 @@ async def test_an_amount_that_cannot_be_kept_is_refused(api: Api, amount: Any) -
 
 
 @pytest.mark.parametrize("field", ["rounds", "depth"])
-@pytest.mark.parametrize("value", [1, 2, 3])
-async def test_limits_that_bind_nothing_are_refused_and_shown_as_applied(api: Api, field: str, value: int) -> None:
+@pytest.mark.parametrize("value", [0, 1, 3, 11, 2.5, True, "2"])
+async def test_limits_that_bind_nothing_cannot_be_changed(api: Api, field: str, value: Any) -> None:
     errors = await refused(api, limits={field: value})
-    run = await api.get(f"/v1/runs/{await api.post(limits={field: None})}")
 
     assert list(errors) == [f"/limits/{field}"]
     assert "not offered" in errors[f"/limits/{field}"]
-    assert run["limits"][field] == 2
+
+
+@pytest.mark.parametrize("limits", [{}, {"rounds": None, "depth": None}, {"rounds": 2, "depth": 2}])
+async def test_limits_that_bind_nothing_may_be_spelled_out(api: Api, limits: dict[str, Any]) -> None:
+    run = await api.get(f"/v1/runs/{await api.post(limits=limits)}")
+
+    assert (run["limits"]["rounds"], run["limits"]["depth"]) == (2, 2)
+
+
+async def test_the_limits_that_bind_nothing_are_those_of_the_team(api: Api) -> None:
+    team = await api.get("/v1/teams/general")
+    named = Team.model_validate({name: team[name] for name in Team.model_fields} | {"name": "rounder"})
+    limits = named.limits.model_copy(update={"rounds": 3})
+    await put_team(api.runtime.database, TENANT, named.model_copy(update={"limits": limits}))
+    run = await api.get(f"/v1/runs/{await api.post(team='rounder', limits={'rounds': 3})}")
+
+    assert run["limits"]["rounds"] == 3
+    assert list(await refused(api, team="rounder", limits={"rounds": 2})) == ["/limits/rounds"]
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ async def test_defaults_that_are_spelled_out_make_no_other_request(api: Api) -> 
     short = JOB | {"inputs": [{"name": "a", "content": ""}], "plan": {"tasks": [task]}}
     long = short | {
         "team": "general", "limits": {"cost_usd": None}, "approval": "none", "strategy": None, "webhook": None,
+        "planning": None, "rubric": None, "output_schema": None, "on_question": None,
         "priority": 0, "metadata": {}, "inputs": [{"name": "a", "content": "", "media_type": "text/plain"}],
         "plan": {"goal": "", "tasks": [task | {"depends_on": [], "required": True, "budget": {}}]},
     }  # fmt: skip
@@ -269,6 +270,11 @@ async def test_a_dry_run_is_refused_and_nothing_is_executed(api: Api) -> None:
     [
         ("approval", "plan"),
         ("strategy", "reduce"),
+        ("planning", "template"),
+        ("rubric", "Be strict."),
+        ("output_schema", {"type": "object"}),
+        ("on_question", "default"),
+        ("on_question", "fail"),
         ("webhook", {"url": "https://example.org/", "secret": "whsec_x"}),
     ],
 )
@@ -279,6 +285,16 @@ async def test_what_is_not_offered_is_refused_in_plain_words(api: Api, field: st
     assert answer.status_code == 422
     assert error["pointer"] == f"/{field}"
     assert "offered" in error["detail"]
+
+
+@pytest.mark.parametrize(
+    "spelled_out",
+    [{"approval": None}, {"planning": "model"}, {"on_question": "ask"}, {"strategy": "merge"}],
+)
+async def test_what_would_happen_anyway_may_be_asked_for(api: Api, spelled_out: dict[str, Any]) -> None:
+    answer = await api.client.post("/v1/jobs", json=JOB | spelled_out)
+
+    assert answer.status_code == 202
 
 
 async def test_a_refusal_names_every_place_and_repeats_nothing_the_client_sent(api: Api) -> None:
