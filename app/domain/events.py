@@ -35,22 +35,19 @@ FactT = TypeVar("FactT", bound=BaseModel)
 class BaseEvent(BaseModel, Generic[FactT]):
     """The envelope of every event."""
 
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+    # Docstrings of the fields would be read anew for each of the classes below, which takes seconds at every start.
+    model_config = ConfigDict(frozen=True)
 
-    seq: int = 0
-    """Its number in the run: 1, 2, 3 … without gaps."""
-    type: str
-    """What happened."""
-    at: datetime
-    """When it happened."""
-    run_id: str
-    """The run it belongs to."""
-    task_id: str | None = None
-    """The task it is about; null for the run as a whole."""
-    attempt: int | None = None
-    """The attempt at the task it belongs to; null for the task or the run as a whole."""
-    data: FactT
-    """What there is to know about it."""
+    seq: int = Field(default=0, description="Its number in the run: 1, 2, 3 … without gaps.")
+    type: str = Field(description="What happened.")
+    at: datetime = Field(description="When it happened.")
+    run_id: str = Field(description="The run it belongs to.")
+    task_id: str | None = Field(default=None, description="The task it is about; null for the run as a whole.")
+    attempt: int | None = Field(
+        default=None,
+        description="The attempt at the task it belongs to; null for the task or the run as a whole.",
+    )
+    data: FactT = Field(description="What there is to know about it.")
 
 
 class InputListed(_Fact):
