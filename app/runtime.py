@@ -126,7 +126,8 @@ async def kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> A
             finally:
                 part.cancel()
                 await asyncio.wait({part})
-            log.error("part broke and is begun again", part=name, exc_info=part.exception())
+            cause = None if part.cancelled() else part.exception()
+            log.error("part broke and is begun again", part=name, exc_info=cause)
             await asyncio.sleep(BEGIN_AGAIN_S)
 
     keeping = asyncio.create_task(begin_again_and_again(), name=f"keeping {name}")
