@@ -20,7 +20,6 @@ from app.domain.errors import ChargehandError
 from app.domain.retries import Policy
 from app.domain.team import TIERS, Team, Worker
 from app.domain.usage import Usage
-from app.llm.claude import Claude
 from app.llm.demo import DemoModel
 from app.llm.model import Model
 from app.llm.pricing import price
@@ -221,6 +220,8 @@ def _warn_of_models_without_price(model: Model) -> None:
 def _model(settings: Settings) -> Model:
     if settings.answering_model == "demo":
         return DemoModel()
+    from app.llm.claude import Claude  # The SDK takes a second to import, and the demo needs none of it.
+
     key = settings.anthropic_api_key
     return Claude(
         api_key=key.get_secret_value() if key else None,
