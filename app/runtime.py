@@ -20,7 +20,6 @@ from app.domain.errors import ChargehandError
 from app.domain.retries import Policy
 from app.domain.team import TIERS, Team, Worker
 from app.domain.usage import Usage
-from app.llm.claude import Claude
 from app.llm.demo import DemoModel
 from app.llm.model import Model
 from app.llm.pricing import price
@@ -126,7 +125,8 @@ async def kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> A
             finally:
                 part.cancel()
                 await asyncio.wait({part})
-            log.error("part broke and is begun again", part=name, exc_info=part.exception())
+            cause = None if part.cancelled() else part.exception()
+            log.error("part broke and is begun again", part=name, exc_info=cause)
             await asyncio.sleep(BEGIN_AGAIN_S)
 
     keeping = asyncio.create_task(begin_again_and_again(), name=f"keeping {name}")
@@ -220,6 +220,8 @@ def _warn_of_models_without_price(model: Model) -> None:
 def _model(settings: Settings) -> Model:
     if settings.answering_model == "demo":
         return DemoModel()
+    from app.llm.claude import Claude  # The SDK takes a second to import, and the demo needs none of it.
+
     key = settings.anthropic_api_key
     return Claude(
         api_key=key.get_secret_value() if key else None,

@@ -14,7 +14,7 @@ from typing import Any
 from fastapi import Depends, FastAPI
 
 from app.api import events, health, inputs, jobs, pages, runs, teams, trace
-from app.api.border import BodyLimit, HeadRequests, RequestIds
+from app.api.border import BodyLimit, HeadRequests, RequestIds, WholeBodies
 from app.api.deps import known_parameters_alone
 from app.api.description import complete
 from app.api.errors import install_error_handlers
@@ -71,6 +71,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
     install_error_handlers(app)
     # The last one added is the first one passed.
     app.add_middleware(BodyLimit, limit_bytes=body_limit_bytes)
+    app.add_middleware(WholeBodies)
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestIds)
     return app

@@ -1,7 +1,9 @@
 """What every request passes on its way in and out: an id, a log line, HEAD, and the room for its body."""
 
+import asyncio
 import re
 import time
+from contextlib import suppress
 from uuid import uuid4
 
 import structlog
@@ -23,6 +25,9 @@ _SMALL_BYTES = 64 * 1024
 """Bytes of each body that need no room, so that large ones never keep small ones out."""
 BODIES_AT_ONCE = 8
 """Bodies of the largest size for which one process has room."""
+READ_OUT_SECONDS = 10.0
+READ_OUT_BYTES = 256 * 1024 * 1024
+"""How long, and how much, is read of a body that nobody wants."""
 _CLOSE = {"Connection": "close"}
 """The rest of a refused body is not read, so its connection cannot serve another request."""
 
@@ -81,6 +86,51 @@ class HeadRequests:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
         await self._app({**scope, "method": "GET"}, receive, head_alone)
+
+
+class WholeBodies:
+    """Reads for a while what still comes of a body that was answered before its end: a client that is sending when its
+    connection is closed gets a reset, and not the answer.
+    """
+
+    def __init__(self, app: ASGIApp, *, seconds: float = READ_OUT_SECONDS) -> None:
+        self._app = app
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _has_body(Headers(scope=scope)):
+            await self._app(scope, receive, send)
+            return
+        whole = False
+
+        async def watched() -> Message:
+            nonlocal whole
+            message = await receive()
+            whole = not message.get("more_body", False)
+            return message
+
+        async def patient(message: Message) -> None:
+            if message["type"] == "http.response.body" and not message.get("more_body", False) and not whole:
+                await send({**message, "more_body": True})
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._seconds):
+                        await read_out()
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
+            await send(message)
+
+        async def read_out() -> None:
+            left = READ_OUT_BYTES
+            while not whole and left > 0:
+                left -= len((await watched()).get("body", b""))
+
+        await self._app(scope, watched, patient)
+
+
+def _has_body(headers: Headers) -> bool:
+    """Whether a body comes without having been asked for."""
+    return "expect" not in headers and (
+        "transfer-encoding" in headers or headers.get("content-length", "0").strip("0") != ""
+    )
 
 
 class BodyLimit:

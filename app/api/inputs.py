@@ -81,11 +81,10 @@ async def get_input(request: Request, run_id: RunId, name: Name, runtime: Runtim
         "Content-Disposition": f"{shown}; filename*=UTF-8''{quote(item.name, safe='')}",
         "Content-Security-Policy": "default-src 'none'; sandbox",
         "X-Content-Type-Options": "nosniff",
-        "Cache-Control": "private, no-cache",
         "ETag": f'"{run_id}"',
     }
     if is_known(headers["ETag"], request.headers.getlist("if-none-match")):
-        return Response(status_code=304, headers={"ETag": headers["ETag"], "Cache-Control": headers["Cache-Control"]})
+        return Response(status_code=304, headers={"ETag": headers["ETag"]})
     return StreamingResponse(_pieces(item, media_type), headers=headers)
 
 

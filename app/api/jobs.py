@@ -19,13 +19,15 @@ from app.api.errors import Refusal
 from app.api.findings import FINDINGS_SHOWN, NOT_OFFERED
 from app.api.resources import run_resource
 from app.api.schemas import PROBLEMS, Run
-from app.api.waiting import has_room, run_settled
+from app.api.waiting import SharedLooks, has_room, run_settled
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan, validated
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.runtime import TENANT, Runtime
-from app.store.intake import IdempotencyKey, NewRun, Origin, accept
+from app.store.database import OUTAGE
+from app.store.intake import Accepted, IdempotencyKey, NewRun, Origin, accept
+from app.store.runs import Row
 from app.store.teams import all_teams, team_named
 
 router = APIRouter(route_class=JsonBodyRoute, tags=["jobs"], responses=PROBLEMS)
@@ -78,11 +80,24 @@ async def accept_job(
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
     if wait_s and not has_room(runtime):
         wait_s = None  # The job is taken: its client has to ask again, as one does who named no time.
-    row = await run_settled(runtime, looks, accepted.run_id, TERMINAL_RUN, wait_s or 0)
-    assert row is not None
+    row = await _row_after(runtime, looks, accepted, wait_s or 0)
     ended = wait_s is not None and row["status"] in TERMINAL_RUN
     headers = _headers(accepted.run_id, replayed=accepted.replayed, wait_s=wait_s, ended=ended)
     return JSONResponse(run_resource(row, datetime.now(UTC)), 200 if ended else 202, headers)
+
+
+async def _row_after(runtime: Runtime, looks: SharedLooks, accepted: Accepted, wait_s: int) -> Row:
+    """The run when it has ended, or as it is after `wait_s` seconds."""
+    if accepted.row is not None and not wait_s:
+        return accepted.row
+    try:
+        row = await run_settled(runtime, looks, accepted.run_id, TERMINAL_RUN, wait_s)
+    except OUTAGE:
+        if accepted.row is None:
+            raise
+        return accepted.row  # The job is taken: whoever is told anything else would send it again.
+    assert row is not None
+    return row
 
 
 def _headers(run_id: str, *, replayed: bool, wait_s: int | None, ended: bool) -> dict[str, str]:

@@ -36,14 +36,14 @@ class ListedInput:
 
 async def inputs_of(database: Database, tenant: str, run_id: str) -> Sequence[ListedInput]:
     """The run's inputs in the order of the job; none for a run that the tenant does not have."""
-    async with database.statement() as connection:
+    async with database.reading() as connection:
         found = await connection.execute(_LISTED, {"id": run_id, "tenant": tenant})
         return [ListedInput(row.name, row.media_type, row.characters) for row in found]
 
 
 async def input_named(database: Database, tenant: str, run_id: str, name: str) -> JobInput | None:
     """The run's input of that name, or None when there is none."""
-    async with database.statement() as connection:
+    async with database.reading() as connection:
         found = await connection.execute(_NAMED, {"id": run_id, "tenant": tenant, "name": name})
         row = found.mappings().one_or_none()
     # What is stored was checked when it came, by the rules of its day.

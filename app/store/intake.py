@@ -23,7 +23,7 @@ from app.store.chronicle import tell
 from app.store.database import Database
 from app.store.journal_sql import Batch, write
 from app.store.logs import end_unreadable, note_cancel, read_run
-from app.store.projection import as_json, run_row
+from app.store.projection import Row, as_json, plain, run_row
 from app.store.queue import Place, RunQueue
 from app.store.teams import StoredTeam
 
@@ -89,8 +89,13 @@ class Accepted:
     """What became of a POSTed job."""
 
     run_id: str
-    replayed: bool
-    """Whether the run was there already, under the same idempotency key."""
+    row: Row | None = None
+    """The run as it was stored, in the columns of its resource; None for one that was there already."""
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the run was there already, under the same idempotency key."""
+        return self.row is None
 
 
 class _Duplicate(Exception):
@@ -128,9 +133,11 @@ async def accept(
     """
     if key and (found := await _replayed(database, tenant, key)):
         return found
+    run, event = _queued(new)
+    row = _row(new, run, event)
     try:
         async with database.transaction() as connection:
-            turn = await _insert(connection, tenant, new)
+            turn = await _insert(connection, tenant, new, event, row)
             if key and not await _insert_key(connection, tenant, key, new.run_id):
                 raise _Duplicate
             await queue.announce_new(connection, new.run_id, Place(new.job.priority, turn))
@@ -141,7 +148,7 @@ async def accept(
         return found
     team = f"{new.team.team.name}@{new.team.version}"
     log.info("run accepted", run_id=new.run_id, team=team, inputs=len(new.job.inputs), priority=new.job.priority)
-    return Accepted(new.run_id, replayed=False)
+    return Accepted(new.run_id, row)
 
 
 def _queued(new: NewRun) -> tuple[Snapshot, ev.RunQueued]:
@@ -164,28 +171,33 @@ def _queued(new: NewRun) -> tuple[Snapshot, ev.RunQueued]:
     return fold(brief, [event]), event
 
 
-async def _insert(connection: AsyncConnection, tenant: str, new: NewRun) -> int:
+def _row(new: NewRun, run: Snapshot, event: ev.RunQueued) -> Row:
+    """The run's row as `find_run` will read it."""
+    job = {
+        "objective": new.job.objective,
+        "team_name": event.data.team.name,
+        "team_version": event.data.team.version,
+        "metadata": new.job.metadata,
+        "limits": new.limits,
+        "created_at": event.at,
+    }
+    return plain(run_row(run, event.at) | job)
+
+
+async def _insert(connection: AsyncConnection, tenant: str, new: NewRun, event: ev.RunQueued, row: Row) -> int:
     """Store the run; its turn. A tenant's runs stand one behind the other, side by side with those of other tenants.
 
     Each priority has a line of its own. A turn is never before that of the run which waits longest, so a new tenant
     overtakes nobody who was there first by more than one run (start-time fair queueing, Goyal, Vin and Cheng 1996).
     """
-    run, event = _queued(new)
-    row = run_row(run, event.at)
     inserted = await connection.execute(
         _INSERT_RUN,
         {
             "id": new.run_id,
             "tenant": tenant,
-            "objective": new.job.objective,
-            "team_name": event.data.team.name,
-            "team_version": event.data.team.version,
             "priority": new.job.priority,
-            "metadata": as_json(new.job.metadata),
-            "limits": as_json(new.limits),
-            "progress": as_json(row["progress"]),
-            "usage": as_json(row["usage"]),
-            "timing": as_json(row["timing"]),
+            **{name: row[name] for name in ("objective", "team_name", "team_version")},
+            **{name: as_json(row[name]) for name in ("metadata", "limits", "progress", "usage", "timing")},
             "at": event.at,
             "queued": as_json(event.data),
         },
@@ -209,7 +221,7 @@ async def _replayed(database: Database, tenant: str, key: IdempotencyKey) -> Acc
         return None
     if row.digest != key.digest:
         raise JobRefused("idempotency_key_reused", "This Idempotency-Key was used before with a different body.")
-    return Accepted(row.run_id, replayed=True)
+    return Accepted(row.run_id)
 
 
 async def request_cancel(

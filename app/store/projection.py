@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, get_args
 
-from pydantic_core import to_json
+from pydantic_core import to_json, to_jsonable_python
 
 from app.domain.events import Event
 from app.domain.snapshot import Attempt, Snapshot, TaskState
@@ -21,6 +21,11 @@ Row = dict[str, Any]
 def as_json(value: Any) -> str:
     """Rows, events and what they hold as JSON text."""
     return to_json(value).decode()
+
+
+def plain(row: Row) -> Row:
+    """A row as it is read back: what its columns hold as JSON in plain values."""
+    return {name: value if isinstance(value, datetime) else to_jsonable_python(value) for name, value in row.items()}
 
 
 TASK_STATES = get_args(TaskStatus)

@@ -12,7 +12,6 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from pydantic_core import to_jsonable_python
 from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,7 +19,7 @@ from app.domain.errors import RunUnreadable
 from app.domain.retries import Policy
 from app.store.database import Database
 from app.store.logs import LOG_OF_RUN, read_run
-from app.store.projection import attempt_row, task_row
+from app.store.projection import attempt_row, plain, task_row
 
 Row = dict[str, Any]
 
@@ -223,11 +222,7 @@ def _under_way(run_id: str, row: Any) -> tuple[list[Row], list[Row]]:
     run = read_run(run_id, row, json.loads(row.log), Policy(), {})
     tasks = [task_row(run, task, position) for position, task in enumerate(run.tasks.values())]
     attempts = [attempt_row(run, task, attempt) for task in run.tasks.values() for attempt in task.attempts]
-    return [_plain(each) for each in tasks], [_plain(each) for each in attempts]
-
-
-def _plain(row: Row) -> Row:
-    return {name: value if isinstance(value, datetime) else to_jsonable_python(value) for name, value in row.items()}
+    return [plain(each) for each in tasks], [plain(each) for each in attempts]
 
 
 async def events_of(

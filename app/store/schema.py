@@ -163,6 +163,8 @@ def _upgrade(url: str, revision: str) -> None:
     )
     try:
         with engine.begin() as connection:
+            # Whatever the database is set to: who has waited for the lock must see what was done meanwhile.
+            connection.execute(text("SET TRANSACTION ISOLATION LEVEL READ COMMITTED"))
             connection.execute(text("SET LOCAL statement_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
             raw = connection.connection.driver_connection

@@ -36,6 +36,17 @@ async def test_a_job_is_accepted_with_its_run_and_where_to_find_it(api: Api) -> 
     assert run["created_at"].endswith("Z")
 
 
+@pytest.mark.parametrize(
+    "job", [JOB, JOB | {"metadata": {"n": 1e300, "é": None}, "limits": {"cost_usd": 1}, "plan": PLAN}]
+)
+async def test_the_run_of_a_new_job_is_told_as_it_will_be_read(api: Api, job: dict[str, Any]) -> None:
+    told = (await api.client.post("/v1/jobs", json=job)).json()
+    read = await api.get(told["links"]["self"])
+
+    assert told | {"timing": None} == read | {"timing": None}
+    assert list(told["timing"]) == list(read["timing"])
+
+
 async def test_a_job_that_ends_within_the_wait_is_answered_with_its_end(api: Api) -> None:
     answering = asyncio.create_task(api.client.post("/v1/jobs", json=JOB, headers={"Prefer": "wait=10"}))
     page: Any = {"data": []}

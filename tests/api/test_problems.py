@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from structlog.testing import capture_logs
 
 from app.api.schemas import ProblemDocument
+from app.api.waiting import SharedLooks
 from app.store.database import Database
 from tests.api.serving import JOB, Api
 
@@ -90,6 +91,20 @@ async def test_an_outage_of_the_database_is_told_as_one(api: Api, broken: Broken
     assert answer.headers["retry-after"]
     check(await api.client.get("/readyz"), 503, "database_unavailable")
     assert (await api.client.get("/livez")).status_code == 200
+
+
+@pytest.mark.parametrize("wait", ["wait=0", "wait=1"])
+async def test_a_job_that_was_accepted_before_the_outage_is_told_as_accepted(
+    api: Api, broken: BrokenDatabase, wait: str
+) -> None:
+    api.runtime.database = Database(broken.url, pool=2)
+    broken.fault = OSError("gone")
+    api.app.state.looks = SharedLooks(broken)
+
+    answer = await api.client.post("/v1/jobs", json=JOB, headers={"Prefer": wait})
+
+    assert (answer.status_code, answer.json()["status"]) == (202, "queued")
+    await api.runtime.database.close()
 
 
 async def test_a_process_that_stops_is_not_ready(api: Api) -> None:

@@ -54,3 +54,28 @@ def test_a_planted_violation_is_found(checkout: Path, file: str, line: str, cont
 
     assert checked.returncode == 1, checked.stdout + checked.stderr
     assert [row for row in checked.stdout.splitlines() if row.startswith(contract) and row.endswith("BROKEN")]
+
+
+AT_THE_START = """
+import inspect, sys
+from types import FrameType
+
+searched, find = [], inspect.getmodule
+def counted(searched_for, *options):
+    if isinstance(searched_for, FrameType) and searched_for.f_code.co_filename.startswith("<frozen"):
+        searched.append(searched_for)  # Such a search goes through all modules that are loaded.
+    return find(searched_for, *options)
+inspect.getmodule = counted
+
+import app.api.app, app.api.server, app.engine.engine, app.runtime
+
+print("anthropic" in sys.modules, "duckdb" in sys.modules, len(searched))
+"""
+
+
+def test_a_start_imports_neither_what_one_model_needs_nor_searches_all_modules_for_each_event() -> None:
+    ran = subprocess.run([sys.executable, "-c", AT_THE_START], cwd=ROOT, capture_output=True, text=True, check=True)
+    anthropic, duckdb, searched = ran.stdout.split()
+
+    assert (anthropic, duckdb) == ("False", "False")
+    assert int(searched) < 50

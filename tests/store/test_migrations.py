@@ -2,8 +2,9 @@ import asyncio
 import json
 
 import psycopg
+import pytest
 
-from app.store.schema import migrate
+from app.store.schema import NEWEST, migrate
 from tests.support.service import Service, plan_of, report, running_service, task
 from tests.support.stub_answers import as_json
 from tests.support.stub_provider import StubProvider
@@ -55,6 +56,23 @@ def as_the_first_release_left_it(url: str) -> None:
     migrate(url, "0001")
     with psycopg.connect(url) as connection:
         connection.execute("ALTER TABLE chargehand_version RENAME TO alembic_version")
+
+
+@pytest.mark.parametrize("isolation", ["read committed", "serializable"])
+async def test_many_processes_may_take_over_what_the_first_release_left(
+    empty_url: str, database_url: str, isolation: str
+) -> None:
+    as_the_first_release_left_it(empty_url)
+    with psycopg.connect(empty_url, autocommit=True) as connection:
+        setting = f"SET default_transaction_isolation = '{isolation}'"
+        connection.execute(f'ALTER DATABASE "{connection.info.dbname}" {setting}'.encode())
+
+    await asyncio.gather(*(asyncio.to_thread(migrate, empty_url) for _ in range(4)))
+
+    with psycopg.connect(empty_url) as connection:
+        connection.execute("DROP TABLE alembic_version")
+    assert found(empty_url, SCHEMA) == found(database_url, SCHEMA)
+    assert found(empty_url, "SELECT version_num FROM chargehand_version") == [(NEWEST,)]
 
 
 async def test_a_run_that_the_first_release_took_in_is_executed_after_the_migration(

@@ -31,8 +31,9 @@ async def test_a_notice_that_cannot_be_read_is_passed_over(
     assert service.runtime.wakeups.connected.is_set()
 
 
+@pytest.mark.parametrize("error", [RuntimeError("of no use"), asyncio.CancelledError()])
 async def test_a_part_that_breaks_is_begun_again_and_does_not_keep_the_rest_from_closing(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     monkeypatch.setattr("app.runtime.BEGIN_AGAIN_S", 0)
     begun: list[int] = []
@@ -41,7 +42,7 @@ async def test_a_part_that_breaks_is_begun_again_and_does_not_keep_the_rest_from
     async def part() -> None:
         begun.append(1)
         if len(begun) < 3:
-            raise RuntimeError("of no use")
+            raise error
         lasting.set()
         await asyncio.Event().wait()
 
