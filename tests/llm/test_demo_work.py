@@ -275,6 +275,15 @@ async def test_data_is_filled_in_from_figures_that_were_computed(
     assert (await worked(clerk, task, inputs=[ORDERS])).output.data == data
 
 
+async def test_data_may_be_described_in_parts() -> None:
+    row = promising(customer=TEXT, total=NUMBER)
+    schema = {**promising(rows={"type": "array", "items": {"$ref": "#/$defs/row"}}), "$defs": {"row": row}}
+
+    done = await worked(worker("query_data", output_schema=schema), "Sum the amounts by customer", inputs=[ORDERS])
+
+    assert done.output.data == {"rows": [{"customer": "Acme", "total": 10}, {"customer": "Beta", "total": 5}]}
+
+
 @pytest.mark.parametrize(
     ("task", "properties"),
     [
