@@ -2,12 +2,17 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 from app.domain.snapshot import TaskState
 
 LIGHT_CHARACTERS = 20_000
 """What is worked on at once: a thread costs more than it takes."""
+
+_THREADS = ThreadPoolExecutor(4, thread_name_prefix="aside")
+"""Its own: those of the loop may all be held by tools that block, and by names that nobody resolves."""
 
 T = TypeVar("T")
 
@@ -37,4 +42,6 @@ def outputs_of(tasks: Iterable[TaskState]) -> list[object]:
 
 async def done_aside(material: Iterable[object], work: Callable[[], T]) -> T:
     """What `work` returns, which is about `material`; it runs in a thread when that is long."""
-    return await asyncio.to_thread(work) if is_long(material) else work()
+    if not is_long(material):
+        return work()
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, copy_context().run, work)

@@ -16,7 +16,7 @@ from app.domain.conversation import Conversation, Message, Prompt, ToolSpec
 from app.domain.errors import FAULTS, ModelError, Transient
 from app.domain.hearing import thrown_away
 from app.domain.results import Problem
-from app.domain.retries import asked_wait, next_call_at, spread
+from app.domain.retries import asked_wait, failures_that_count, next_call_at, spread
 from app.domain.text import clean_text
 from app.domain.usage import Usage
 from app.llm.model import Request
@@ -155,12 +155,13 @@ def told_in_full(call: Call, ended: ev.LlmCompleted | ev.LlmFailed) -> list[ev.E
 
 def _failure(sent: _Sent, error: ModelError) -> ev.LlmFailed:
     run, call, now = sent.desk.run, sent.call, sent.desk.now()
-    failures = call.talk.failures + 1
+    talk, policy = call.talk, run.brief.policy.towards(call.purpose)
+    failures = talk.failures + 1
     assert run.deadline is not None
     retry_at = next_call_at(
-        run.brief.policy.towards(call.purpose),
+        policy,
         error,
-        failures=failures,
+        failures=failures_that_count(policy, error, talk.failures, talk.paid_failures),
         now=now,
         deadline=run.deadline,
         jitter=spread(run.brief.run_id, call.purpose, call.task_id, call.attempt, failures),

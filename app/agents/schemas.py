@@ -52,12 +52,17 @@ def plan_schema(workers: Sequence[str]) -> Schema:
 
 
 def report_schema(data: Schema | None) -> Schema:
-    """A worker's result or escalation; `data` is the schema of the worker's own structured part."""
+    """A worker's result or escalation; `data` is the schema of the worker's own structured part.
+
+    Who escalates has none, so it may be null. What it defines is defined for the whole, where its references look.
+    """
     escalation = _object(reason=_one_of(get_args(EscalationReason)), message=TEXT)
     fields = {"summary": TEXT, "text": TEXT, "confidence": NUMBER, "sources": _list(TEXT)}
-    if data is not None:
-        fields["data"] = data
-    return _object(**fields, escalation=_or_null(escalation))
+    if data is None:
+        return _object(**fields, escalation=_or_null(escalation))
+    own = {name: value for name, value in data.items() if name != "$defs"}
+    report = _object(**fields, data=_or_null(own), escalation=_or_null(escalation))
+    return report | {"$defs": data["$defs"]} if "$defs" in data else report
 
 
 def refinement_schema() -> Schema:

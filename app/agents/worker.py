@@ -15,7 +15,7 @@ from app.agents.report import read_report
 from app.agents.schemas import report_schema
 from app.agents.turns import take_turn
 from app.domain import events as ev
-from app.domain.conversation import Ask, Block, Prompt, Read, UseTools
+from app.domain.conversation import Ask, Block, Prompt, Read, UseTools, tool_calls_of
 from app.domain.decisions import max_steps, step_of, time_left_s
 from app.domain.results import Escalation, Problem
 from app.domain.snapshot import Attempt, Snapshot, TaskState
@@ -140,7 +140,11 @@ def _tool_started(desk: Desk, task: TaskState, block: Block) -> ev.ToolStarted:
 
 
 def _key(desk: Desk, task: TaskState, block: Block) -> str:
-    return f"{desk.run.brief.run_id}:{task.task.id}:{len(task.attempts)}:{block['id']}"
+    """The idempotency key of a call in the newest reply. Some servers number the calls of each reply anew."""
+    earlier = [call for turn in task.attempts[-1].conversation.turns[:-1] for call in tool_calls_of(turn.content)]
+    again = sum(call["id"] == block["id"] for call in earlier)
+    key = f"{desk.run.brief.run_id}:{task.task.id}:{len(task.attempts)}:{block['id']}"
+    return f"{key}:{again + 1}" if again else key
 
 
 async def _use_tools(desk: Desk, task: TaskState, calls: Sequence[Block]) -> None:

@@ -111,6 +111,8 @@ class Conversation:
     """What was wrong with the last of them."""
     failures: int = 0
     """Calls that failed since the last reply."""
+    paid_failures: int = 0
+    """Those of them that cost something."""
     retry_at: datetime | None = None
     not_before: datetime | None = None
     """When its provider, asked last, wanted to be asked again."""

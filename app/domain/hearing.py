@@ -18,6 +18,7 @@ from app.domain.conversation import (
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.results import Problem
+from app.domain.retries import is_paid
 from app.domain.values import changed
 
 
@@ -31,7 +32,7 @@ def heard(talk: Conversation, event: Event) -> Conversation:
 
 def replied(talk: Conversation, content: Sequence[Block], stop_reason: str) -> Conversation:
     """The conversation after a reply, which nobody has acted on yet."""
-    talk = changed(talk, failures=0, retry_at=None, not_before=None)
+    talk = changed(talk, failures=0, paid_failures=0, retry_at=None, not_before=None)
     if stop_reason == "max_tokens":
         return changed(talk, truncations=talk.truncations + 1)
     turn = Turn(content, stop_reason)
@@ -67,8 +68,9 @@ def _llm_failed(talk: Conversation, event: ev.LlmFailed) -> Conversation:
     code: Any = failure.error.code
     if code == "cancelled":
         return changed(talk, stopped_seq=event.seq)
-    failures = talk.failures + failure.sent
-    talk = changed(talk, failures=failures, retry_at=failure.retry_at, not_before=failure.not_before)
+    failures, paid = talk.failures + failure.sent, talk.paid_failures + is_paid(failure.usage)
+    talk = changed(talk, failures=failures, paid_failures=paid)
+    talk = changed(talk, retry_at=failure.retry_at, not_before=failure.not_before)
     return talk if failure.retry_at else changed(talk, error=(code, failure.error.message))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from app.domain.errors import ModelError, Transient
+from app.domain.usage import Usage
 
 BACKOFF_CEILING_S = 60.0
 SUPERVISOR_ATTEMPTS = 8
@@ -44,6 +45,20 @@ class Policy:
         return replace(self, call_attempts=max(self.call_attempts, SUPERVISOR_ATTEMPTS), free_call_attempts=endless)
 
 
+def failures_that_count(policy: Policy, error: ModelError, failures: int, paid: int) -> int:
+    """How many failures speak against another try after `error`; `failures` and, of them, `paid` ones came before.
+
+    Where free ones are waited out as long as there is time, they say nothing about those that cost something.
+    """
+    waits_out = policy.free_call_attempts > policy.call_attempts
+    return (paid if waits_out and is_paid(error.usage) else failures) + 1
+
+
+def is_paid(usage: Usage) -> bool:
+    """Whether a failed call has cost something."""
+    return bool(usage.input_tokens or usage.output_tokens)
+
+
 def spread(*key: object) -> float:
     """A number in [0, 1) that is always the same for `key` and otherwise as good as random: jitter without chance."""
     digest = hashlib.blake2b(":".join(map(str, key)).encode(), digest_size=8).digest()
@@ -73,8 +88,7 @@ def next_call_at(
 
 
 def _attempts(policy: Policy, error: ModelError) -> float:
-    paid = error.usage.input_tokens or error.usage.output_tokens
-    return policy.call_attempts if paid else max(policy.call_attempts, policy.free_call_attempts)
+    return policy.call_attempts if is_paid(error.usage) else max(policy.call_attempts, policy.free_call_attempts)
 
 
 def asked_wait(error: Transient, jitter: float = 0) -> timedelta:

@@ -9,6 +9,7 @@ import structlog
 
 from app.domain.errors import OwnershipLost, RunUnreadable, place_of
 from app.domain.team import TIERS
+from app.engine import under_way
 from app.engine.execution import Execution
 from app.runtime import Runtime
 from app.store.database import TROUBLE
@@ -80,7 +81,8 @@ class Engine:
             _, late = await asyncio.wait(self._executing, timeout=self._runtime.drain_s)
             for task in late:
                 task.cancel()
-        await asyncio.wait({delivery, *self._executing}, timeout=STOP_SECONDS)
+        # A command may take its time for its last words before its run can be handed back.
+        await asyncio.wait({delivery, *self._executing}, timeout=under_way.LAST_WORDS_SECONDS + STOP_SECONDS)
         with suppress(*TROUBLE):
             await self._runtime.queue.poke(self._runtime.database)
 

@@ -93,10 +93,11 @@ def _ranked(grid: Grid) -> str:
     ranking = [f"{label} ({cell})" for _, label, cell in sorted(known, key=lambda each: each[0], reverse=True)]
     by = " and ".join(grid.header[key] for key in grid.keys)
     begin = f"By {by}, the {figure} is largest for " if by else f"The {figure} is largest for "
-    if len(ranking) <= ROWS_TOLD and grid.complete:
-        return f"{begin}{', then '.join(ranking)}."
-    last = f" and smallest for {ranking[-1]}, of {len(ranking)}" if grid.complete else f", then {ranking[1]}"
-    return f"{begin}{ranking[0]}{last}."
+    if not ranking:
+        return f"No {figure} can be worked out."
+    if len(ranking) > ROWS_TOLD and grid.complete:
+        return f"{begin}{ranking[0]} and smallest for {ranking[-1]}, of {len(ranking)}."
+    return f"{begin}{', then '.join(ranking if grid.complete else ranking[:2])}."
 
 
 def compared(grids: Mapping[str, Iterable[Grid]]) -> tuple[Grid, list[str]] | None:

@@ -22,6 +22,12 @@ class NotComputed(Exception):
     """A value that the schema asks for stands in no figure, or in several."""
 
 
+def promised(report: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The schema of the data in that of a report; None where a worker promises none."""
+    data = ((report or {}).get("properties") or {}).get("data")
+    return data and {**data["anyOf"][0], "$defs": (report or {}).get("$defs", {})}
+
+
 def filled(schema: Mapping[str, Any], rows: Sequence[Figures]) -> Any:
     """A value that fits the schema, from these rows. Raises `NotComputed`."""
     value = _value(schema, "", rows, schema)

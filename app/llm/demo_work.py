@@ -28,7 +28,7 @@ from app.llm.demo_prompts import (
     urls_in,
     values,
 )
-from app.llm.demo_schema import NotComputed, filled
+from app.llm.demo_schema import NotComputed, filled, promised
 from app.llm.demo_tables import LIST_COLUMNS, Table, figures_query, fitting, tables_in, values_query
 from app.llm.demo_texts import words_sought
 from app.llm.model import Request
@@ -194,14 +194,14 @@ def report(request: Request) -> dict[str, Any]:
         "sources": _sources(given.results, findings),
         "escalation": escalation,
     }
-    promised = ((request.output_schema or {}).get("properties") or {}).get("data")
-    if promised is None or escalation is not None:
+    schema = promised(request.output_schema)
+    if schema is None:
         return written
     try:
-        return written | {"data": filled(promised, _rows(given, brought))}
+        return written | {"data": None if escalation else filled(schema, _rows(given, brought))}
     except NotComputed:
         why = "the data that was promised cannot be computed by rule from what the tools brought"
-        return written | {"escalation": _escalated(f"{why}; {NEEDED} {gist(given.task)}")}
+        return written | {"data": None, "escalation": _escalated(f"{why}; {NEEDED} {gist(given.task)}")}
 
 
 def _confidence(findings: Sequence[Finding]) -> float:

@@ -22,7 +22,9 @@ BYTE_LIMIT = 5_000_000
 SILENCE_ALLOWED_S = 10
 
 WAIT_S = 60
-"""For the answer, and for a place in the sandbox. Each has a shorter limit of its own."""
+"""For the page, for a place in the sandbox, and for the work there."""
+PATIENCE_S = 20
+"""For the place."""
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = re.compile(r"text/.+|application/(json|x-ndjson|xml|[^/]+\+(json|xml))")
@@ -112,7 +114,7 @@ class PageFetcher:
                 f"{url} could not be fetched: {str(error) or type(error).__name__}", "fetch_failed"
             ) from None
         request = {"url": page.url, "html": page.html, "charset": page.charset, "cut": page.cut}
-        answer = await self._sandbox.answer("app.tools.pages", request, [page.body])
+        answer = await self._sandbox.answer("app.tools.pages", request, [page.body], patience_s=PATIENCE_S)
         if "error" in answer:
             raise ToolError(answer["error"], answer["code"])
         return str(answer["text"])

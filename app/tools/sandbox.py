@@ -11,8 +11,8 @@ import os
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +24,8 @@ from app.tools.keeper import CPU_SECONDS, FRAME, FRAME_BYTES, MEMORY_BYTES, MEMO
 log = structlog.get_logger(__name__)
 
 JOBS_AT_ONCE = 3
+PATIENCE_S = 60
+"""How long a job waits for a place."""
 WALL_SECONDS = 25
 ANSWER_BYTES = 16_000_000
 _ROOT = str(Path(__file__).parents[2])
@@ -55,12 +57,20 @@ class Sandbox:
                 self._end(keepers.pop())
         await asyncio.gather(*self._ending)
 
-    async def answer(self, module: str, request: Mapping[str, Any], contents: Sequence[Content] = ()) -> dict[str, Any]:
+    async def answer(
+        self,
+        module: str,
+        request: Mapping[str, Any],
+        contents: Sequence[Content] = (),
+        *,
+        patience_s: float = PATIENCE_S,
+    ) -> dict[str, Any]:
         """What the function `answer` of `module` makes of the request and the contents; texts reach it as UTF-8.
 
-        Raises `ToolError` when it passed its limits or died. A call that is cancelled takes its process with it.
+        Raises `ToolError` when it got no place in time, passed its limits or died. A call that is cancelled takes its
+        process with it.
         """
-        async with self._places:
+        async with self._place(patience_s):
             keeper = await self._keeper(module)
             reusable = False
             try:
@@ -81,6 +91,19 @@ class Sandbox:
             raise _death(status)
         answer: dict[str, Any] = await asyncio.to_thread(json.loads, written)
         return answer
+
+    @asynccontextmanager
+    async def _place(self, patience_s: float) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(patience_s):
+                await self._places.acquire()
+        except TimeoutError:
+            said = "other work took all places, so that nothing was looked at; the call itself is fine: try it again"
+            raise ToolError(said, "tool_busy") from None
+        try:
+            yield
+        finally:
+            self._places.release()
 
     async def _keeper(self, module: str) -> Keeper:
         """An idle keeper that lives, or a new one."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from jinja2 import UndefinedError
 
@@ -272,6 +273,19 @@ def test_a_worker_with_a_schema_for_its_data_reads_it_in_its_prompt() -> None:
 
     assert json.dumps(N_SCHEMA) in opened_for_work(with_schema).system
     assert "schema" not in opened_for_work(CREW.workers[2]).system
+
+
+def test_a_report_may_have_data_or_escalate_and_looks_for_references_where_they_are() -> None:
+    row = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    schema = report_schema({"type": "array", "items": {"$ref": "#/$defs/row"}, "$defs": {"row": row}})
+    fits = jsonschema_rs.validator_for(schema).is_valid
+    report: dict[str, Any] = {"summary": "s", "text": "t", "confidence": 1, "sources": []}
+    escalation = {"reason": "out_of_scope", "message": "m"}
+
+    assert fits(report | {"data": [{"n": 1}], "escalation": None})
+    assert fits(report | {"data": None, "escalation": escalation})
+    assert not fits(report | {"data": [{"n": "1"}], "escalation": None})
+    assert not fits(report | {"escalation": escalation})
 
 
 def fields_of(schema: Any) -> Iterator[str]:

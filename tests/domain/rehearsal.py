@@ -21,7 +21,7 @@ from app.domain.errors import ModelError, Transient
 from app.domain.events import Event
 from app.domain.fold import extended
 from app.domain.results import Escalation, Output, Problem, Statement, Synthesis
-from app.domain.retries import next_call_at
+from app.domain.retries import failures_that_count, next_call_at
 from app.domain.snapshot import Snapshot
 from app.domain.usage import Usage
 from tests.domain.script import FAULTS, STOP_REASONS, Script, scripts
@@ -143,9 +143,10 @@ class _Stage:
     def _call_failed(self, command: Command, error: ModelError) -> Event:
         run, now = self._story.run, self._story.now
         assert run.deadline is not None
-        failures = _talk(run, command).failures + 1
+        talk = _talk(run, command)
         facts = _facts(command, error.usage)
         policy = run.brief.policy.towards(facts["purpose"])
+        failures = failures_that_count(policy, error, talk.failures, talk.paid_failures)
         retry_at = next_call_at(policy, error, failures=failures, now=now, deadline=run.deadline, jitter=0.5)
         problem = Problem(code=error.code, message=error.message)
         asked = isinstance(error, Transient) and error.retry_after_s

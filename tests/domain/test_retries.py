@@ -25,6 +25,7 @@ from app.domain.retries import (
     TRANSIENT_CODES,
     Policy,
     backoff,
+    failures_that_count,
     next_call_at,
     spread,
 )
@@ -134,6 +135,15 @@ def test_a_synthesis_that_costs_nothing_is_asked_for_until_the_deadline() -> Non
     assert next_call_at(policy, free, failures=500, now=NOW, deadline=NOW + timedelta(seconds=30), jitter=0) is None
     assert next_call_at(policy, paid, failures=7, now=NOW, deadline=FAR, jitter=0) is not None
     assert next_call_at(policy, paid, failures=8, now=NOW, deadline=FAR, jitter=0) is None
+
+
+def test_what_an_outage_refused_for_nothing_does_not_use_up_the_tries_of_a_synthesis() -> None:
+    paid, free = ProviderUnavailable("x", Usage(input_tokens=9)), ProviderUnavailable("x", Usage(llm_calls=1))
+    patient, usual = Policy(call_attempts=3).towards("synthesize"), Policy(call_attempts=3)
+
+    assert failures_that_count(patient, paid, 40, 2) == 3
+    assert failures_that_count(patient, free, 40, 2) == 41
+    assert failures_that_count(usual, paid, 2, 0) == 3
 
 
 def test_a_call_that_was_held_back_waits_for_just_that_however_often() -> None:

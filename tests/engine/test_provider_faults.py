@@ -264,12 +264,16 @@ async def test_planning_that_finds_no_provider_fails_the_run(service: Service, s
 
 async def test_a_synthesis_waits_for_an_overload_to_pass(service: Service, stub: StubProvider) -> None:
     stub.on("work", as_json(report("found")))
-    stub.on("synthesize", replies=[overloaded() for _ in range(9)], reply=as_json(synthesis()))
+    stub.on(
+        "synthesize",
+        replies=[*(overloaded() for _ in range(9)), cut(as_json(synthesis()), events=4)],
+        reply=as_json(synthesis()),
+    )
 
     run = await service.ended(await service.submit(plan=plan_of(task("a"), task("b")), limits={"timeout_s": 120}))
 
     assert (run["status"], run["stop_reason"]) == ("succeeded", "completed")
-    assert run["usage"]["llm_calls"] == len(stub.log) == 12
+    assert run["usage"]["llm_calls"] == len(stub.log) == 13
 
 
 async def test_what_one_runs_provider_asked_for_is_no_failure_of_another_run(

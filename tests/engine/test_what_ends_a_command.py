@@ -11,7 +11,7 @@ from app.agents import calls as agent_calls
 from app.agents import supervisor
 from app.domain import events as ev
 from app.domain.errors import FAULTS
-from app.engine import under_way
+from app.engine import engine, under_way
 from app.engine.execution import Execution
 from app.llm import claude
 from app.llm.model import Model, Reply, Request
@@ -19,6 +19,7 @@ from app.store import journal_sql, projection
 from app.tools.tool import ToolContext
 from tests.engine.toolbox import team_with, tool
 from tests.support.fixtures import Services
+from tests.support.rows import every
 from tests.support.service import Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, call, delayed, held, overloaded, refusal, text, tool_calls
 from tests.support.stub_provider import StubProvider
@@ -202,6 +203,31 @@ async def test_a_tool_that_swallows_its_cancellation_does_not_keep_its_run_from_
     assert run["stop_reason"] == {"cancel": "cancelled", "deadline": "deadline_exceeded"}[end]
     assert "command dismissed" in [line["event"] for line in lines]
     assert [event.type for event in await service.events(run_id)].count("tool.completed") == 0
+
+
+async def test_a_stubborn_tool_does_not_keep_its_run_from_being_handed_over(
+    services: Services, stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(under_way, "LAST_WORDS_SECONDS", 1.0)
+    monkeypatch.setattr(engine, "STOP_SECONDS", 0.8)
+    began, release = asyncio.Event(), asyncio.Event()
+
+    async def stay(_: Any, __: ToolContext) -> str:
+        began.set()
+        return await _stubborn(release)
+
+    stays = tool("stays", stay)
+    first, second = await services.start(drain_seconds=0, lease_seconds=60), await services.start(engine=False)
+    first.offer(stays)
+    stub.on("work", tool_calls(call("stays")))
+    await first.submit(team=team_with(stays), plan=KEEP)
+    await asyncio.wait_for(began.wait(), 10)
+    await services.stop(first)
+    [row] = await every(second.database, "SELECT status, owner FROM runs")
+    release.set()
+    await until(lambda: not under_way._dismissed)
+
+    assert row == {"status": "running", "owner": None}
 
 
 async def test_a_tool_with_effect_is_not_cut_off_because_its_neighbour_may_not_begin(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.domain import events as ev
 from app.domain.conversation import LONGEST_TEXT
 from app.tools.tool import ToolContext
 from tests.engine.toolbox import Note, Nothing, Numbers, team_with, tool
@@ -256,6 +257,21 @@ async def test_a_worker_that_does_not_finish_within_its_steps_has_failed(service
 
     assert await task_error(service, run_id) == "max_steps"
     assert len(stub.log) == 4
+
+
+async def test_calls_that_a_server_numbers_anew_in_each_reply_are_different_calls(
+    service: Service, stub: StubProvider
+) -> None:
+    keys: list[str] = []
+    keep = tool("keep", lambda _, context: keys.append(context.key), effect="idempotent")
+    service.offer(keep)
+    stub.on("work", replies=[tool_calls(call("keep", call_id="call_0"))] * 2, reply=as_json(report()))
+
+    run_id = await service.submit(team=team_with(keep), plan=KEEP)
+    await service.ended(run_id)
+
+    assert len(set(keys)) == 2
+    assert keys == [event.data.key for event in await service.events(run_id) if isinstance(event, ev.ToolStarted)]
 
 
 async def test_the_same_call_with_the_same_outcome_is_stopped_after_four(service: Service, stub: StubProvider) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from app.domain.job import JobInput
 from app.domain.results import Escalation
+from app.llm.demo_grid import Grid, in_words
 from tests.llm.demo_driver import APP_LOG, SALES, result, worked, worker
 
 ODD_SPACES = "\u2028\u2029\u0085\x0b\x0c\x1c\x1e\u00a0"
@@ -275,6 +276,15 @@ async def test_data_is_filled_in_from_figures_that_were_computed(
     assert (await worked(clerk, task, inputs=[ORDERS])).output.data == data
 
 
+async def test_data_may_be_described_in_parts() -> None:
+    row = promising(customer=TEXT, total=NUMBER)
+    schema = {**promising(rows={"type": "array", "items": {"$ref": "#/$defs/row"}}), "$defs": {"row": row}}
+
+    done = await worked(worker("query_data", output_schema=schema), "Sum the amounts by customer", inputs=[ORDERS])
+
+    assert done.output.data == {"rows": [{"customer": "Acme", "total": 10}, {"customer": "Beta", "total": 5}]}
+
+
 @pytest.mark.parametrize(
     ("task", "properties"),
     [
@@ -289,3 +299,19 @@ async def test_data_of_which_a_part_is_not_computed_is_not_given(task: str, prop
     clerk = worker("query_data", "calculate", output_schema=promising(**properties))
 
     assert isinstance((await worked(clerk, task, inputs=[ORDERS])).outcome, Escalation)
+
+
+@pytest.mark.parametrize(
+    ("cells", "complete", "said"),
+    [
+        (["NULL", "NULL"], True, "No sum of amount can be worked out."),
+        (["NULL", "NULL"], False, "No sum of amount can be worked out."),
+        (["5", "NULL"], False, "By region, the sum of amount is largest for r0 (5)."),
+        (["1", "3", "2"], False, "By region, the sum of amount is largest for r1 (3), then r2 (2)."),
+        (list("12345"), True, "By region, the sum of amount is largest for r4 (5) and smallest for r0 (1), of 5."),
+    ],
+)
+def test_a_ranking_is_worded_whatever_is_missing_from_it(cells: list[str], complete: bool, said: str) -> None:
+    rows = tuple((f"r{place}", "1", cell) for place, cell in enumerate(cells))
+
+    assert in_words(Grid(("region", "rows", "sum of amount"), rows, complete)) == said

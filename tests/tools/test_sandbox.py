@@ -107,6 +107,20 @@ async def test_a_cancelled_call_gives_its_place_to_the_next() -> None:
         assert await sandbox.answer(DEADLY, {"do": "rest"}) == {"did": "rest"}
 
 
+async def test_a_job_without_a_place_says_that_it_is_not_to_blame() -> None:
+    async with Sandbox(jobs_at_once=1) as sandbox:
+        hanging = asyncio.create_task(sandbox.answer(DEADLY, {"do": "hang"}))
+        await until(lambda: len(below()) == 2)
+
+        with pytest.raises(ToolError, match="try it again") as caught:
+            await sandbox.answer(DEADLY, {"do": "rest"}, patience_s=0.05)
+        hanging.cancel()
+        await asyncio.wait([hanging])
+
+        assert caught.value.code == "tool_busy"
+        assert await sandbox.answer(DEADLY, {"do": "rest"}) == {"did": "rest"}
+
+
 async def test_no_more_jobs_than_places_run_at_a_time() -> None:
     async with Sandbox(jobs_at_once=2) as sandbox:
         calls = [asyncio.create_task(sandbox.answer(DEADLY, {"do": "count"}, ["x" * 100_000])) for _ in range(12)]
