@@ -15,6 +15,7 @@ import jsonschema_rs
 import structlog
 import yaml
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from app.domain.errors import ChargehandError
 from app.domain.retries import Policy
@@ -44,6 +45,15 @@ BEGIN_AGAIN_S = 1.0
 """Pause before a part that broke is begun again."""
 PROBLEMS_SHOWN = 10
 """Problems of one team file that are told at once."""
+_IN_PLAIN_WORDS = {
+    "model_type": "this must be a mapping, of names to values",
+    "dict_type": "this must be a mapping, of names to values",
+    "tuple_type": "this must be a list",
+    "too_short": "this must have at least {min_length}",
+    "too_long": "this may have at most {max_length}",
+    "missing": "this is required",
+    "extra_forbidden": "there is no such field",
+}
 
 
 class TeamFileInvalid(ChargehandError):
@@ -184,7 +194,7 @@ def _team(file: Path, tools: Mapping[str, Tool]) -> Team:
         raise TeamFileInvalid(f"{file}: {' '.join(str(error).split())}") from None
     unknown = sorted({tool for worker in team.workers for tool in worker.tools} - tools.keys())
     if unknown:
-        raise TeamFileInvalid(f"{file}: unknown tools: {', '.join(unknown)}")
+        raise TeamFileInvalid(f"{file}: unknown tools: {', '.join(unknown)}; known are: {', '.join(sorted(tools))}")
     for worker in team.workers:
         try:
             _compile_output_schema(worker)
@@ -203,9 +213,18 @@ def _compile_output_schema(worker: Worker) -> None:
 
 def _problems(error: ValidationError) -> str:
     errors = error.errors(include_url=False, include_input=False)
-    shown = [f"{'.'.join(map(str, each['loc'])) or 'the file'}: {each['msg']}" for each in errors[:PROBLEMS_SHOWN]]
+    # What is wrong inside of something also makes it too short, which is no news.
+    inner = {each["loc"][:1] for each in errors if len(each["loc"]) > 1}
+    errors = [each for each in errors if each["type"] != "too_short" or each["loc"] not in inner]
+    shown = [f"{'.'.join(map(str, each['loc'])) or 'the file'}: {_said(each)}" for each in errors[:PROBLEMS_SHOWN]]
     more = [f"and {len(errors) - len(shown)} more"] if len(errors) > len(shown) else []
     return "; ".join(shown + more)
+
+
+def _said(error: ErrorDetails) -> str:
+    """What is wrong, in the words of YAML where the validator speaks of Python."""
+    said = _IN_PLAIN_WORDS.get(error["type"], error["msg"])
+    return said.format_map(error.get("ctx", {})) if said is not error["msg"] else said
 
 
 def _warn_of_models_without_price(model: Model) -> None:

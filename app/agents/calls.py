@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from app.agents.desk import Desk
 from app.agents.partial import FieldStream
 from app.domain import events as ev
-from app.domain.conversation import Conversation, Message, Prompt, ToolSpec
+from app.domain.conversation import Conversation, Prompt, ToolSpec
 from app.domain.errors import FAULTS, ModelError, Transient
 from app.domain.hearing import thrown_away
 from app.domain.results import Problem
@@ -51,12 +51,11 @@ class Call:
     def request(self, timeout_s: float) -> Request:
         """The call as the model gets it. The same conversation always makes the same request."""
         prompt = self.prompt
-        opening = Message("user", [{"type": "text", "text": prompt.message}])
         return Request(
             purpose=self.purpose,
             model=self.model,
             system=prompt.system,
-            messages=[opening, *self.talk.messages()],
+            messages=[self.talk.opening(prompt.message), *self.talk.messages()],
             max_tokens=MAX_TOKENS << self.talk.truncations,
             tools=self.tools,
             output_schema=self.schema,

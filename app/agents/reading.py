@@ -127,6 +127,13 @@ def _is_structured(value: Any) -> bool:
     return bool(value) and (isinstance(value, dict) or any(isinstance(item, dict) for item in value))
 
 
+def without_nulls(value: Any) -> Any:
+    """`value` without the fields that are null: models write that for what they leave out."""
+    if isinstance(value, dict):
+        return {name: without_nulls(item) for name, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
 def read_as(model: type[ModelT], value: Any, code: FindingCode) -> ModelT:
     """`value` as `model`. Raises `Unreadable`, with a finding of `code` for each field that does not fit."""
     try:

@@ -1,11 +1,10 @@
 """Reading what the supervisor wrote: a plan, a new instruction, an answer; or why it cannot be used."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from app.agents.reading import Unreadable, read_as, read_json, read_json_or_prose
+from app.agents.reading import Unreadable, read_as, read_json, read_json_or_prose, without_nulls
 from app.domain.plan import Finding, Plan, Task
 from app.domain.results import Claim, Conflict, Statement, Synthesis
 from app.domain.text import is_blank
@@ -19,7 +18,7 @@ class _PlanReply(BaseModel):
 
 def read_plan(text: str) -> Plan:
     """The plan in a reply; a bare list of tasks counts as one. Raises `Unreadable`."""
-    value = read_json(text, "plan_unparseable")
+    value = without_nulls(read_json(text, "plan_unparseable"))
     if isinstance(value, list):
         value = {"tasks": value}
     if "tasks" not in value:
@@ -39,7 +38,7 @@ class Refinement(BaseModel):
 
 def read_refinement(text: str) -> Refinement:
     """The new instruction in a reply; prose is one. Raises `Unreadable`, also when it says nothing."""
-    value = read_json_or_prose(text, "output_invalid", {"instruction"})
+    value = without_nulls(read_json_or_prose(text, "output_invalid", {"instruction"}))
     reply = read_as(Refinement, {"instruction": value} if isinstance(value, str) else value, "output_invalid")
     if is_blank(reply.instruction):
         raise Unreadable([Finding(code="output_invalid", pointer="/instruction", detail="instruction is blank")])
@@ -48,10 +47,6 @@ def read_refinement(text: str) -> Refinement:
 
 class _Reply(BaseModel):
     model_config = ConfigDict(extra="ignore")
-
-
-def _or_empty(value: Any) -> Any:
-    return () if value is None else value
 
 
 class _ConflictReply(_Reply):
@@ -71,9 +66,9 @@ class _GapReply(_Reply):
 class _SynthesisReply(_Reply):
     answer: str = Field(min_length=1)
     confidence: float | None = None
-    statements: Annotated[tuple[Statement, ...], BeforeValidator(_or_empty)] = ()
-    conflicts: Annotated[tuple[_ConflictReply, ...], BeforeValidator(_or_empty)] = ()
-    gaps: Annotated[tuple[_GapReply, ...], BeforeValidator(_or_empty)] = ()
+    statements: tuple[Statement, ...] = ()
+    conflicts: tuple[_ConflictReply, ...] = ()
+    gaps: tuple[_GapReply, ...] = ()
 
 
 def read_synthesis(text: str, delivered: Sequence[str], missing: Sequence[str]) -> Synthesis:
@@ -82,7 +77,7 @@ def read_synthesis(text: str, delivered: Sequence[str], missing: Sequence[str]) 
     Raises `Unreadable`, also when the answer is blank, and when something in it rests on nothing, or on tasks that
     delivered nothing.
     """
-    value = read_json_or_prose(text, "output_invalid", {"answer"})
+    value = without_nulls(read_json_or_prose(text, "output_invalid", {"answer"}))
     reply = read_as(_SynthesisReply, {"answer": value} if isinstance(value, str) else value, "output_invalid")
     if findings := [*_without_ground(reply, delivered)]:
         raise Unreadable(findings)

@@ -26,7 +26,7 @@ def _text(value: Any) -> Any:
 
 class _Escalated(BaseModel):
     reason: str
-    message: str = ""
+    message: Annotated[str, BeforeValidator(_text)] = ""
 
 
 class _Report(BaseModel):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.domain import events as ev
-from app.domain.conversation import Conversation, Message
+from app.domain.conversation import Conversation
 from app.domain.events import ANY_EVENT
 from app.domain.hearing import heard
 from app.domain.outcomes import Fact
@@ -60,7 +60,7 @@ class Contents:
     def _request(self, call: ev.ModelCall, before: Conversation, after: Conversation) -> Content:
         terms = self._terms.get(call.terms_id or "")
         opening = after.prompt
-        first = [Message("user", [{"type": "text", "text": opening.message}])] if opening else []
+        first = [before.opening(opening.message)] if opening else []
         messages = [*first, *before.messages()]
         return {
             "model": call.model,

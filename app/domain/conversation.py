@@ -64,7 +64,8 @@ class ToolResult:
 EMPTY_REPLY: Block = {"type": "text", "text": "(empty reply)"}
 """What stands for a reply that holds nothing a provider would take back."""
 _THOUGHTS = {"thinking", "redacted_thinking"}
-
+CUT_SHORT: Block = {"type": "text", "text": "(An earlier reply was cut at the output cap. Be brief enough to finish.)"}
+"""What is said after that: a server's cap may leave no room for a longer reply, and the same request ends the same."""
 NOT_RUN = ToolResult("This call was not run: the reply did not stop for it.", "tool_call_invalid")
 
 
@@ -139,6 +140,10 @@ class Conversation:
     def steps(self) -> int:
         """Replies received."""
         return len(self.turns) + self.truncations + self.pauses
+
+    def opening(self, message: str) -> Message:
+        """How it begins."""
+        return Message("user", [{"type": "text", "text": message}, *([CUT_SHORT] if self.truncations else [])])
 
     def messages(self) -> list[Message]:
         """The conversation after its opening, in the form the provider takes."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from app.domain.conclusions import answers_alone
-from app.domain.conversation import Ask, Conversation, Message, Step
+from app.domain.conversation import Ask, Conversation, Step
 from app.domain.decisions import step_of, supervisor_step
 from app.domain.snapshot import Snapshot
 from app.domain.usage import Usage
@@ -48,7 +48,7 @@ def _open_conversations(run: Snapshot) -> Iterator[tuple[Conversation, str, Step
 
 
 def _estimate(talk: Conversation, answering: str) -> Usage:
-    said = [Message("user", [{"type": "text", "text": talk.prompt.message}])] if talk.prompt else []
+    said = [talk.opening(talk.prompt.message)] if talk.prompt else []
     system = talk.prompt.system if talk.prompt else ""
     request = Request("work", answering, system, [*said, *talk.messages()], max_tokens=1_000)
     return estimated_usage(request, answering)

@@ -103,6 +103,38 @@ def test_an_escalation_carries_what_the_worker_has_so_far() -> None:
     )
 
 
+NULLS = {
+    "title": None,
+    "context": None,
+    "success_criterion": None,
+    "depends_on": None,
+    "required": None,
+    "budget": None,
+}
+
+
+def test_null_stands_for_what_a_reply_leaves_out() -> None:
+    task = {"id": "a", "worker": "w", "instruction": "Do."}
+    plan = read_plan(json.dumps({"goal": None, "final_instruction": None, "tasks": [task | NULLS]}))
+    assert plan == read_plan(json.dumps({"tasks": [task]}))
+
+    assert read_refinement('{"instruction": "Do.", "change": null}').change == ""
+
+    conflict = {"topic": "t", "claims": [{"task": "a", "claim": "c"}]}
+    told = {"answer": "All.", "conflicts": [conflict], "gaps": [{"task": "b"}]}
+    nulls = {"statements": None, "conflicts": [conflict | {"status": None}], "gaps": [{"task": "b", "impact": None}]}
+    assert read_synthesis(json.dumps(told | nulls), ["a"], ["b"]) == read_synthesis(json.dumps(told), ["a"], ["b"])
+
+    escalation = {"reason": "out_of_scope", "message": None}
+    assert isinstance(read_report(json.dumps({"escalation": escalation}), None), Escalation)
+
+
+def test_null_is_a_value_in_a_workers_data() -> None:
+    output = read_report('{"text": "t", "data": {"n": null}}', None)
+    assert isinstance(output, Output)
+    assert output.data == {"n": None}
+
+
 def test_an_escalation_for_no_known_reason_is_refused() -> None:
     with pytest.raises(Unreadable, match="reason"):
         read_report('{"text": "t", "escalation": {"reason": "bored", "message": "m"}}', None)

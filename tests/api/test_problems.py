@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -114,6 +115,24 @@ async def test_a_process_that_stops_is_not_ready(api: Api) -> None:
 
     check(await api.client.get("/readyz"), 503, "draining")
     assert (await api.client.get("/livez")).status_code == 200
+
+
+async def test_a_process_that_does_not_hear_of_runs_is_not_ready(api: Api) -> None:
+    async def look(_: str) -> None: ...
+
+    queue, wakeups = api.runtime.queue, api.runtime.wakeups
+    delivery = asyncio.create_task(queue.deliver(look, at_once=1, poll_s=10))
+    await asyncio.wait_for(queue.listening.wait(), 10)
+    assert (await api.client.get("/readyz")).status_code == 200
+
+    for hears in (queue.listening, wakeups.connected):
+        hears.clear()
+        check(await api.client.get("/readyz"), 503, "not_listening")
+        hears.set()
+
+    assert (await api.client.get("/readyz")).status_code == 200
+    delivery.cancel()
+    await asyncio.wait({delivery})
 
 
 @pytest.mark.parametrize(("offered", "kept"), [("abc-1._X", True), ("a b", False), ("", False), ("x" * 129, False)])

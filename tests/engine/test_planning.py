@@ -3,10 +3,11 @@ from typing import Any
 
 import pytest
 
+from app.domain.conversation import CUT_SHORT
 from app.domain.team import Team, Worker
 from tests.support.rows import every
 from tests.support.service import Service, plan_of, report, synthesis, task
-from tests.support.stub_answers import Answer, as_json, paused, text, truncated
+from tests.support.stub_answers import Answer, as_json, fault, paused, text, truncated
 from tests.support.stub_provider import StubProvider
 
 ONE = plan_of(task("t1"))
@@ -160,6 +161,22 @@ async def test_a_plan_that_was_cut_once_is_used_when_it_comes_whole(service: Ser
     stub.on("work", as_json(report()))
 
     assert (await service.ended(await service.submit()))["status"] == "succeeded"
+
+
+async def test_a_plan_that_was_cut_is_never_asked_for_in_the_same_way_though_the_server_gives_no_more_room(
+    service: Service, stub: StubProvider
+) -> None:
+    small = fault(400, "invalid_request_error", "max_tokens: 16000 > 4096, which is the maximum")
+    stub.on("plan", replies=[small, truncated(TWELVE[:400]), as_json(ONE)])
+    stub.on("work", as_json(report()))
+
+    run = await service.ended(await service.submit())
+
+    assert run["status"] == "succeeded"
+    _, cut, again = stub.of("plan")
+    assert (cut.body["max_tokens"], again.body["max_tokens"]) == (4096, 4096)
+    assert cut.body_sha256 != again.body_sha256
+    assert again.body["messages"][0]["content"][-1]["text"] == CUT_SHORT["text"]
 
 
 PLANNING_ENDS: dict[str, tuple[Answer, str]] = {

@@ -279,7 +279,7 @@ async def test_a_wait_between_retries_survives_the_process(services: Services, s
     log = await second.events(run_id)
     [resumed], [failure] = resumed_in(log), [event for event in log if isinstance(event, ev.LlmFailed)]
     assert failure.data.retry_at is not None
-    assert resumed.data.lost_calls == (1 if resumed.at >= failure.data.retry_at else 0)
+    assert resumed.data.lost_calls == 0  # However late it was taken up: the first process vanished before the retry.
 
 
 async def test_many_engines_execute_each_run_once(services: Services, stub: StubProvider) -> None:

@@ -82,12 +82,23 @@ def test_an_output_schema_may_hold_whatever_yaml_reads(settings: Settings, write
 @pytest.mark.parametrize(
     ("text", "problems"),
     [
-        ("[]", "the file: Input should be a valid dictionary.*"),
-        (TEAM % ", tools: [drill]", "unknown tools: drill"),
+        ("[]", "the file: this must be a mapping, of names to values"),
+        (TEAM % ", tools: [drill]", "unknown tools: drill; known are: calculate, .+, web_search"),
+        ("{name: general, workers: []}", "workers: this must have at least 1"),
+        ("{name: general, workers: {a: b}}", "workers: this must be a list"),
+        ("{name: general, workers: [{name: writer}]}", "workers.0.description: this is required; [^;]+"),
         (TEAM % ", max_steps: 0, timeout_s: soon", r"workers\.0\.max_steps: [^;]+; workers\.0\.timeout_s: .+"),
         (TEAM.removesuffix("}") % "" + f", {ODD_FIELDS}}}", "odd0: [^;]+(; odd.: [^;]+){9}; and 2 more"),
     ],
-    ids=["no object", "unknown tool", "two problems", "many problems"],
+    ids=[
+        "no object",
+        "unknown tool",
+        "no worker",
+        "no list",
+        "one worker that is none",
+        "two problems",
+        "many problems",
+    ],
 )
 def test_all_that_is_wrong_with_a_file_is_said_in_one_line(
     settings: Settings, write: Write, text: str, problems: str
