@@ -93,9 +93,8 @@ class WholeBodies:
     connection is closed gets a reset, and not the answer.
     """
 
-    def __init__(self, app: ASGIApp, *, seconds: float = READ_OUT_SECONDS) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not _has_body(Headers(scope=scope)):
@@ -113,7 +112,7 @@ class WholeBodies:
             if message["type"] == "http.response.body" and not message.get("more_body", False) and not whole:
                 await send({**message, "more_body": True})
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self._seconds):
+                    async with asyncio.timeout(READ_OUT_SECONDS):
                         await read_out()
                 message = {"type": "http.response.body", "body": b"", "more_body": False}
             await send(message)

@@ -183,4 +183,5 @@ def _add_headers(document: Json) -> None:
 
 
 def _may_have(answer: Json, names: Iterable[str]) -> None:
-    answer["headers"] = {HEADERS[name].name: {"$ref": f"#/components/headers/{name}"} for name in ("RequestId", *names)}
+    everywhere = ("RequestId", "CacheControl")
+    answer["headers"] = {HEADERS[name].name: {"$ref": f"#/components/headers/{name}"} for name in (*everywhere, *names)}

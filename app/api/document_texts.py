@@ -86,7 +86,7 @@ HEADERS: Mapping[str, Header] = {
     ),
     "NoSniffing": Header("X-Content-Type-Options", "`nosniff`: it is what it says it is.", "nosniff", always=True),
     "RetryAfter": Header("Retry-After", "Seconds after which to ask again.", 1),
-    "CacheControl": Header("Cache-Control", "How long an answer may be kept.", "no-cache"),
+    "CacheControl": Header("Cache-Control", "`no-store` under `/v1/`: nobody may keep what tells of jobs.", "no-store"),
     "Vary": Header("Vary", "The request headers that the answer depends on.", "Prefer"),
     "PreferenceApplied": Header("Preference-Applied", "The preference that was followed (RFC 7240).", "wait=30"),
     "IdempotentReplayed": Header(
@@ -94,7 +94,7 @@ HEADERS: Mapping[str, Header] = {
     ),
     "Buffering": Header("X-Accel-Buffering", "`no` on a stream: tells proxies to pass it on at once.", "no"),
     "Allow": Header("Allow", "The methods that the path takes, when it did not take this one.", "GET"),
-    "Connection": Header("Connection", "`close` when the rest of a refused body is not read.", "close"),
+    "Connection": Header("Connection", "`close` when a body was refused.", "close"),
     "SecurityPolicy": Header(
         "Content-Security-Policy", "What a browser may do with it: next to nothing.", "default-src 'self'"
     ),
@@ -103,11 +103,11 @@ HEADERS: Mapping[str, Header] = {
 ANSWER_HEADERS: Mapping[tuple[str, str], Sequence[str]] = {
     ("accept_job", "202"): ("Location", "RetryAfter", "Vary", "PreferenceApplied", "IdempotentReplayed"),
     ("accept_job", "200"): ("Location", "Vary", "PreferenceApplied", "IdempotentReplayed"),
-    ("get_run", "200"): ("ETag", "CacheControl", "Vary", "PreferenceApplied"),
-    ("get_run", "304"): ("ETag", "CacheControl", "Vary", "PreferenceApplied"),
-    ("list_or_follow_events", "200"): ("CacheControl", "Vary", "Buffering"),
-    ("get_input", "200"): ("InputETag", "CacheControl", "Disposition", "NoSniffing", "SecurityPolicy"),
-    ("get_input", "304"): ("InputETag", "CacheControl"),
-    ("home", "200"): ("CacheControl", "Vary", "SecurityPolicy"),
+    ("get_run", "200"): ("ETag", "Vary", "PreferenceApplied"),
+    ("get_run", "304"): ("ETag", "Vary", "PreferenceApplied"),
+    ("list_or_follow_events", "200"): ("Vary", "Buffering"),
+    ("get_input", "200"): ("InputETag", "Disposition", "NoSniffing", "SecurityPolicy"),
+    ("get_input", "304"): ("InputETag",),
+    ("home", "200"): ("Vary", "SecurityPolicy"),
 }
-"""Which headers an answer may have besides `X-Request-Id`, by operation and status."""
+"""Which headers an answer may have besides `X-Request-Id` and `Cache-Control`, by operation and status."""

@@ -148,7 +148,8 @@ class JsonReader:
         column = error.colno
         line = skeleton[error.pos - column + 1 : error.pos]
         # One pass: there may be very many texts, and a very long line.
-        column += sum(self._taken[token] - len(token) for token in re.findall(rf"{self._mark}\d+", line))
+        mark = self._mark
+        column += sum(self._taken[token] - len(token) for token in re.findall(rf"{mark}\d+", line))
         return f"The body is not JSON: {_reason(error)}, at line {error.lineno}, column {column}."
 
 

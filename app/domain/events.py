@@ -50,11 +50,6 @@ class BaseEvent(BaseModel, Generic[FactT]):
     data: FactT = Field(description="What there is to know about it.")
 
 
-# The docstrings of its fields have been read. Its forms (`BaseEvent[Plan]`) have no source of their own, and Pydantic
-# would look for one through all loaded modules, for each form and each frame of the stack: seconds at every start.
-BaseEvent.model_config["use_attribute_docstrings"] = False
-
-
 class InputListed(_Fact):
     """An input of the job, without its content: `GET /v1/runs/{id}/inputs/{name}` has that."""
 

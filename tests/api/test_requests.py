@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from app.api import border
 from app.api.border import BODIES_AT_ONCE
 from tests.api.serving import BODY_LIMIT, JOB, Api
 
@@ -164,7 +165,10 @@ async def test_a_place_in_a_trace_that_cannot_be_one_is_ignored(api: Api, offere
     assert queued["data"]["traceparent"] is None
 
 
-async def test_bodies_that_do_not_end_take_a_bounded_room_and_small_ones_pass(api: Api) -> None:
+async def test_bodies_that_do_not_end_take_a_bounded_room_and_small_ones_pass(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(border, "READ_OUT_SECONDS", 0.1)
     waiting, begun = asyncio.Event(), 0
 
     async def endless() -> AsyncIterator[bytes]:

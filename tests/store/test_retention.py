@@ -162,7 +162,9 @@ async def test_a_long_conversation_is_stored_as_what_each_turn_adds(
 
     assert (run["status"], run["usage"]["tool_calls"]) == ("succeeded", TURNS)
     assert TURNS * OUTPUT_CHARACTERS / 2 < grown < GROWTH_BYTES
-    events = await events_of(service.database, "default", run_id, limit=1000)
-    outputs = [json.loads(event.json)["data"]["output"] for event in events if event.type == "tool.completed"]
+    outputs, after = [], 0
+    while page := await events_of(service.database, "default", run_id, after=after, limit=1000):  # Of some megabytes.
+        outputs += [json.loads(event.json)["data"]["output"] for event in page if event.type == "tool.completed"]
+        after = page[-1].seq
     assert [len(output) >= OUTPUT_CHARACTERS for output in outputs] == [True] * TURNS
     assert outputs[-1].startswith(f"page {TURNS - 1} ")
