@@ -227,9 +227,7 @@ def next_step(conversation: Conversation, max_steps: int, tools: Collection[str]
                 return _after_tool_calls(conversation, calls, max_steps)
             return _final(last, tools)
         case "pause_turn" if conversation.pauses >= PAUSES_ALLOWED:
-            return GiveUp(
-                "max_steps", f"The provider paused the turn {conversation.pauses + 1} times without ending it."
-            )
+            return GiveUp("max_steps", f"The provider paused the turn {conversation.pauses + 1} times without an end.")
         case "pause_turn":
             return _ask_within(conversation, max_steps)
         case "refusal":

@@ -7,6 +7,8 @@ from decimal import Decimal
 
 ROWS = "rows"
 """The column that counts rows."""
+INPUT = "input"
+"""The column that says which input a row is about."""
 MEASURES = ("sum of ", "mean of ", "median of ", "largest ", "smallest ")
 """How the names of all other columns of figures begin."""
 ROWS_TOLD = 4

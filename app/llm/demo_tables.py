@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.llm.demo_grid import ROWS, Grid
+from app.llm.demo_grid import INPUT, MEASURES, ROWS, Grid
 from app.llm.demo_objective import stems
 from app.llm.demo_prompts import excerpt
 
@@ -184,8 +184,8 @@ def figures_query(
         for column in numbers
         for name, function in _functions(wanted, grouped=bool(groups))
     ]
-    keys = [f'{_text(table.source)} AS "input"'] if several else []
-    keys += [f"{column.sql} AS {_quoted(column.name)}" for column in groups]
+    keys = [f'{_text(table.source)} AS "{INPUT}"'] if several else []
+    keys += [f"{column.sql} AS {_quoted(_key(column))}" for column in groups]
     where = " AND ".join(
         f"{column.sql} IN ({', '.join(map(_text, values[column.name]))})"
         for column in table.columns
@@ -195,6 +195,12 @@ def figures_query(
     grouped = f" GROUP BY ALL ORDER BY {len(keys) + (2 if measures else 1)} DESC, 1 LIMIT {ROWS_WANTED}"
     selected = ", ".join([*keys, f"count(*) AS {_quoted(ROWS)}", *measures])
     return f"SELECT {selected} FROM {filtered}{grouped if keys else ''}"
+
+
+def _key(column: Column) -> str:
+    """The name of a column beside those of ours: its own, unless one of ours could be meant."""
+    name = column.name.casefold()
+    return f"{column.name} (column)" if name in {ROWS, INPUT} or name.startswith(MEASURES) else column.name
 
 
 def _numbers(table: Table, task: str, wanted: str) -> list[Column] | None:

@@ -24,7 +24,7 @@ from app.tools.keeper import CPU_SECONDS, FRAME, FRAME_BYTES, MEMORY_BYTES, MEMO
 log = structlog.get_logger(__name__)
 
 JOBS_AT_ONCE = 3
-PATIENCE_S = 60
+PATIENCE_S = 90
 """How long a job waits for a place."""
 WALL_SECONDS = 25
 ANSWER_BYTES = 16_000_000

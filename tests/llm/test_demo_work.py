@@ -315,3 +315,13 @@ def test_a_ranking_is_worded_whatever_is_missing_from_it(cells: list[str], compl
     rows = tuple((f"r{place}", "1", cell) for place, cell in enumerate(cells))
 
     assert in_words(Grid(("region", "rows", "sum of amount"), rows, complete)) == said
+
+
+@pytest.mark.parametrize("name", ["Rows", "rows", "sum of amount", "input"])
+async def test_a_column_that_is_called_like_one_of_ours_is_told_apart_from_it(name: str) -> None:
+    tables = [csv("a.csv", f"{name},amount", "x,1", "x,2", "y,5"), csv("b.csv", f"{name},amount", "x,4")]
+
+    done = await worked(worker("query_data"), f"Sum the amount by {name}", inputs=tables)
+
+    assert f"| input | {name} (column) | rows | sum of amount |" in done.output.text
+    assert "| a.csv | y | 1 | 5 |" in done.output.text
