@@ -63,7 +63,6 @@ class ToolResult:
 
 EMPTY_REPLY: Block = {"type": "text", "text": "(empty reply)"}
 """What stands for a reply that holds nothing a provider would take back."""
-_THOUGHTS = {"thinking", "redacted_thinking"}
 CUT_SHORT: Block = {"type": "text", "text": "(An earlier reply was cut at the output cap. Be brief enough to finish.)"}
 """What is said after that: a server's cap may leave no room for a longer reply, and the same request ends the same."""
 NOT_RUN = ToolResult("This call was not run: the reply did not stop for it.", "tool_call_invalid")
@@ -160,8 +159,7 @@ class Conversation:
                 }
                 for call in calls
             ]
-            if turn.note is not None:
-                ours.append({"type": "text", "text": turn.note})
+            ours += [{"type": "text", "text": turn.note}] if turn.note is not None else []
             if ours:
                 said.append(Message("user", ours))
         return said
@@ -170,7 +168,7 @@ class Conversation:
 def _sent_back(content: Sequence[Block]) -> Sequence[Block]:
     """A reply as providers take it back: unchanged, but with no blank text, and never of thoughts alone."""
     kept = [block for block in content if block.get("type") != "text" or block["text"].strip()]
-    return kept if any(block.get("type") not in _THOUGHTS for block in kept) else [*kept, EMPTY_REPLY]
+    return kept if {block.get("type") for block in kept} - {"thinking", "redacted_thinking"} else [*kept, EMPTY_REPLY]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from app.llm.pricing import priced
 MOST_TOKENS = 10_000_000
 """No call reads or writes more: a larger count is a mistake."""
 MOST_SEARCHES = 1_000
+_TOO_FEW = 4
+"""So many times more written than was counted before the reply: it was never counted."""
 
 _INPUT, _OUTPUT = "input_tokens", "output_tokens"
 _CACHE_READ, _CACHE_WRITE = "cache_read_input_tokens", "cache_creation_input_tokens"
@@ -32,14 +34,19 @@ class Counts:
 
     def __init__(self) -> None:
         self._told: dict[str, Any] = {}
+        self._output_is_early = False
 
-    def take(self, usage: Any) -> None:
-        """Later counts replace earlier ones; a zero never does, since some servers send it for "see elsewhere"."""
+    def take(self, usage: Any, *, early: bool = False) -> None:
+        """Later counts replace earlier ones; a zero never does, since some servers send it for "see elsewhere".
+
+        What is told `early`, before the reply, counts little of it on most servers, and all of it on some.
+        """
         if not isinstance(usage, dict):
             return
         for name in _KEPT:
             if (count := usage.get(name)) or name not in self._told:
                 self._told[name] = count
+                self._output_is_early = early if name == _OUTPUT else self._output_is_early
 
     def __bool__(self) -> bool:
         """Whether the provider has told anything that can be used."""
@@ -56,7 +63,7 @@ class Counts:
         estimated = not ended or None in cached
         if fresh is None or fresh + read + kept == 0:
             fresh, estimated = max(estimate().input_tokens - read - kept, 0), True
-        if output is None or (output == 0 and written):
+        if output is None or (output == 0 and written) or (self._output_is_early and output * _TOO_FEW < written):
             output, estimated = written, True
         searches, sure = self._searches()
         usage = Usage.model_construct(

@@ -107,7 +107,7 @@ class Draft:
             case "content_block_start":
                 self._open(event["index"], event["content_block"])
             case "message_start":
-                self._start(event["message"])
+                self._start(event["message"], early=True)
             case "message_delta":
                 self._stop(event["delta"].get("stop_reason") or self.stop_reason)
                 self.counts.take(event.get("usage"))
@@ -115,9 +115,9 @@ class Draft:
                 self.ended = True
         return ""
 
-    def _start(self, message: dict[str, Any]) -> None:
+    def _start(self, message: dict[str, Any], *, early: bool = False) -> None:
         self.model = _name(message["model"]) if isinstance(message.get("model"), str) else None
-        self.counts.take(message.get("usage"))
+        self.counts.take(message.get("usage"), early=early)
 
     def _stop(self, reason: Any) -> None:
         self.stop_reason = None if reason is None else _name(reason)

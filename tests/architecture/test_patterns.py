@@ -49,6 +49,13 @@ def held(value: Any, depth: int = 3) -> Iterator[re.Pattern[Any]]:
         yield from held(vars(value), depth - 1)
 
 
+class Word(str):
+    """What stands for a value that is not known, and for whatever is asked of it."""
+
+    def __getattr__(self, name: str) -> str:
+        return "word"
+
+
 def value_of(expression: ast.expr, module: ModuleType) -> Any:
     """What an expression comes to, with a word for each name that only a running function knows."""
     known = dict(vars(module))
@@ -56,7 +63,7 @@ def value_of(expression: ast.expr, module: ModuleType) -> Any:
         try:
             return eval(compile(ast.Expression(expression), "expression", "eval"), known)
         except NameError as error:
-            known[str(error.name)] = "word"
+            known[str(error.name)] = Word("word")
 
 
 def made_in(module: ModuleType) -> Iterator[re.Pattern[Any]]:

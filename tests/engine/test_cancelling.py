@@ -1,6 +1,7 @@
 import asyncio
 from typing import Any
 
+from app.domain import events as ev
 from app.domain.events import RUN_ENDS
 from app.store.wakeups import Wakeups
 from app.tools.tool import ToolContext
@@ -58,6 +59,20 @@ async def test_the_receipt_says_what_was_stopped_and_what_was_still_spent(servic
         "open": ("cancelled", False),
         "next": ("cancelled", False),
     }
+
+
+async def test_calls_that_were_never_sent_cost_a_cancelled_run_nothing(services: Services, stub: StubProvider) -> None:
+    service = await services.start(model_calls_at_once=1)
+    stub.on("work", held(as_json(report())))
+    run_id = await service.submit(plan=plan_of(task("a"), task("b"), task("c")))
+    await stub.seen(1)
+
+    await service.cancel(run_id)
+    run = await service.ended(run_id)
+
+    stopped = [event.data for event in await service.events(run_id) if isinstance(event, ev.LlmFailed)]
+    assert sorted((each.sent, each.usage.llm_calls) for each in stopped) == [(False, 0), (False, 0), (True, 1)]
+    assert run["usage"]["llm_calls"] == 1
 
 
 async def test_a_run_that_has_ended_cannot_be_cancelled(service: Service, stub: StubProvider) -> None:

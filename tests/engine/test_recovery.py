@@ -12,8 +12,8 @@ LEASE_S = 15
 
 def lost_calls(run: Snapshot, story: Story, after_s: float) -> int:
     """Calls lost by a process that was at work for so long after the last event at the most."""
-    lost: int = resumption(run, story.now + timedelta(seconds=after_s), DemoModel()).get("lost_calls", 0)
-    return lost
+    lost = resumption(run, story.now + timedelta(seconds=after_s), DemoModel())
+    return int(lost.get("lost_calls", 0))
 
 
 def test_a_call_that_nobody_has_answered_is_lost() -> None:

@@ -328,6 +328,7 @@ async def test_the_log_tells_a_runs_life_and_nothing_of_what_it_is_about(service
 
     told = {line["event"]: line for line in lines if line.get("run_id") == run["id"]}
     assert {"run accepted", "run started", "plan made", "task failed", "task skipped", "run ended"} <= set(told)
+    assert {line["log_level"] for line in told.values()} <= {"info", "warning"}  # The level of a service is info.
     failed, ended = told["task failed"], told["run ended"]
     assert (failed["log_level"], failed["task_id"], failed["code"]) == ("warning", "b", "model_refusal")
     assert (ended["log_level"], ended["status"], ended["stop_reason"]) == ("warning", "partial", "gaps")

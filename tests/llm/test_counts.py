@@ -77,6 +77,22 @@ def test_later_counts_replace_earlier_ones_and_a_zero_none() -> None:
     assert (usage.input_tokens, usage.output_tokens, usage.estimated) == (7, 5, False)
 
 
+@pytest.mark.parametrize("ended", [{}, {"input_tokens": 0, "output_tokens": 0}, {"output_tokens": None}])
+async def test_output_that_was_counted_before_it_was_written_is_estimated(
+    claude: Claude, stub: StubProvider, ended: dict[str, Any]
+) -> None:
+    early = {"input_tokens": 7, "output_tokens": 1}
+    stub.on("work", text("x" * 400, usage=ended, start_usage=early))
+    usage = (await claude.reply(request())).usage
+    assert (usage.input_tokens, usage.estimated) == (7, True)
+    assert 100 <= usage.output_tokens <= 101
+
+    buffered = {"input_tokens": 7, "output_tokens": 90}
+    stub.on("work", text("x" * 400, usage=ended, start_usage=buffered))
+    usage = (await claude.reply(request())).usage
+    assert (usage.output_tokens, usage.estimated) == (90, False)
+
+
 @pytest.mark.parametrize("told", [{}, {"input_tokens": {"n": 1}}, {"input_tokens": -9, "output_tokens": -9}])
 @pytest.mark.parametrize("streams", [True, False])
 async def test_a_call_whose_usage_is_unknown_is_estimated_from_what_was_sent_and_written(

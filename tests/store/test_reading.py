@@ -2,17 +2,24 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
+from typing import Any
 
 import psycopg
 import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.snapshot import Snapshot
 from app.store.database import RESERVED, Database
+from app.store.logs import read_run
 from app.store.materials import Materials
-from app.store.runs import PAGE_BYTES, Listing, _page, events_of
-from tests.support.service import Service
+from app.store.runs import PAGE_BYTES, Listing, _page, events_of, whole_run
+from tests.support.fixtures import Services
+from tests.support.service import Service, plan_of, report, task
+from tests.support.stub_answers import as_json, held
+from tests.support.stub_provider import StubProvider
 from tests.support.waiting import until
 
 POOL = RESERVED + 2
@@ -139,6 +146,28 @@ async def test_inputs_are_read_again_when_the_database_comes_back(
     [found] = await Materials().of_run(service.database, run_id)
 
     assert found.content == "x"
+
+
+async def test_a_run_under_way_is_folded_once_for_all_who_ask_and_beside_the_loop(
+    services: Services, stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = await services.start()
+    folded_in: list[threading.Thread] = []
+
+    def noted(*log: Any) -> Snapshot:
+        folded_in.append(threading.current_thread())
+        return read_run(*log)
+
+    monkeypatch.setattr("app.store.runs.read_run", noted)
+    stub.on("work", held(as_json(report())))
+    run_id = await service.submit(plan=plan_of(task("t1")))
+    await stub.seen(1)
+
+    found = await asyncio.gather(*(whole_run(service.database, "default", run_id) for _ in range(20)))
+
+    assert {run.tasks[0]["status"] for run in found if run} == {"running"}
+    assert len(folded_in) == 1
+    assert folded_in[0] is not threading.current_thread()
 
 
 @pytest.mark.parametrize(
