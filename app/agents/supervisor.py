@@ -25,7 +25,8 @@ from app.domain.snapshot import Snapshot, TaskState
 class _Errand:
     """What the supervisor is asked for: a conversation, its next call, and what a reply leads to."""
 
-    talk: Callable[[Snapshot], Conversation]
+    talk: Callable[[Snapshot], Conversation | None]
+    """The conversation; None once what was asked for is there, or no longer wanted."""
     call: Callable[[Snapshot], Call]
     material: Callable[[Snapshot], Iterable[object]]
     """What the opening of the conversation is written from."""
@@ -35,14 +36,14 @@ class _Errand:
 
 async def _run(desk: Desk, errand: _Errand) -> None:
     """Ask until there is something to act on, nothing more to say, or a failed call that may be sent again later."""
-    while True:
-        run = desk.run
+    while (talk := errand.talk(run := desk.run)) is not None:
         if unsettled := errand.follows(desk, run):
             await desk.record(*unsettled)
-        elif isinstance(supervisor_step(errand.talk(run)), Ask):
+        elif isinstance(supervisor_step(talk), Ask):
             call = await done_aside(errand.material(run), partial(errand.call, run))
             await take_turn(desk, call, lambda ahead: errand.follows(desk, ahead))
-            if errand.talk(desk.run).retry_at is not None:
+            heard = errand.talk(desk.run)
+            if heard is not None and heard.retry_at is not None:
                 return
         else:
             return
@@ -56,7 +57,11 @@ def _final_text(talk: Conversation, code: FindingCode) -> str | None:
 
 async def make_plan(desk: Desk) -> None:
     """Have a plan made, repaired at most once, and recorded; or record why there is none."""
-    await _run(desk, _Errand(lambda run: run.planning, _planning_call, lambda run: [run.brief.objective], _plan_events))
+    await _run(desk, _Errand(_planning_talk, _planning_call, lambda run: [run.brief.objective], _plan_events))
+
+
+def _planning_talk(run: Snapshot) -> Conversation | None:
+    return run.planning if run.plan is None else None
 
 
 def _planning_call(run: Snapshot) -> Call:
@@ -94,7 +99,7 @@ async def refine(desk: Desk, task_id: str) -> None:
     await _run(
         desk,
         _Errand(
-            talk=lambda run: run.tasks[task_id].refining,
+            talk=lambda run: _refining_talk(run.tasks[task_id]),
             call=lambda run: _refining_call(run, run.tasks[task_id]),
             material=lambda run: [run.tasks[task_id].task.context, *_instructions(run.tasks[task_id])],
             follows=lambda desk, run: _refined_events(desk, run, run.tasks[task_id]),
@@ -104,6 +109,10 @@ async def refine(desk: Desk, task_id: str) -> None:
 
 def _instructions(task: TaskState) -> list[str]:
     return [attempt.instruction for attempt in task.attempts]
+
+
+def _refining_talk(task: TaskState) -> Conversation | None:
+    return task.refining if task.refine_first and not task.ended else None
 
 
 def _refining_call(run: Snapshot, task: TaskState) -> Call:
@@ -168,7 +177,11 @@ def _refined_events(desk: Desk, run: Snapshot, task: TaskState) -> list[ev.Event
 
 async def synthesize(desk: Desk) -> None:
     """Have the results reconciled, checked and recorded; repaired at most once."""
-    await _run(desk, _Errand(lambda run: run.reconciling, _synthesis_call, _results, _synthesis_events))
+    await _run(desk, _Errand(_synthesis_talk, _synthesis_call, _results, _synthesis_events))
+
+
+def _synthesis_talk(run: Snapshot) -> Conversation | None:
+    return run.reconciling if run.synthesis is None else None
 
 
 def _results(run: Snapshot) -> list[object]:
