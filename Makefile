@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format openapi clients states lock bench soak clean
+.PHONY: help run test check format openapi clients states lock bench soak fuzz clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ bench: $(READY) ## Run the benchmarks
 soak: MINUTES ?= 20
 soak: $(READY) ## Disturb three replicas for MINUTES=20 and see that nothing is lost or doubled
 	CHARGEHAND_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest -o faulthandler_timeout=0 tests/soak
+
+fuzz: MINUTES ?= 60
+fuzz: SEED ?= $(shell date +%s)
+fuzz: $(READY) ## Feed tools, replies and requests odd things for MINUTES=60; SEED=… repeats the cases of another time
+	CHARGEHAND_FUZZ_MINUTES=$(MINUTES) CHARGEHAND_FUZZ_SEED=$(SEED) \
+		$(BIN)/python -m pytest -n 3 -o faulthandler_timeout=0 tests/fuzz
 
 clean: ## Remove what make and the tools made, but not the data in .chargehand
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
