@@ -59,8 +59,8 @@ async def list_inputs(run_id: RunId, runtime: RuntimeOf) -> Response:
     response_class=Response,
     responses={
         200: {
-            "description": "The input, under the media type that the job gave it.",
-            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+            "description": "The input. `Content-Type` is the media type that the job gave it.",
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
         },
         304: {"description": "The client has it already: an input never changes."},
     },
