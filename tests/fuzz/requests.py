@@ -64,7 +64,7 @@ class Response:
         if b"Traceback" in self.body:
             return "a traceback went to the client"
         if self.status >= 400 and self.body and b"application/problem+json" in self.head.lower():
-            problem = json.loads(_unchunked(self))
+            problem, _ = json.JSONDecoder().raw_decode(_unchunked(self).decode())  # Another answer may stand behind it.
             return None if {"code", "status", "title"} <= problem.keys() else f"not a problem: {problem}"
         return None
 
