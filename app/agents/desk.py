@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from app.domain.events import Event, Purpose
+from app.domain.events import Entry
 from app.domain.job import JobInput
 from app.domain.snapshot import Snapshot
+from app.domain.topics import Topic
 from app.llm.model import Model
 from app.tools.tool import Tool
 
@@ -32,18 +33,18 @@ class Desk(Protocol):
     def now(self) -> datetime:
         """The time, UTC."""
 
-    async def record(self, *events: Event) -> None:
-        """Make events durable; returns once they are. Raises `OwnershipLost` when the run is no longer ours."""
+    async def record(self, *entries: Entry) -> None:
+        """Make facts durable; returns once they are. Raises `OwnershipLost` when the run is no longer ours."""
 
-    def note(self, *events: Event) -> None:
-        """Have events recorded in order, without waiting for it: for facts that could be found out again."""
+    def record_soon(self, *entries: Entry) -> None:
+        """Have facts recorded in order, without waiting for it: those that could be found out again."""
 
-    async def ensure_owned(self, *, begun: bool = False) -> None:
-        """To be awaited before anything that costs or changes something: what led to it is durable then.
+    async def admit(self, *, even_when_leaving: bool = False) -> None:
+        """The door before anything that costs or changes something: what led to it is durable once this returns.
 
-        Raises `OwnershipLost` when the run is no longer ours, or is to be handed back, unless this has `begun`: nobody
-        else could tell whether it took effect.
+        Raises `OwnershipLost` when the run is no longer ours, or is to be handed back. What nobody else could take up,
+        since it may have had its effect, goes on `even_when_leaving`.
         """
 
-    def listener(self, purpose: Purpose, task_id: str | None, attempt: int | None) -> Callable[[str], None] | None:
+    def listener(self, topic: Topic) -> Callable[[str], None] | None:
         """Whom to give text as it is written; None when nobody listens."""

@@ -14,7 +14,7 @@ from app.api.runs import existing_run
 from app.api.schemas import PROBLEMS, EventPage
 from app.api.stream import EventStream, Reader, follow
 from app.api.waiting import check_room
-from app.domain.events import EVENT_TYPES
+from app.domain.events import FACTS
 from app.domain.states import TERMINAL_RUN
 from app.runtime import TENANT, Runtime
 from app.store.runs import Row, events_of
@@ -98,10 +98,10 @@ async def list_or_follow_events(
 
 
 def _check_types(names: Collection[str]) -> None:
-    unknown = sorted(set(names) - EVENT_TYPES)
+    unknown = sorted(set(names) - FACTS.keys())
     if not unknown:
         return
-    detail = f"Unknown event type; known are: {', '.join(sorted(EVENT_TYPES))}."
+    detail = f"Unknown event type; known are: {', '.join(sorted(FACTS))}."
     if unknown == ["text.delta"]:
         detail = "Text while it is written is no event of the log; ask for it with deltas=true."
     errors = [{"parameter": "types", "detail": detail}]

@@ -7,12 +7,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
-from typing_extensions import TypeAliasType
 
+from app.api.event_shapes import Event
 from app.api.problem_codes import ProblemCode
 from app.domain.codes import StopReason, TaskErrorCode
 from app.domain.events import Cancellation, Effect, Purpose
-from app.domain.events import Event as AnyEvent
 from app.domain.job import Limits
 from app.domain.plan import Plan
 from app.domain.plan import Task as PlannedTask
@@ -22,9 +21,6 @@ from app.domain.team import Team as TeamDefinition
 from app.domain.team import TeamRef
 from app.domain.timing import Timing
 from app.domain.usage import Usage
-
-Event = TypeAliasType("Event", AnyEvent)
-"""A durable fact about a run: the same form in the stream, the page and the trace. `type` says which."""
 
 
 class _Shape(BaseModel):

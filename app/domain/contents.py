@@ -4,58 +4,53 @@ A conversation is kept for as long as it is open, and folded by the very functio
 what is shown here is what was sent.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from app.domain import events as ev
 from app.domain.conversation import Conversation
-from app.domain.events import ANY_EVENT
 from app.domain.hearing import heard
-from app.domain.outcomes import Fact
-from app.domain.spans import Talk
+from app.domain.outcomes import Told
+from app.domain.topics import GO_ON, Topic, topic_named, topic_of
 
 Content = dict[str, Any]
 
 _ENDS = frozenset({"task.succeeded", "task.failed", "task.retrying", "task.refined", "task.skipped", "task.cancelled"})
 """Events behind which no conversation of their task goes on."""
-_TALKS: Mapping[str, Talk] = {
-    "plan.invalid": ("plan", None, None),
-    "synthesis.rejected": ("synthesize", None, None),
-}
 
 
 class Contents:
     """Requests and replies of one run, as far as its events have been taken."""
 
     def __init__(self) -> None:
-        self._talks: dict[Talk, Conversation] = {}
+        self._talks: dict[Topic, Conversation] = {}
         self._terms: dict[str, ev.Terms] = {}
 
-    def take(self, fact: Fact) -> Content | None:
+    def take(self, told: Told) -> Content | None:
         """Add one more event; they must come in order. Returns request and reply, if it is the event of a call."""
-        match fact["type"]:
+        match told["type"]:
             case "llm.completed" | "llm.failed":
-                return self._call(fact, (fact["data"]["purpose"], fact["task_id"], fact["attempt"]))
-            case "tool.started" | "tool.completed" | "tool.failed" | "task.rejected":
-                self._hear(("work", fact["task_id"], fact["attempt"]), fact)
-            case "plan.invalid" | "synthesis.rejected":
-                self._hear(_TALKS[fact["type"]], fact)
+                return self._call(ev.event_from(told))
+            case kind if kind in GO_ON:
+                self._hear(told)
             case "plan.created":
-                self._talks.pop(("plan", None, None), None)
+                self._forget(Topic("plan"))
             case kind if kind in _ENDS:
-                for talk in [talk for talk in self._talks if talk[1] == fact["task_id"]]:
-                    del self._talks[talk]
+                self._forget(*(topic for topic in self._talks if topic.task_id == told["task_id"]))
         return None
 
-    def _call(self, fact: Fact, whose: Talk) -> Content:
-        call = ANY_EVENT.validate_python(fact)
+    def _forget(self, *topics: Topic) -> None:
+        for topic in topics:
+            self._talks.pop(topic, None)
+
+    def _call(self, event: ev.Event) -> Content:
+        call, topic = event.data, topic_of(event)
         assert isinstance(call, ev.LlmCompleted | ev.LlmFailed)
-        if call.data.terms is not None and call.data.terms_id is not None:
-            self._terms[call.data.terms_id] = call.data.terms
-        before = self._talks.get(whose, Conversation())
-        after = self._talks[whose] = heard(before, call)
-        reply = call.data.content if isinstance(call, ev.LlmCompleted) else None
-        return {"request": self._request(call.data, before, after), "reply": reply}
+        if call.terms is not None and call.terms_id is not None:
+            self._terms[call.terms_id] = call.terms
+        before = self._talks.get(topic, Conversation())
+        after = self._talks[topic] = heard(before, call, event.seq)
+        reply = call.content if isinstance(call, ev.LlmCompleted) else None
+        return {"request": self._request(call, before, after), "reply": reply}
 
     def _request(self, call: ev.ModelCall, before: Conversation, after: Conversation) -> Content:
         terms = self._terms.get(call.terms_id or "")
@@ -71,6 +66,8 @@ class Contents:
             "output_schema": terms.output_schema if terms else None,
         }
 
-    def _hear(self, whose: Talk, fact: Fact) -> None:
-        if whose in self._talks:
-            self._talks[whose] = heard(self._talks[whose], ANY_EVENT.validate_python(fact))
+    def _hear(self, told: Told) -> None:
+        topic = topic_named(told["type"], None, told["task_id"], told["attempt"])
+        if topic in self._talks:
+            event = ev.event_from(told)
+            self._talks[topic] = heard(self._talks[topic], event.data, event.seq)

@@ -1,118 +1,86 @@
-"""The part of the fold that model and tool calls make: conversations grow, usage adds up."""
+"""The part of the fold that model and tool calls make: conversations grow, usage adds up, clocks are set on."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from app.domain import events as ev
-from app.domain.errors import IllegalMove
 from app.domain.events import Event
+from app.domain.failures import remedy_for
+from app.domain.fold_tasks import running_task, task_named
 from app.domain.hearing import heard
 from app.domain.snapshot import Snapshot, TaskState
+from app.domain.topics import topic_of
 from app.domain.usage import Usage
 from app.domain.values import changed
 
-FATAL_CODES = frozenset({"provider_auth", "provider_billing"})
-"""Faults of the account: no further call of the run can succeed."""
+_ONE_TOOL_CALL = Usage(tool_calls=1)
 
 
-def must_run(snapshot: Snapshot, event: Event) -> None:
-    if snapshot.status != "running" and not (snapshot.status == "waiting" and event.type == "task.cancelled"):
-        raise IllegalMove(f"{event.type} cannot happen in a run that is {snapshot.status}")
-
-
-def task_named(snapshot: Snapshot, event: Event) -> TaskState:
-    must_run(snapshot, event)
-    try:
-        return snapshot.tasks[event.task_id or ""]
-    except KeyError:
-        raise IllegalMove(f"{event.type} names the task {event.task_id!r}, which the plan lacks") from None
-
-
-def running_task(snapshot: Snapshot, event: Event) -> TaskState:
-    task = task_named(snapshot, event)
-    if task.status != "running" or event.attempt != len(task.attempts):
-        raise IllegalMove(f"{event.type} names attempt {event.attempt} of {event.task_id}, which is not running")
-    return task
-
-
-def _llm_completed(snapshot: Snapshot, event: ev.LlmCompleted) -> Snapshot:
-    reply = event.data
+def fold_reply(run: Snapshot, event: Event, reply: ev.LlmCompleted) -> Snapshot:
     wait = timedelta(milliseconds=reply.waited_ms + reply.silent_ms)
-    snapshot = _clock_set_on(_with_terms(snapshot, reply), event, wait)
-    return _in_conversation(_spent(snapshot, event, reply.usage), event)
+    return _fold_call(run, event, reply, wait)
 
 
-def _llm_failed(snapshot: Snapshot, event: ev.LlmFailed) -> Snapshot:
-    failure = event.data
-    snapshot = _with_terms(snapshot, failure)
+def fold_failed_call(run: Snapshot, event: Event, failure: ev.LlmFailed) -> Snapshot:
+    wait = timedelta()
     if failure.retry_at is not None:
         # A call that is sent again was the provider's affair, and so is the wait until then.
-        took = timedelta(milliseconds=failure.duration_ms)
-        snapshot = _clock_set_on(snapshot, event, took + (failure.retry_at - event.at))
-    snapshot = _in_conversation(_spent(snapshot, event, failure.usage), event)
-    return changed(snapshot, fatal=failure.error) if failure.error.code in FATAL_CODES else snapshot
+        wait = timedelta(milliseconds=failure.duration_ms) + (failure.retry_at - event.at)
+    run = _fold_call(run, event, failure, wait)
+    return changed(run, fatal=failure.error) if remedy_for(failure.error.code) == "end" else run
 
 
-def _with_terms(snapshot: Snapshot, call: ev.ModelCall) -> Snapshot:
-    if call.terms is None or call.terms_id is None:
-        return snapshot
-    return changed(snapshot, terms_told=snapshot.terms_told | {call.terms_id})
+def fold_tool_start(run: Snapshot, event: Event) -> Snapshot:
+    return _hear(run, event)
 
 
-def _clock_set_on(snapshot: Snapshot, event: ev.LlmCompleted | ev.LlmFailed, wait: timedelta) -> Snapshot:
-    """The attempt's clock set on by a wait for the provider, which is not the worker's time."""
-    if event.data.purpose != "work" or not wait:
-        return snapshot
-    task = running_task(snapshot, event)
-    return snapshot.with_task(task.with_attempt(since=task.attempts[-1].since + wait))
+def fold_tool_end(run: Snapshot, event: Event, end: ev.ToolCompleted | ev.ToolFailed) -> Snapshot:
+    run = changed(run, usage=run.usage + _ONE_TOOL_CALL)
+    if event.task_id is not None:
+        run = run.with_task(_charge(task_named(run, event), event, _ONE_TOOL_CALL))
+    return run if end.provider else _hear(run, event)
 
 
-def _tool_started(snapshot: Snapshot, event: ev.ToolStarted) -> Snapshot:
-    return _in_attempt(snapshot, event)
+def fold_rejection(run: Snapshot, event: Event) -> Snapshot:
+    if event.task_id is not None:
+        running_task(run, event)
+    return changed(run, conversations=_conversations_after(run, event))
 
 
-def _tool_ended(snapshot: Snapshot, event: ev.ToolCompleted | ev.ToolFailed) -> Snapshot:
-    snapshot = _spent(snapshot, event, Usage(tool_calls=1))
-    return snapshot if event.data.provider else _in_attempt(snapshot, event)
+def _fold_call(run: Snapshot, event: Event, call: ev.ModelCall, wait: timedelta) -> Snapshot:
+    """A call of any purpose. What was spent on it counts for the run, and for the task and the attempt it is about.
+
+    `wait` is what the provider took of an attempt's time: its clock is set on by it.
+    """
+    fields: dict[str, Any] = {
+        "usage": run.usage + call.usage,
+        "conversations": _conversations_after(run, event),
+    }
+    if call.terms is not None and call.terms_id is not None:
+        fields["terms_told"] = run.terms_told | {call.terms_id}
+    if call.purpose == "work":
+        task = running_task(run, event)
+        task = task.with_attempt(heard_at=event.at, since=task.attempt.since + wait)
+        fields["tasks"] = {**run.tasks, task.task.id: _charge(task, event, call.usage)}
+    elif event.task_id is not None:
+        task = task_named(run, event)
+        fields["tasks"] = {**run.tasks, task.task.id: _charge(task, event, call.usage)}
+    return changed(run, **fields)
 
 
-def _spent(snapshot: Snapshot, event: Event, usage: Usage) -> Snapshot:
-    """`usage` counted for the run, and for the task and attempt the event names."""
-    must_run(snapshot, event)
-    snapshot = changed(snapshot, usage=snapshot.usage + usage)
-    if event.task_id is None:
-        return snapshot
-    task = task_named(snapshot, event)
+def _hear(run: Snapshot, event: Event) -> Snapshot:
+    task = running_task(run, event).with_attempt(heard_at=event.at)
+    return changed(run.with_task(task), conversations=_conversations_after(run, event))
+
+
+def _conversations_after(run: Snapshot, event: Event) -> dict[Any, Any]:
+    topic = topic_of(event)
+    return {**run.conversations, topic: heard(run.conversation(topic), event.data, event.seq)}
+
+
+def _charge(task: TaskState, event: Event, usage: Usage) -> TaskState:
+    """The task with `usage` on its account, and on that of its attempt if the event is about that."""
     task = changed(task, usage=task.usage + usage)
     if task.attempts and event.attempt == len(task.attempts):
-        task = task.with_attempt(usage=task.attempts[-1].usage + usage)
-    return snapshot.with_task(task)
-
-
-def _in_conversation(snapshot: Snapshot, event: ev.LlmCompleted | ev.LlmFailed) -> Snapshot:
-    match event.data.purpose:
-        case "plan":
-            return changed(snapshot, planning=heard(snapshot.planning, event))
-        case "synthesize":
-            return changed(snapshot, reconciling=heard(snapshot.reconciling, event))
-        case "refine":
-            task = task_named(snapshot, event)
-            return snapshot.with_task(changed(task, refining=heard(task.refining, event)))
-        case "work":
-            return _in_attempt(snapshot, event)
-
-
-def _in_attempt(snapshot: Snapshot, event: Event) -> Snapshot:
-    task = running_task(snapshot, event)
-    talk = heard(task.attempts[-1].conversation, event)
-    return snapshot.with_task(task.with_attempt(conversation=talk, heard_at=event.at))
-
-
-CALL_FOLDS: dict[str, Callable[[Snapshot, Any], Snapshot]] = {
-    "llm.completed": _llm_completed,
-    "llm.failed": _llm_failed,
-    "tool.started": _tool_started,
-    "tool.completed": _tool_ended,
-    "tool.failed": _tool_ended,
-}
+        task = task.with_attempt(usage=task.attempt.usage + usage)
+    return task

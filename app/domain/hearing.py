@@ -1,7 +1,7 @@
 """How a conversation goes on: by one event more. The fold of a run and readers of its log share this one reading."""
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from app.domain import events as ev
@@ -16,18 +16,32 @@ from app.domain.conversation import (
     next_step,
 )
 from app.domain.errors import IllegalMove
-from app.domain.events import Event
 from app.domain.results import Problem
 from app.domain.retries import is_paid
 from app.domain.values import changed
 
 
-def heard(talk: Conversation, event: Event) -> Conversation:
-    """The conversation after an event of its own: a call, a tool, a rejection.
+def heard(talk: Conversation, fact: ev.AnyFact, seq: int = 0) -> Conversation:
+    """The conversation after a fact of its own: a call, a tool, a rejection. `seq` is its number in the log.
 
     Raises `IllegalMove` when there is no reply yet that a tool or a rejection could belong to.
     """
-    return _HEARD[event.type](talk, event)
+    match fact:
+        case ev.LlmCompleted():
+            return replied(_opened(talk, fact), fact.content, fact.stop_reason)
+        case ev.LlmFailed():
+            return _failed(_opened(talk, fact), fact, seq)
+        case ev.ToolStarted():
+            turn = _last_turn(talk, fact)
+            return _with_last(talk, changed(turn, intents=turn.intents | {fact.call_id}))
+        case ev.ToolCompleted():
+            return _tool_ended(talk, fact, ToolResult(fact.output))
+        case ev.ToolFailed():
+            return _tool_ended(talk, fact, ToolResult(fact.error.message, fact.error.code))
+        case ev.PlanInvalid() | ev.TaskRejected() | ev.SynthesisRejected():
+            return _rejected(talk, fact)
+        case _:
+            raise IllegalMove(f"{fact.type} belongs to no conversation")
 
 
 def replied(talk: Conversation, content: Sequence[Block], stop_reason: str) -> Conversation:
@@ -58,16 +72,10 @@ def thrown_away(
     return Problem(code=step.code, message=step.message) if isinstance(step, GiveUp) else None
 
 
-def _llm_completed(talk: Conversation, event: ev.LlmCompleted) -> Conversation:
-    return replied(_opened(talk, event.data), event.data.content, event.data.stop_reason)
-
-
-def _llm_failed(talk: Conversation, event: ev.LlmFailed) -> Conversation:
-    failure = event.data
-    talk = _opened(talk, failure)
+def _failed(talk: Conversation, failure: ev.LlmFailed, seq: int) -> Conversation:
     code: Any = failure.error.code
     if code == "cancelled":
-        return changed(talk, stopped_seq=event.seq)
+        return changed(talk, stopped_seq=seq)
     failures, paid = talk.failures + failure.sent, talk.paid_failures + is_paid(failure.usage)
     talk = changed(talk, failures=failures, paid_failures=paid)
     talk = changed(talk, retry_at=failure.retry_at, not_before=failure.not_before)
@@ -80,50 +88,25 @@ def _opened(talk: Conversation, call: ev.ModelCall) -> Conversation:
     return changed(talk, prompt=Prompt(call.opening.system, call.opening.message))
 
 
-def _tool_started(talk: Conversation, event: ev.ToolStarted) -> Conversation:
-    turn = _last_turn(talk, event)
-    return _with_last(talk, changed(turn, intents=turn.intents | {event.data.call_id}))
-
-
-def _tool_completed(talk: Conversation, event: ev.ToolCompleted) -> Conversation:
-    return _tool_ended(talk, event, ToolResult(event.data.output))
-
-
-def _tool_failed(talk: Conversation, event: ev.ToolFailed) -> Conversation:
-    return _tool_ended(talk, event, ToolResult(event.data.error.message, event.data.error.code))
-
-
-def _tool_ended(talk: Conversation, event: ev.ToolCompleted | ev.ToolFailed, result: ToolResult) -> Conversation:
-    if event.data.provider:
+def _tool_ended(talk: Conversation, end: ev.ToolCompleted | ev.ToolFailed, result: ToolResult) -> Conversation:
+    if end.provider:
         return talk  # The reply holds it already.
-    turn = _last_turn(talk, event)
-    return _with_last(talk, changed(turn, results={**turn.results, event.data.call_id: result}))
+    turn = _last_turn(talk, end)
+    return _with_last(talk, changed(turn, results={**turn.results, end.call_id: result}))
 
 
-def _rejected(talk: Conversation, event: ev.PlanInvalid | ev.TaskRejected | ev.SynthesisRejected) -> Conversation:
-    turn = _last_turn(talk, event)
-    objection = "; ".join(finding.detail for finding in event.data.errors)
-    talk = _with_last(talk, changed(turn, note=event.data.note))
+def _rejected(talk: Conversation, rejected: ev.Rejected) -> Conversation:
+    turn = _last_turn(talk, rejected)
+    objection = "; ".join(finding.detail for finding in rejected.errors)
+    talk = _with_last(talk, changed(turn, note=rejected.note))
     return changed(talk, rejections=talk.rejections + 1, objection=objection)
 
 
-def _last_turn(talk: Conversation, event: Event) -> Turn:
+def _last_turn(talk: Conversation, fact: ev.Fact) -> Turn:
     if not talk.turns:
-        raise IllegalMove(f"{event.type} cannot come before the model's reply")
+        raise IllegalMove(f"{fact.type} cannot come before the model's reply")
     return talk.turns[-1]
 
 
 def _with_last(talk: Conversation, turn: Turn) -> Conversation:
     return changed(talk, turns=(*talk.turns[:-1], turn))
-
-
-_HEARD: dict[str, Callable[[Conversation, Any], Conversation]] = {
-    "llm.completed": _llm_completed,
-    "llm.failed": _llm_failed,
-    "tool.started": _tool_started,
-    "tool.completed": _tool_completed,
-    "tool.failed": _tool_failed,
-    "plan.invalid": _rejected,
-    "task.rejected": _rejected,
-    "synthesis.rejected": _rejected,
-}

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from app.domain.conversation import Conversation
 from app.domain.hearing import thrown_away
 
-Fact = Mapping[str, Any]
+Told = Mapping[str, Any]
 """An event as a JSON value, or its data."""
 
 Outcome = Literal["used", "continued", "cut", "refused", "unusable", "rejected", "failed", "cancelled"]
@@ -17,7 +17,7 @@ Outcome = Literal["used", "continued", "cut", "refused", "unusable", "rejected",
 _OUTCOMES: Mapping[str, Outcome] = {"output_truncated": "cut", "model_refusal": "refused"}
 
 
-def outcome_of(told: Fact) -> dict[str, Any]:
+def outcome_of(told: Told) -> dict[str, Any]:
     """What a reply says of its own use. Events of the first release leave that to be found out."""
     content, stop_reason = told["content"], told["stop_reason"]
     if "thrown_away" in told:
@@ -30,7 +30,7 @@ def outcome_of(told: Fact) -> dict[str, Any]:
     return {"outcome": _OUTCOMES.get(problem["code"], "unusable"), **problem_of(problem)}
 
 
-def rejection(told: Fact) -> dict[str, Any]:
+def rejection(told: Told) -> dict[str, Any]:
     """What reading the reply has brought up, and whether the model was asked again."""
     errors = told["errors"]
     message = "; ".join(error["detail"] for error in errors)
@@ -38,7 +38,7 @@ def rejection(told: Fact) -> dict[str, Any]:
     return {"outcome": "rejected", **problem, "asked_again": told["note"] is not None}
 
 
-def form_of(told: Fact) -> dict[str, Any]:
+def form_of(told: Told) -> dict[str, Any]:
     return {"free_form": True} if told.get("free_form") else {}
 
 
@@ -46,5 +46,5 @@ def status_of(outcome: Outcome) -> str:
     return {"used": "ok", "continued": "ok", "cancelled": "cancelled"}.get(outcome, "error")
 
 
-def problem_of(error: Fact | None) -> dict[str, Any]:
+def problem_of(error: Told | None) -> dict[str, Any]:
     return {"error_code": error["code"], "error_message": error["message"]} if error else {}

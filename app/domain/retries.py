@@ -12,14 +12,6 @@ BACKOFF_CEILING_S = 60.0
 SUPERVISOR_ATTEMPTS = 8
 """How often a call of the supervisor is sent at least: with the usual waits that takes about two minutes."""
 
-TRANSIENT_CODES: frozenset[str] = frozenset({"provider_unavailable", "rate_limited", "provider_stream_incomplete"})
-"""Faults after which the same instruction may be sent again."""
-
-FINAL_CODES: frozenset[str] = frozenset(
-    {"model_refusal", "context_exceeded", "request_rejected", "internal_error", "budget_exceeded", "result_too_large"}
-)
-"""Faults that another attempt would meet again, whatever the instruction says."""
-
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -33,6 +25,8 @@ class Policy:
     """How long one model call may take."""
     free_call_attempts: float = 0
     """Like `call_attempts`, for calls that cost nothing, where that is more."""
+    park_after_s: float = 5.0
+    """A run that has nothing to do for longer than this gives its place back and waits in the database."""
 
     def towards(self, purpose: str) -> "Policy":
         """The patience with calls for this: a run must not be lost to a minute of overload.

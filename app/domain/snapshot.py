@@ -17,12 +17,16 @@ from app.domain.results import Escalation, Output, Problem, Result, Synthesis
 from app.domain.retries import Policy
 from app.domain.states import TERMINAL_RUN, TERMINAL_TASK, AttemptStatus, Phase, RunStatus, TaskStatus
 from app.domain.team import Team
+from app.domain.topics import Topic
 from app.domain.usage import Usage
 from app.domain.values import changed
 
 WRAP_UP_SHARE = 0.15
 WRAP_UP_CEILING_S = 30.0
 """The last part of a run's time is kept for the synthesis of what is there."""
+
+
+_NOTHING_SAID = Conversation()
 
 
 @dataclass(frozen=True)
@@ -59,8 +63,22 @@ class Attempt:
     error: Problem | None = None
     escalation: Escalation | None = None
     finished_at: datetime | None = None
-    conversation: Conversation = Conversation()
     usage: Usage = Usage()
+
+
+@dataclass(frozen=True)
+class NextAttempt:
+    """What the next attempt at a task will be, as far as that is settled."""
+
+    worker: str
+    instruction: str
+    refined_from: int | None = None
+    """The attempt whose failure led to the instruction; None for the plan's own."""
+    change: str = ""
+    """What is different about the instruction."""
+    not_before: datetime | None = None
+    first: Topic | None = None
+    """The conversation that must be had before it may start."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +86,11 @@ class TaskState:
     """A task of the plan and what became of it so far."""
 
     task: Task
+    next: NextAttempt
     status: TaskStatus = "pending"
     attempts: tuple[Attempt, ...] = ()
     output: Output | None = None
     error: Problem | None = None
-    refined: ev.Refined | None = None
-    """The instruction of the next attempt, when it differs."""
-    refine_first: bool = False
-    """Whether the supervisor must rewrite the instruction before the next attempt."""
-    refining: Conversation = Conversation()
-    not_before: datetime | None = None
     finished_at: datetime | None = None
     usage: Usage = Usage()
 
@@ -90,9 +103,9 @@ class TaskState:
         return self.status == "succeeded"
 
     @property
-    def instruction(self) -> str:
-        """What the next attempt is told to do."""
-        return self.refined.instruction if self.refined else self.task.instruction
+    def attempt(self) -> Attempt:
+        """The latest attempt, of a task that has one."""
+        return self.attempts[-1]
 
     def with_attempt(self, **changes: Any) -> "TaskState":
         """The task with its latest attempt changed."""
@@ -114,29 +127,34 @@ class Snapshot:
     executed_at: datetime | None = None
     """When the last task ended."""
     finished_at: datetime | None = None
-    waiting: ev.Waiting | None = None
+    waiting: ev.RunWaiting | None = None
     own_plan: Plan | None = None
-    planning: Conversation = Conversation()
+    conversations: Mapping[Topic, Conversation] = field(default_factory=dict)
+    """Everything that was said, by what it was about."""
     findings: tuple[Any, ...] = ()
     """What was wrong with the last rejected plan."""
     plan: Plan | None = None
     tasks: Mapping[str, TaskState] = field(default_factory=dict)
-    reconciling: Conversation = Conversation()
     synthesis: Synthesis | None = None
     usage: Usage = Usage()
     terms_told: frozenset[str] = frozenset()
     """Terms of model calls that the log has spelled out, by their ids."""
-    cancel_requested: ev.RunCancelRequested | None = None
     usage_at_cancel: Usage = Usage()
     fatal: Problem | None = None
     stop_reason: str | None = None
     result: Result | None = None
     error: Problem | None = None
     cancellation: ev.Cancellation | None = None
+    """Set once a client has asked for the end: what has come of that so far."""
 
     @property
     def ended(self) -> bool:
         return self.status in TERMINAL_RUN
+
+    @property
+    def cancel_requested(self) -> bool:
+        """Whether a client has asked for the end."""
+        return self.cancellation is not None
 
     @property
     def phase(self) -> Phase | None:
@@ -162,6 +180,10 @@ class Snapshot:
     def delivered(self) -> list[TaskState]:
         """Tasks with a result, in plan order."""
         return [task for task in self.tasks.values() if task.delivered]
+
+    def conversation(self, topic: Topic) -> Conversation:
+        """What was said about `topic` so far."""
+        return self.conversations.get(topic, _NOTHING_SAID)
 
     def with_task(self, task: TaskState) -> "Snapshot":
         """The state with one task changed."""

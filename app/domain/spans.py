@@ -6,16 +6,17 @@ bounds their number. Ids are stable: `run`, `plan`, `task:t1`, `attempt:t1:1`, `
 are those of events).
 """
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from app.domain.outcomes import Fact, Outcome, form_of, outcome_of, problem_of, rejection, status_of
+from app.domain.outcomes import Outcome, Told, form_of, outcome_of, problem_of, rejection, status_of
+from app.domain.topics import Topic, topic_named
 
 Span = dict[str, Any]
-Talk = tuple[str, str | None, int | None]
-"""Which conversation: its purpose, the task and the attempt."""
-
 _SPENT = ("llm_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd")
+_HOLDERS: Mapping[str, str] = {"plan": "plan", "work": "attempt:{0}:{1}", "synthesize": "synthesis"}
+"""The span that holds the calls of a purpose, by task and attempt; others are held by their task."""
 _CALLED = ("purpose", "model", "max_tokens", "request_id")
 
 
@@ -24,9 +25,9 @@ class Spans:
 
     def __init__(self) -> None:
         self._frames: dict[str, Span] = {}
-        self._tools: dict[Talk, dict[str, Span]] = {}
+        self._tools: dict[Topic, dict[str, Span]] = {}
         """Tool calls under way, by conversation and call."""
-        self._replies: dict[Talk, Span] = {}
+        self._replies: dict[Topic, Span] = {}
         """Replies of which the next event may say that they were rejected."""
         self._complete: list[Span] = []
         self._titles: dict[str, str] = {}
@@ -42,27 +43,27 @@ class Spans:
         left = [*self._replies.values(), *(span for calls in self._tools.values() for span in calls.values())]
         return list(map(_timed, left))
 
-    def take(self, fact: Fact) -> list[Span]:
+    def take(self, event: Told) -> list[Span]:
         """Add one more event; they must come in order. Returns the spans of calls that are complete with it."""
-        group, _, what = fact["type"].partition(".")
+        group, _, what = event["type"].partition(".")
         match group:
             case "run":
-                self._run(fact, what)
+                self._run(event, what)
             case "plan":
-                self._plan(fact, what)
+                self._plan(event, what)
             case "task":
-                self._task(fact, what)
+                self._task(event, what)
             case "llm":
-                self._model_call(fact, what)
+                self._model_call(event, what)
             case "tool":
-                self._tool_call(fact, what)
+                self._tool_call(event, what)
             case "synthesis":
-                self._synthesis(fact, what)
+                self._synthesis(event, what)
         complete, self._complete = self._complete, []
         return list(map(_timed, complete))
 
-    def _run(self, fact: Fact, what: str) -> None:
-        at, told = fact["at"], fact["data"]
+    def _run(self, event: Told, what: str) -> None:
+        at, told = event["at"], event["data"]
         match what:
             case "queued":
                 self._open("run", None, "run", told["team"]["name"], at, {"team": told["team"]})
@@ -76,30 +77,30 @@ class Spans:
             case "cancelled":
                 self._end(at, "cancelled", {"status": what, "stop_reason": what})
 
-    def _end(self, at: str, status: str, attributes: Fact) -> None:
+    def _end(self, at: str, status: str, attributes: Told) -> None:
         """Close the run, and with it whatever is still open."""
         self._close("run", at, status, attributes)
         for name in self._frames:
             self._close(name, at, _unfinished(status), {})
-        for talk in [*self._replies, *self._tools]:
-            self._end_calls(talk, at, status)
+        for topic in [*self._replies, *self._tools]:
+            self._end_calls(topic, at, status)
 
-    def _plan(self, fact: Fact, what: str) -> None:
+    def _plan(self, event: Told, what: str) -> None:
         if what == "created":
-            tasks = fact["data"]["tasks"]
+            tasks = event["data"]["tasks"]
             self._titles |= {task["id"]: task.get("title") or task["id"] for task in tasks}
-            self._close("plan", fact["at"], "ok", {"tasks": len(tasks)})
-        self._judge(("plan", None, None), rejection(fact["data"]) if what == "invalid" else {})
+            self._close("plan", event["at"], "ok", {"tasks": len(tasks)})
+        self._judge(Topic("plan"), rejection(event["data"]) if what == "invalid" else {})
 
-    def _synthesis(self, fact: Fact, what: str) -> None:
-        told = fact["data"]
+    def _synthesis(self, event: Told, what: str) -> None:
+        told = event["data"]
         if what == "completed":
-            self._close("synthesis", fact["at"], "ok", form_of(told))
-        self._judge(("synthesize", None, None), rejection(told) if what == "rejected" else form_of(told))
+            self._close("synthesis", event["at"], "ok", form_of(told))
+        self._judge(Topic("synthesize"), rejection(told) if what == "rejected" else form_of(told))
 
-    def _task(self, fact: Fact, what: str) -> None:
-        at, told, number = fact["at"], fact["data"], fact["attempt"]
-        name: str = fact["task_id"]
+    def _task(self, event: Told, what: str) -> None:
+        at, told, number = event["at"], event["data"], event["attempt"]
+        name: str = event["task_id"]
         task, attempt = f"task:{name}", f"attempt:{name}:{number}"
         title = self._titles.get(name, name)
         match what:
@@ -108,61 +109,61 @@ class Spans:
                 attributes = {"number": number} | {key: told[key] for key in ("worker", "model", "tools")}
                 self._open(attempt, task, "attempt", f"{title}, attempt {number}", at, attributes)
             case "rejected":
-                self._judge(("work", name, number), rejection(told))
+                self._judge(Topic("work", name, number), rejection(told))
             case "refined":
-                self._judge(("refine", name, number), form_of(told))
+                self._judge(Topic("refine", name, number), form_of(told))
             case "escalated":
                 self._frames[attempt]["attributes"]["escalation"] = told["reason"]
-                self._judge(("work", name, number))
+                self._judge(Topic("work", name, number))
             case "retrying":
-                self._end_attempt(fact, "error", problem_of(told["error"]))
+                self._end_attempt(event, "error", problem_of(told["error"]))
             case "succeeded":
-                self._judge(("work", name, number), form_of(told))
-                self._end_task(fact, title, "ok", {"status": what, **form_of(told)})
+                self._judge(Topic("work", name, number), form_of(told))
+                self._end_task(event, title, "ok", {"status": what, **form_of(told)})
             case "failed" | "skipped" | "cancelled":
                 status = "cancelled" if what == "cancelled" else "error"
-                self._end_task(fact, title, status, {"status": what, **problem_of(told.get("error"))})
+                self._end_task(event, title, status, {"status": what, **problem_of(told.get("error"))})
 
-    def _end_task(self, fact: Fact, title: str, status: str, attributes: Fact) -> None:
-        at, name, problem = fact["at"], fact["task_id"], problem_of(fact["data"].get("error"))
+    def _end_task(self, event: Told, title: str, status: str, attributes: Told) -> None:
+        at, name, problem = event["at"], event["task_id"], problem_of(event["data"].get("error"))
         self._open(f"task:{name}", "run", "task", title, at, {"task_id": name})
-        for talk in [talk for talk in self._replies if talk[:2] == ("refine", name)]:
+        for topic in [topic for topic in self._replies if topic[:2] == ("refine", name)]:
             # What would have rewritten the instruction is followed by the end of the task: it was of no use.
-            self._judge(talk, {"outcome": "rejected", **problem} if status == "error" else {})
-        self._end_attempt(fact, status, problem)
+            self._judge(topic, {"outcome": "rejected", **problem} if status == "error" else {})
+        self._end_attempt(event, status, problem)
         self._close(f"task:{name}", at, status, attributes)
         self._worked_until = at
 
-    def _end_attempt(self, fact: Fact, status: str, attributes: Fact) -> None:
+    def _end_attempt(self, event: Told, status: str, attributes: Told) -> None:
         """Close an attempt, and what is left open in it."""
-        self._end_calls(("work", fact["task_id"], fact["attempt"]), fact["at"], status)
-        self._close(f"attempt:{fact['task_id']}:{fact['attempt']}", fact["at"], status, attributes)
+        self._end_calls(Topic("work", event["task_id"], event["attempt"] or 1), event["at"], status)
+        self._close(f"attempt:{event['task_id']}:{event['attempt']}", event["at"], status, attributes)
 
-    def _end_calls(self, talk: Talk, at: str, status: str) -> None:
+    def _end_calls(self, topic: Topic, at: str, status: str) -> None:
         """Take leave of a conversation: its last reply, and tool calls whose outcome never came."""
-        self._judge(talk)
-        for span in self._tools.pop(talk, {}).values():
+        self._judge(topic)
+        for span in self._tools.pop(topic, {}).values():
             self._complete.append(_ended(span, at, _unfinished(status), {}))
 
-    def _model_call(self, fact: Fact, what: str) -> None:
-        told, talk = fact["data"], (fact["data"]["purpose"], fact["task_id"], fact["attempt"])
-        self._judge(talk)
-        started = _before(fact["at"], told["duration_ms"])
+    def _model_call(self, event: Told, what: str) -> None:
+        told, topic = event["data"], _topic(event)
+        self._judge(topic)
+        started = _before(event["at"], told["duration_ms"])
         attributes = {name: told.get(name) for name in _CALLED} | {spent: told["usage"][spent] for spent in _SPENT}
-        parent, title = self._parent_of_call(fact, started), f"{told['purpose']} {told['model']}"
-        span = self._begun(f"llm:{fact['seq']}", parent, "llm", title, started, attributes)
+        parent, title = self._holder_of_call(topic, started), f"{told['purpose']} {told['model']}"
+        span = self._begun(f"llm:{event['seq']}", parent, "llm", title, started, attributes)
         if what == "completed":
             judged = outcome_of(told)
             judged |= {"stop_reason": told["stop_reason"]}
-            self._replies[talk] = _ended(span, fact["at"], status_of(judged["outcome"]), judged)
+            self._replies[topic] = _ended(span, event["at"], status_of(judged["outcome"]), judged)
         else:
             outcome: Outcome = "cancelled" if told["error"]["code"] == "cancelled" else "failed"
             failure = {"outcome": outcome, **problem_of(told["error"]), "retry_at": told["retry_at"]}
-            self._complete.append(_ended(span, fact["at"], status_of(outcome), failure))
+            self._complete.append(_ended(span, event["at"], status_of(outcome), failure))
 
-    def _judge(self, talk: Talk, found: Fact | None = None) -> None:
+    def _judge(self, topic: Topic, found: Told | None = None) -> None:
         """Complete the span of a conversation's last reply with what has been `found` about the reply since."""
-        span = self._replies.pop(talk, None)
+        span = self._replies.pop(topic, None)
         if span is None:
             return
         if span["attributes"]["outcome"] == "used":
@@ -170,45 +171,39 @@ class Spans:
             span["status"] = status_of(span["attributes"]["outcome"])
         self._complete.append(span)
 
-    def _parent_of_call(self, fact: Fact, started: str) -> str:
-        match fact["data"]["purpose"]:
-            case "plan":
-                return "plan"
-            case "work":
-                return f"attempt:{fact['task_id']}:{fact['attempt']}"
-            case "synthesize":
-                self._open("synthesis", "run", "synthesis", "synthesis", self._worked_until or started, {})
-                return "synthesis"
-            case _:
-                return f"task:{fact['task_id']}"
+    def _holder_of_call(self, topic: Topic, started: str) -> str:
+        """The span that holds the calls of a conversation. That of the synthesis begins with the first of them."""
+        if topic.purpose == "synthesize":
+            self._open("synthesis", "run", "synthesis", "synthesis", self._worked_until or started, {})
+        return _HOLDERS.get(topic.purpose, "task:{0}").format(topic.task_id, topic.attempt)
 
-    def _tool_call(self, fact: Fact, what: str) -> None:
-        told, talk = fact["data"], ("work", fact["task_id"], fact["attempt"])
+    def _tool_call(self, event: Told, what: str) -> None:
+        told, topic = event["data"], _topic(event)
         if what == "started":
-            self._judge(talk)
+            self._judge(topic)
             attributes = {"input": told["input"], "effect": told["effect"], "key": told["key"]}
-            self._tools.setdefault(talk, {})[told["call_id"]] = self._begun_tool(fact, fact["at"], attributes)
+            self._tools.setdefault(topic, {})[told["call_id"]] = self._begun_tool(event, event["at"], attributes)
             return
-        span = self._tools.get(talk, {}).pop(told["call_id"], None)
+        span = self._tools.get(topic, {}).pop(told["call_id"], None)
         if span is None:  # The provider ran it: there is but one event of it.
-            span = self._begun_tool(fact, _before(fact["at"], told["duration_ms"]), {"input": told.get("input")})
+            span = self._begun_tool(event, _before(event["at"], told["duration_ms"]), {"input": told.get("input")})
         attributes = {"provider": told["provider"]}
         if what == "failed":
             attributes |= {"output": None, **problem_of(told["error"])}
         else:
             attributes |= {"output": told["output"], "omitted": told["omitted"]}
-        self._complete.append(_ended(span, fact["at"], "error" if what == "failed" else "ok", attributes))
+        self._complete.append(_ended(span, event["at"], "error" if what == "failed" else "ok", attributes))
 
-    def _begun_tool(self, fact: Fact, at: str, attributes: Fact) -> Span:
-        parent, call = f"attempt:{fact['task_id']}:{fact['attempt']}", {"call_id": fact["data"]["call_id"]}
-        return self._begun(f"tool:{fact['seq']}", parent, "tool", fact["data"]["name"], at, {**call, **attributes})
+    def _begun_tool(self, event: Told, at: str, attributes: Told) -> Span:
+        parent, call = f"attempt:{event['task_id']}:{event['attempt']}", {"call_id": event["data"]["call_id"]}
+        return self._begun(f"tool:{event['seq']}", parent, "tool", event["data"]["name"], at, {**call, **attributes})
 
-    def _open(self, name: str, parent: str | None, kind: str, title: str, at: str, attributes: Fact) -> None:
+    def _open(self, name: str, parent: str | None, kind: str, title: str, at: str, attributes: Told) -> None:
         """Begin a span that holds others, unless it is there already."""
         if name not in self._frames:
             self._frames[name] = self._begun(name, parent, kind, title, at, attributes)
 
-    def _begun(self, name: str, parent: str | None, kind: str, title: str, at: str, attributes: Fact) -> Span:
+    def _begun(self, name: str, parent: str | None, kind: str, title: str, at: str, attributes: Told) -> Span:
         """A new span. None begins before its parent, whatever clocks say."""
         if parent in self._frames:
             at = max(at, self._frames[parent]["started_at"], key=datetime.fromisoformat)
@@ -224,14 +219,18 @@ class Spans:
             "attributes": dict(attributes),
         }
 
-    def _close(self, name: str, at: str, status: str, attributes: Fact) -> None:
+    def _close(self, name: str, at: str, status: str, attributes: Told) -> None:
         """End a span that holds others, unless it has ended or never began."""
         span = self._frames.get(name)
         if span is not None and span["finished_at"] is None:
             _ended(span, at, status, attributes)
 
 
-def _ended(span: Span, at: str, status: str, attributes: Fact) -> Span:
+def _topic(event: Told) -> Topic:
+    return topic_named(event["type"], event["data"].get("purpose"), event["task_id"], event["attempt"])
+
+
+def _ended(span: Span, at: str, status: str, attributes: Told) -> Span:
     span["finished_at"], span["status"] = at, status
     span["attributes"] |= attributes
     return span

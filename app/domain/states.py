@@ -46,6 +46,20 @@ ATTEMPT_MOVES: Mapping[tuple[AttemptStatus, str], AttemptStatus] = {
     ("running", "task.cancelled"): "cancelled",
 }
 
+_WORK = frozenset({
+    "plan.created", "plan.invalid",
+    "task.started", "task.succeeded", "task.failed", "task.retrying", "task.refined", "task.rejected",
+    "task.escalated", "task.skipped", "task.cancelled",
+    "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
+    "synthesis.completed", "synthesis.rejected",
+})  # fmt: skip
+ALLOWED_WHILE: Mapping[RunStatus, frozenset[str]] = {
+    "queued": frozenset({"run.cancel_requested"}),
+    "running": frozenset({"run.cancel_requested"}) | _WORK,
+    "waiting": frozenset({"run.cancel_requested", "task.cancelled"}),
+}
+"""What may happen in a run beside what moves it. Nothing may in one that has ended."""
+
 State = TypeVar("State", bound=str)
 
 
@@ -58,12 +72,18 @@ TERMINAL_RUN = terminal(RUN_MOVES)
 TERMINAL_TASK = terminal(TASK_MOVES)
 
 
-def moved(moves: Mapping[tuple[State, str], State], state: State, event: str) -> State:
+def move(moves: Mapping[tuple[State, str], State], state: State, event: str) -> State:
     """The state that `event` leads to. Raises `IllegalMove` when it cannot happen in `state`."""
     try:
         return moves[state, event]
     except KeyError:
         raise IllegalMove(f"{event} cannot happen in state {state}") from None
+
+
+def check_allowed(status: RunStatus, event: str) -> None:
+    """Raises `IllegalMove` when `event` cannot happen in a run of that status."""
+    if event not in ALLOWED_WHILE.get(status, ()) and (status, event) not in RUN_MOVES:
+        raise IllegalMove(f"{event} cannot happen in a run that is {status}")
 
 
 def diagram(moves: Mapping[tuple[State, str], State]) -> str:

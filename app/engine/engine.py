@@ -177,7 +177,7 @@ class Engine:
         While something about it is unrecorded its lease is left to lapse: whoever takes it then reckons what was lost.
         """
         runtime, run_log = self._runtime, execution.log
-        in_order = not run_log.lost and not run_log.waits and time.monotonic() < execution.held_until
+        in_order = not run_log.lost and not run_log.waits and time.monotonic() < execution.desk.held_until
         run_log.close()
         runtime.materials.forget(run_log.run_id)
         if self._held.get(run_log.run_id) is execution:
@@ -219,7 +219,7 @@ class Engine:
             if execution.has_moved:
                 self._clear(run_id)
             if run_id in ours:
-                execution.held_until = self._held_until(asked_at)
+                execution.desk.held_until = self._held_until(asked_at)
                 execution.log.look(ours[run_id])
             elif not execution.log.snapshot.ended:
                 execution.log.close()
@@ -229,7 +229,7 @@ class Engine:
         while True:
             now = time.monotonic()
             for execution in self._held.values():
-                if now >= execution.held_until:
+                if now >= execution.desk.held_until:
                     execution.log.close()
             await asyncio.sleep(self._runtime.lease_s * LEASE_MARGIN / 3)
 

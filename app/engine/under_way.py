@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from app.domain.commands import Command
 from app.domain.errors import OwnershipLost
+from app.domain.policy.commands import Command
 
 log = structlog.get_logger(__name__)
 

@@ -15,10 +15,9 @@ from app.domain.events import Purpose
 from app.llm.demo_answer import answer, refinement
 from app.llm.demo_plan import plan
 from app.llm.demo_work import next_calls, report
-from app.llm.model import Reply, Request
+from app.llm.model import STAND_IN, Reply, Request
 from app.llm.pricing import CHARACTERS_PER_TOKEN, estimated_usage
 
-MODEL_ID = "demo"
 PIECES = 12
 """In how many pieces a listener gets a text."""
 
@@ -42,8 +41,8 @@ class DemoModel:
         content, stop_reason = _content(request)
         await self._write(text_of(content), request.on_text)
         written = len(json.dumps(content, ensure_ascii=False)) // CHARACTERS_PER_TOKEN
-        usage = estimated_usage(request, MODEL_ID, written).model_copy(update={"estimated": False})
-        return Reply(content, stop_reason, usage, MODEL_ID)
+        usage = estimated_usage(request, STAND_IN, written).model_copy(update={"estimated": False})
+        return Reply(content, stop_reason, usage, STAND_IN)
 
     async def _write(self, text: str, on_text: Callable[[str], None] | None) -> None:
         pieces = _pieces(text)
@@ -54,7 +53,7 @@ class DemoModel:
 
     def model_id(self, model: str) -> str:
         """Always `demo`: there is one, whatever is asked for."""
-        return MODEL_ID
+        return STAND_IN
 
     async def close(self) -> None:
         """Nothing is held open."""

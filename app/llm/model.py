@@ -13,6 +13,9 @@ from app.domain.conversation import Block, Message, ToolSpec
 from app.domain.events import Purpose
 from app.domain.usage import Usage
 
+STAND_IN = "demo"
+"""The id of the model that answers where there is no key. No provider has one of that name."""
+
 
 @dataclass(slots=True)
 class Progress:

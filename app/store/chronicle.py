@@ -19,7 +19,7 @@ Line = tuple[Literal["info", "warning"], str, dict[str, Any]]
 def tell(run: Snapshot, events: Sequence[Event]) -> None:
     """Log what `events`, the newest of a run, say about its life; most say nothing."""
     for event in events:
-        if line := _ended(run) if event.type in RUN_ENDS else _line(event):
+        if line := _ended(run) if event.type in RUN_ENDS else _line(event.data):
             level, words, fields = line
             whose = {"task_id": event.task_id, "attempt": event.attempt} if event.task_id else {}
             log.log(_LEVELS[level], words, run_id=event.run_id, **whose, **fields)
@@ -28,36 +28,36 @@ def tell(run: Snapshot, events: Sequence[Event]) -> None:
 _LEVELS = {"info": 20, "warning": 30}
 
 
-def _line(event: Event) -> Line | None:
-    match event:
-        case ev.RunStarted(data=data):
-            return "info", "run started", {"engine": data.engine, "epoch": data.epoch}
-        case ev.RunResumed(data=data):
-            return "info", "run resumed", {"engine": data.engine, "epoch": data.epoch, "lost_calls": data.lost_calls}
-        case ev.RunWaiting(data=data):
-            return "info", "run waits", {"reason": data.reason, "until": data.until.isoformat()}
-        case ev.PlanCreated(data=plan):
-            return "info", "plan made", {"tasks": len(plan.tasks), "revision": plan.revision}
-        case ev.PlanInvalid(data=data):
-            return "info", "plan rejected", {"codes": _codes(data)}
-        case ev.SynthesisRejected(data=data):
-            return "info", "answer rejected", {"codes": _codes(data)}
+def _line(fact: ev.AnyFact) -> Line | None:
+    match fact:
+        case ev.RunStarted():
+            return "info", "run started", {"engine": fact.engine, "epoch": fact.epoch}
+        case ev.RunResumed():
+            return "info", "run resumed", {"engine": fact.engine, "epoch": fact.epoch, "lost_calls": fact.lost_calls}
+        case ev.RunWaiting():
+            return "info", "run waits", {"reason": fact.reason, "until": fact.until.isoformat()}
+        case ev.PlanCreated():
+            return "info", "plan made", {"tasks": len(fact.tasks), "revision": fact.revision}
+        case ev.PlanInvalid():
+            return "info", "plan rejected", {"codes": _codes(fact)}
+        case ev.SynthesisRejected():
+            return "info", "answer rejected", {"codes": _codes(fact)}
         case _:
-            return _task_line(event)
+            return _task_line(fact)
 
 
-def _task_line(event: Event) -> Line | None:
-    match event:
-        case ev.TaskRejected(data=data):
-            return "info", "result rejected", {"codes": _codes(data)}
-        case ev.TaskEscalated(data=data):
-            return "info", "task escalated", {"reason": data.reason}
-        case ev.TaskRetrying(data=data):
-            return "info", "task retried", {"code": data.error.code, "refined": data.refine}
-        case ev.TaskFailed(data=data):
-            return "warning", "task failed", {"code": data.error.code}
-        case ev.TaskSkipped(data=data):
-            return "warning", "task skipped", {"code": data.error.code}
+def _task_line(fact: ev.AnyFact) -> Line | None:
+    match fact:
+        case ev.TaskRejected():
+            return "info", "result rejected", {"codes": _codes(fact)}
+        case ev.TaskEscalated():
+            return "info", "task escalated", {"reason": fact.reason}
+        case ev.TaskRetrying():
+            return "info", "task retried", {"code": fact.error.code, "refined": fact.refine}
+        case ev.TaskFailed():
+            return "warning", "task failed", {"code": fact.error.code}
+        case ev.TaskSkipped():
+            return "warning", "task skipped", {"code": fact.error.code}
         case _:
             return None
 

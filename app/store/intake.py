@@ -9,11 +9,12 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
-from app.domain.decisions import decide
 from app.domain.errors import JobRefused, RunUnreadable
-from app.domain.fold import extended, fold
+from app.domain.events import Entry
+from app.domain.fold import extend
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan
+from app.domain.policy.decide import decide
 from app.domain.retries import Policy
 from app.domain.snapshot import Brief, Snapshot
 from app.domain.states import TERMINAL_RUN
@@ -133,11 +134,11 @@ async def accept(
     """
     if key and (found := await _replayed(database, tenant, key)):
         return found
-    run, event = _queued(new)
-    row = _row(new, run, event)
+    run, [event] = extend(Snapshot(_brief(new)), [Entry(queued := _queued(new))], datetime.now(UTC))
+    row = _row(new, run, event.at)
     try:
         async with database.transaction() as connection:
-            turn = await _insert(connection, tenant, new, event, row)
+            turn = await _insert(connection, tenant, new, queued, row)
             if key and not await _insert_key(connection, tenant, key, new.run_id):
                 raise _Duplicate
             await queue.announce_new(connection, new.run_id, Place(new.job.priority, turn))
@@ -151,40 +152,44 @@ async def accept(
     return Accepted(new.run_id, row)
 
 
-def _queued(new: NewRun) -> tuple[Snapshot, ev.RunQueued]:
-    """The run's first event, and the state after it."""
-    listed = tuple(
+def _inputs(new: NewRun) -> tuple[ev.InputListed, ...]:
+    return tuple(
         ev.InputListed(name=item.name, media_type=item.media_type, characters=len(item.content))
         for item in new.job.inputs
     )
-    accepted = ev.JobAccepted(
+
+
+def _brief(new: NewRun) -> Brief:
+    return Brief(new.run_id, new.job.objective, new.team.team, new.limits, _inputs(new))
+
+
+def _queued(new: NewRun) -> ev.RunQueued:
+    """The run's first fact: the job as the run will do it."""
+    return ev.RunQueued(
         objective=new.job.objective,
         team=TeamRef(name=new.team.team.name, version=new.team.version),
         limits=new.limits,
-        inputs=listed,
+        inputs=_inputs(new),
         plan=new.plan,
         request_id=new.origin.request_id,
         traceparent=new.origin.traceparent,
     )
-    event = ev.RunQueued(seq=1, at=datetime.now(UTC), run_id=new.run_id, data=accepted)
-    brief = Brief(new.run_id, new.job.objective, new.team.team, new.limits, listed)
-    return fold(brief, [event]), event
 
 
-def _row(new: NewRun, run: Snapshot, event: ev.RunQueued) -> Row:
+def _row(new: NewRun, run: Snapshot, at: datetime) -> Row:
     """The run's row as `find_run` will read it."""
     job = {
         "objective": new.job.objective,
-        "team_name": event.data.team.name,
-        "team_version": event.data.team.version,
+        "team_name": new.team.team.name,
+        "team_version": new.team.version,
         "metadata": new.job.metadata,
         "limits": new.limits,
-        "created_at": event.at,
+        "created_at": at,
     }
-    return plain(run_row(run, event.at) | job)
+    return plain(run_row(run, at) | job)
 
 
-async def _insert(connection: AsyncConnection, tenant: str, new: NewRun, event: ev.RunQueued, row: Row) -> int:
+async def _insert(connection: AsyncConnection, tenant: str, new: NewRun, queued: ev.RunQueued, row: Row) -> int:
     """Store the run; its turn. A tenant's runs stand one behind the other, side by side with those of other tenants.
 
     Each priority has a line of its own. A turn is never before that of the run which waits longest, so a new tenant
@@ -198,8 +203,8 @@ async def _insert(connection: AsyncConnection, tenant: str, new: NewRun, event: 
             "priority": new.job.priority,
             **{name: row[name] for name in ("objective", "team_name", "team_version")},
             **{name: as_json(row[name]) for name in ("metadata", "limits", "progress", "usage", "timing")},
-            "at": event.at,
-            "queued": as_json(event.data),
+            "at": row["created_at"],
+            "queued": as_json(queued),
         },
     )
     inputs = [{"run_id": new.run_id, "position": n} | item.model_dump() for n, item in enumerate(new.job.inputs)]
@@ -241,12 +246,12 @@ async def request_cancel(
             return False
         if row.cancellation is not None and row.owner is not None:
             return True
-        asked = ev.RunCancelRequested(at=datetime.now(UTC), run_id=run_id, data=ev.CancelRequested(reason=reason))
+        asked, now = ev.RunCancelRequested(reason=reason), datetime.now(UTC)
         log.info("run cancel requested", run_id=run_id)
-        if await note_cancel(connection, asked):
+        if await note_cancel(connection, run_id, asked, now):
             return True  # Its owner knows the log; folding it here would hold up the owner's commits.
         try:
-            await _append_cancel(connection, run_id, row, asked)
+            await _append_cancel(connection, run_id, row, asked, now)
         except RunUnreadable:
             await end_unreadable(connection, run_id)
             return True
@@ -255,13 +260,14 @@ async def request_cancel(
     return True
 
 
-async def _append_cancel(connection: AsyncConnection, run_id: str, row: Any, asked: ev.RunCancelRequested) -> None:
+async def _append_cancel(
+    connection: AsyncConnection, run_id: str, row: Any, asked: ev.RunCancelRequested, now: datetime
+) -> None:
     log = (await connection.execute(_EVENTS, {"id": run_id})).mappings()
-    now = asked.at
     run = read_run(run_id, row, log, Policy(), {})
-    run, new = extended(run, [] if run.cancel_requested else [asked])
+    run, new = extend(run, [] if run.cancel_requested else [Entry(asked)], now)
     if row.owner is None:
-        run, ends = extended(run, decide(run, now).events)
+        run, ends = extend(run, decide(run, now).entries, now)
         new += ends
     elif run.status == "waiting":  # Its owner has just taken it, and has not said so yet.
         run = changed(run, status="running", waiting=None)

@@ -23,8 +23,8 @@ import structlog
 from sqlalchemy.exc import DataError, DBAPIError
 
 from app.domain.errors import FAULTS, IllegalMove, OwnershipLost, RunUnreadable, Unwritable, place_of
-from app.domain.events import RUN_ENDS, Event
-from app.domain.fold import after, extended
+from app.domain.events import RUN_ENDS, Entry, Event
+from app.domain.fold import after, extend, renumber
 from app.domain.snapshot import Snapshot
 from app.store.chronicle import tell
 from app.store.database import OUTAGE, Database
@@ -47,7 +47,7 @@ FOR_GOOD = (DataError, Unwritable)
 
 
 @dataclass(slots=True)
-class _Entry:
+class _Appended:
     """Events that were appended together, and who waits for them."""
 
     events: list[Event]
@@ -76,22 +76,22 @@ class RunLog:
         self.refusals = 0
         self._committer = committer
         self._changed = changed
-        self._entries: deque[_Entry] = deque()
+        self._entries: deque[_Appended] = deque()
         self._in_flight = 0
 
     @property
     def run_id(self) -> str:
         return self.snapshot.brief.run_id
 
-    def append(self, *events: Event) -> asyncio.Future[bool]:
-        """Add events in order. The future says whether they were recorded: False for an end that came too late.
+    def append(self, *entries: Entry) -> asyncio.Future[bool]:
+        """Add facts in order, as of now. The future says whether they were recorded: an end may come too late.
 
         Raises `OwnershipLost` when the run belongs to somebody else, `IllegalMove` when they cannot follow the log.
         """
         if self.lost:
             raise OwnershipLost(self.run_id)
-        self.ahead, numbered = extended(self.ahead, events)
-        entry = _Entry(numbered)
+        self.ahead, events = extend(self.ahead, entries, datetime.now(UTC))
+        entry = _Appended(events)
         self._entries.append(entry)
         self._committer.wants_commit(self)
         return entry.done
@@ -174,7 +174,7 @@ class RunLog:
                 entry.settle(recorded=False)
                 continue
             try:
-                self.ahead, entry.events = extended(self.ahead, entry.events)
+                self.ahead, entry.events = renumber(self.ahead, entry.events)
             except IllegalMove:
                 entry.settle(recorded=False)
                 continue

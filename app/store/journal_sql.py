@@ -10,10 +10,10 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.errors import FAULTS, RunUnreadable, Unwritable
-from app.domain.events import ANY_EVENT, Event
+from app.domain.events import Event, event_from
 from app.domain.snapshot import Snapshot
 from app.store.database import Database
-from app.store.projection import as_json, changed_rows, run_row
+from app.store.projection import as_json, changed_rows, event_row, run_row
 
 EVENTS_CHANNEL = "chargehand_events"
 NO_PROGRESS = ("run.resumed", "run.cancel_requested")
@@ -137,7 +137,7 @@ def _values_of(batches: Sequence[Batch]) -> dict[str, str]:
         moved = any(event.type not in NO_PROGRESS for event in batch.events)
         guard = {"epoch": batch.epoch, "expected_seq": batch.expected_seq, "moved": moved, "clock": batch.now}
         rows["runs"].append(run_row(batch.run, batch.now) | guard)
-        rows["events"].extend(batch.events)
+        rows["events"].extend(event_row(event) for event in batch.events)
         plans, tasks, attempts = changed_rows(batch.run, batch.events)
         rows["plans"].extend(plans)
         rows["tasks"].extend(tasks)
@@ -179,14 +179,4 @@ def _read_event(run_id: str, row: Any) -> Event:
 
 def event_of(run_id: str, row: Any) -> Event:
     """The event that a row of `events` holds."""
-    return ANY_EVENT.validate_python(
-        {
-            "seq": row.seq,
-            "type": row.type,
-            "at": row.at,
-            "run_id": run_id,
-            "task_id": row.task_id,
-            "attempt": row.attempt,
-            "data": row.data,
-        }
-    )
+    return event_from({**row._mapping, "run_id": run_id})

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
 from app.domain.errors import FAULTS, RunUnreadable
-from app.domain.events import ANY_EVENT
-from app.domain.fold import asked_for, fold
+from app.domain.events import event_from
+from app.domain.fold import fold
+from app.domain.fold_run import receipt_of
 from app.domain.job import Limits
 from app.domain.results import Problem
 from app.domain.retries import Policy
@@ -65,22 +66,20 @@ _NOTE_CANCEL = text(
 )
 
 
-def read_run(
-    run_id: str, row: Any, log: Iterable[RowMapping | Mapping[str, Any]], policy: Policy, models: Mapping[str, str]
-) -> Snapshot:
+def read_run(run_id: str, row: Any, log: Iterable[Any], policy: Policy, models: Mapping[str, str]) -> Snapshot:
     """The state of a run, from its row (objective, limits, definition of its team) and its log.
 
     `policy` and `models` (ids by tier) are how this process executes it. Raises `RunUnreadable`.
     """
     try:
-        events = [ANY_EVENT.validate_python(dict(event)) for event in log]
-        first = events[0]
+        events = [event_from(event) for event in log]
+        first = events[0].data
         brief = Brief(
             run_id=run_id,
             objective=row.objective,
             team=Team.model_validate(row.definition),
             limits=Limits.model_validate(row.limits),
-            inputs=first.data.inputs if isinstance(first, ev.RunQueued) else (),
+            inputs=first.inputs if isinstance(first, ev.RunQueued) else (),
             policy=policy,
             models=models,
         )
@@ -89,15 +88,15 @@ def read_run(
         raise RunUnreadable(run_id) from error
 
 
-async def note_cancel(connection: AsyncConnection, asked: ev.RunCancelRequested) -> bool:
+async def note_cancel(connection: AsyncConnection, run_id: str, asked: ev.RunCancelRequested, at: datetime) -> bool:
     """Have the owner of a run, whose lease holds, cancel it; False when there is none. This needs none of its log."""
     noted = await connection.execute(
         _NOTE_CANCEL,
         {
-            "id": asked.run_id,
-            "at": asked.at,
-            "data": as_json(asked.data),
-            "cancellation": as_json(asked_for(asked)),
+            "id": run_id,
+            "at": at,
+            "data": as_json(asked),
+            "cancellation": as_json(receipt_of(asked, at)),
             "channel": EVENTS_CHANNEL,
         },
     )
@@ -109,7 +108,7 @@ async def end_unreadable(
 ) -> None:
     """Fail a run whose log cannot be read, and cancel what it had under way; without an owner, whoever has it."""
     problem = Problem(code="internal_error", message="What was recorded of this run can no longer be read.")
-    failed = ev.EndedInFailure(stop_reason="internal_error", error=problem)
+    failed = ev.RunFailed(stop_reason="internal_error", error=problem)
     await connection.execute(
         _END,
         {

@@ -10,10 +10,12 @@ from typing import Any, get_args
 
 from pydantic_core import to_json, to_jsonable_python
 
-from app.domain.events import Event
+from app.domain.events import Event, PlanCreated
+from app.domain.plan import Plan
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.states import TaskStatus
 from app.domain.timing import timing_of
+from app.domain.topics import Topic
 
 Row = dict[str, Any]
 
@@ -29,6 +31,19 @@ def plain(row: Row) -> Row:
 
 
 TASK_STATES = get_args(TaskStatus)
+
+
+def event_row(event: Event) -> Row:
+    """The row of an event."""
+    return {
+        "run_id": event.run_id,
+        "seq": event.seq,
+        "type": event.type,
+        "at": event.at,
+        "task_id": event.task_id,
+        "attempt": event.attempt,
+        "data": event.data,
+    }
 
 
 def run_row(run: Snapshot, now: datetime) -> Row:
@@ -60,10 +75,9 @@ def progress_of(run: Snapshot) -> Row:
     return {"tasks": {"total": len(run.tasks), **states}, "round": 1}
 
 
-def plan_row(run: Snapshot, event: Event) -> Row:
+def plan_row(event: Event, plan: Plan) -> Row:
     """The row of the plan that `event` made."""
-    assert run.plan is not None
-    return {"run_id": run.brief.run_id, "revision": run.plan.revision, "plan": run.plan, "created_at": event.at}
+    return {"run_id": event.run_id, "revision": plan.revision, "plan": plan, "created_at": event.at}
 
 
 def task_row(run: Snapshot, task: TaskState, position: int) -> Row:
@@ -89,13 +103,13 @@ def attempt_row(run: Snapshot, task: TaskState, attempt: Attempt) -> Row:
         "worker": attempt.worker,
         "model": attempt.model,
         "status": attempt.status,
-        "detail": attempt_detail(attempt),
+        "detail": attempt_detail(run, task, attempt),
         "started_at": attempt.started_at,
         "finished_at": attempt.finished_at,
     }
 
 
-def attempt_detail(attempt: Attempt) -> Row:
+def attempt_detail(run: Snapshot, task: TaskState, attempt: Attempt) -> Row:
     """What is known of an attempt beside its columns."""
     return {
         "instruction": attempt.instruction,
@@ -103,7 +117,7 @@ def attempt_detail(attempt: Attempt) -> Row:
         "change": attempt.change,
         "error": attempt.error,
         "escalation": attempt.escalation,
-        "steps": attempt.conversation.steps,
+        "steps": run.conversation(Topic("work", task.task.id, attempt.number)).steps,
         "tool_calls": attempt.usage.tool_calls,
         "usage": attempt.usage,
     }
@@ -115,7 +129,7 @@ def changed_rows(run: Snapshot, events: Sequence[Event]) -> tuple[list[Row], lis
     Calls inside an attempt change only what it has spent, and there are many: the rows follow when the attempt ends.
     Until then readers look at the log (`store/runs.py`).
     """
-    plans = [plan_row(run, event) for event in events if event.type == "plan.created"]
+    plans = [plan_row(event, event.data) for event in events if isinstance(event.data, PlanCreated)]
     touched = {(event.task_id, event.attempt) for event in events if event.type.startswith("task.")}
     names = {name for name, _ in touched}
     tasks: list[Row] = []

@@ -1,19 +1,34 @@
-"""Reading a worker's final words: a result or an escalation."""
+"""A worker's final words, a result or an escalation: the schema they are held to, and how they are read."""
 
 import json
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import jsonschema_rs
 from pydantic import BaseModel, BeforeValidator
 
 from app.agents.reading import MOST_FINDINGS, Unreadable, read_as, read_json, read_json_or_prose
+from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
 from app.domain.plan import Finding
-from app.domain.results import Escalation, Output
+from app.domain.results import Escalation, EscalationReason, Output
 from app.domain.text import shorten
 
 SUMMARY_CHARACTERS = 500
 REPORT_FIELDS = frozenset({"summary", "text", "escalation"})
+
+
+def report_schema(data: Schema | None) -> Schema:
+    """A worker's result or escalation; `data` is the schema of the worker's own structured part.
+
+    Who escalates has none, so it may be null. What it defines is defined for the whole, where its references look.
+    """
+    escalation = closed(reason=one_of(get_args(EscalationReason)), message=TEXT)
+    fields = {"summary": TEXT, "text": TEXT, "confidence": NUMBER, "sources": listed(TEXT)}
+    if data is None:
+        return closed(**fields, escalation=or_null(escalation))
+    own = {name: value for name, value in data.items() if name != "$defs"}
+    report = closed(**fields, data=or_null(own), escalation=or_null(escalation))
+    return report | {"$defs": data["$defs"]} if "$defs" in data else report
 
 
 def _listed(value: Any) -> Any:

@@ -1,48 +1,80 @@
-"""Reading what the supervisor wrote: a plan, a new instruction, an answer; or why it cannot be used."""
+"""Synthesis: from what the tasks delivered to one answer, whose statements rest on them; repaired at most once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.agents.reading import Unreadable, read_as, read_json, read_json_or_prose, without_nulls
-from app.domain.plan import Finding, Plan, Task
+from app.agents.aside import outputs_of
+from app.agents.material import missing_of, results_of
+from app.agents.prompting import opening, render
+from app.agents.reading import Unreadable, read_as, read_json_or_prose, without_nulls
+from app.agents.role import Offer, Role
+from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
+from app.domain import events as ev
+from app.domain.conversation import Prompt
+from app.domain.events import Entry
+from app.domain.plan import Finding
 from app.domain.results import Claim, Conflict, Statement, Synthesis
+from app.domain.snapshot import Snapshot
 from app.domain.text import is_blank
+from app.domain.topics import Topic
 
 
-class _PlanReply(BaseModel):
-    goal: str = ""
-    final_instruction: str = ""
-    tasks: tuple[Task, ...]
+def _open(run: Snapshot, _: Topic) -> Prompt:
+    return opening(
+        "synthesis",
+        team=run.brief.team,
+        objective=run.brief.objective,
+        plan=run.plan,
+        results=results_of(run.delivered),
+        missing=missing_of(task for task in run.tasks.values() if not task.delivered),
+    )
 
 
-def read_plan(text: str) -> Plan:
-    """The plan in a reply; a bare list of tasks counts as one. Raises `Unreadable`."""
-    value = without_nulls(read_json(text, "plan_unparseable"))
-    if isinstance(value, list):
-        value = {"tasks": value}
-    if "tasks" not in value:
-        raise Unreadable([Finding(code="plan_unparseable", detail="the reply has no field tasks")])
-    reply = read_as(_PlanReply, value, "field_invalid")
-    return Plan(goal=reply.goal, final_instruction=reply.final_instruction, tasks=reply.tasks)
+def _offer(run: Snapshot, _: Topic) -> Offer:
+    return Offer(run.brief.team.supervisor.model, synthesis_schema(*_by_outcome(run)), visible_field="answer")
 
 
-class Refinement(BaseModel):
-    """A rewritten instruction."""
-
-    instruction: str = Field(min_length=1)
-    change: str = ""
-    free_form: bool = False
-    """Whether it was prose."""
+def _by_outcome(run: Snapshot) -> tuple[list[str], list[str]]:
+    missing = [task.task.id for task in run.tasks.values() if not task.delivered]
+    return [task.task.id for task in run.delivered], missing
 
 
-def read_refinement(text: str) -> Refinement:
-    """The new instruction in a reply; prose is one. Raises `Unreadable`, also when it says nothing."""
-    value = without_nulls(read_json_or_prose(text, "output_invalid", {"instruction"}))
-    reply = read_as(Refinement, {"instruction": value} if isinstance(value, str) else value, "output_invalid")
-    if is_blank(reply.instruction):
-        raise Unreadable([Finding(code="output_invalid", pointer="/instruction", detail="instruction is blank")])
-    return reply.model_copy(update={"free_form": isinstance(value, str)})
+def synthesis_schema(delivered: Sequence[str], missing: Sequence[str]) -> Schema:
+    """An answer whose statements and claims rest on tasks that delivered; gaps name those that did not."""
+    claim = closed(task=one_of(delivered), claim=TEXT)
+    conflict = closed(
+        topic=TEXT,
+        claims=listed(claim),
+        status=one_of(["resolved", "unresolved"]),
+        resolution=or_null(TEXT),
+        method=or_null(TEXT),
+        confidence=or_null(NUMBER),
+    )
+    statement = closed(text=TEXT, tasks=listed(one_of(delivered)))
+    gap = closed(task=one_of(missing) if missing else TEXT, impact=TEXT)
+    return closed(
+        answer=TEXT,
+        confidence=NUMBER,
+        statements=listed(statement),
+        conflicts=listed(conflict),
+        gaps=listed(gap),
+    )
+
+
+def _material(run: Snapshot, _: Topic) -> Iterable[object]:
+    return [run.brief.objective, run.plan.final_instruction if run.plan else "", *outputs_of(run.delivered)]
+
+
+def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
+    return [topic.entry(ev.SynthesisCompleted.of(read_synthesis(text, *_by_outcome(run))))]
+
+
+def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
+    note = None
+    if run.conversation(topic).may_be_repaired:
+        note = render("synthesis_repair", findings=findings, delivered=_by_outcome(run)[0])
+    return [topic.entry(ev.SynthesisRejected(errors=tuple(findings), note=note))]
 
 
 class _Reply(BaseModel):
@@ -121,3 +153,6 @@ def _conflict(number: int, found: _ConflictReply) -> Conflict:
         method=found.method,
         confidence=found.confidence,
     )
+
+
+SYNTHESIZE = Role(open=_open, offer=_offer, material=_material, read=_read, reject=_reject)

@@ -4,21 +4,30 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from app.domain import events as ev
-from app.domain.events import Event
+from app.domain.events import Entry
+from app.domain.policy.agenda import answers_alone
 from app.domain.results import Coverage, Gap, Problem, Result, Statement, TaskReport
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.text import shorten
 
+MESSAGE_CHARACTERS = 1_000
+"""What a message may quote of a model's words: events, rows and later prompts repeat it."""
 TEXT_CHARACTERS = 20_000
 """What a run's result repeats of each task's text: it is stored with the run, and sent whenever that is read."""
 
-Ends = Mapping[str | None, Problem | None]
+Errors = Mapping[str | None, Problem | None]
 """Errors of tasks that end together with the run, by task id."""
 
 
-def result_of(run: Snapshot, ends: Ends | None = None) -> Result:
+def deadline_of(run: Snapshot) -> datetime:
+    """The deadline of a run that has started."""
+    assert run.deadline is not None
+    return run.deadline
+
+
+def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
     """The result of a run in which something was delivered. The answer is null when there was no synthesis."""
-    ends = ends or {}
+    errors = errors or {}
     required = [task for task in run.tasks.values() if task.task.required]
     missing = tuple(task.task.id for task in required if not task.delivered)
     answer, confidence, statements = _answer(run)
@@ -28,19 +37,11 @@ def result_of(run: Snapshot, ends: Ends | None = None) -> Result:
         confidence=confidence,
         statements=statements,
         conflicts=run.synthesis.conflicts if run.synthesis else (),
-        gaps=tuple(_gap(run, task, ends) for task in run.tasks.values() if not task.delivered),
+        gaps=tuple(_gap(run, task, errors) for task in run.tasks.values() if not task.delivered),
         coverage=Coverage(required=len(required), delivered=len(required) - len(missing), missing=missing),
-        outputs=tuple(_report(task, ends) for task in run.tasks.values()),
+        outputs=tuple(_report(task, errors) for task in run.tasks.values()),
         free_form=_is_free_form(run),
     )
-
-
-def answers_alone(run: Snapshot) -> bool:
-    """Whether the plan's only task has said it all: there is nothing to reconcile, and no form to put it into."""
-    if run.plan is None or len(run.tasks) != 1 or not run.delivered or run.plan.final_instruction.strip():
-        return False
-    output = run.delivered[0].output
-    return output is not None and bool(output.text.strip() or output.summary.strip())
 
 
 def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, ...]]:
@@ -63,16 +64,16 @@ def _is_free_form(run: Snapshot) -> bool:
     return only is not None and only.free_form
 
 
-def _gap(run: Snapshot, task: TaskState, ends: Ends) -> Gap:
-    error = task.error or ends.get(task.task.id)
+def _gap(run: Snapshot, task: TaskState, errors: Errors) -> Gap:
+    error = task.error or errors.get(task.task.id)
     impact = run.synthesis.impacts.get(task.task.id, "") if run.synthesis else ""
     return Gap(task=task.task.id, reason=error.code if error else "cancelled", impact=impact)
 
 
-def _report(task: TaskState, ends: Ends) -> TaskReport:
-    status = "cancelled" if task.task.id in ends else task.status
+def _report(task: TaskState, errors: Errors) -> TaskReport:
+    status = "cancelled" if task.task.id in errors else task.status
     report = TaskReport(
-        task=task.task.id, worker=task.task.worker, status=status, error=task.error or ends.get(task.task.id)
+        task=task.task.id, worker=task.task.worker, status=status, error=task.error or errors.get(task.task.id)
     )
     output = task.output
     if output is None:
@@ -84,12 +85,11 @@ def _report(task: TaskState, ends: Ends) -> TaskReport:
 
 def _receipt(run: Snapshot, now: datetime) -> ev.RunCancelled:
     """What a cancellation stopped, and what was still spent after it was asked for."""
-    assert run.cancel_requested is not None
-    asked = run.cancel_requested
-    receipt = ev.Cancellation(
-        requested_at=asked.at,
+    assert run.cancellation is not None
+    return ev.RunCancelled(
+        requested_at=run.cancellation.requested_at,
         completed_at=now,
-        reason=asked.data.reason,
+        reason=run.cancellation.reason,
         tasks=tuple(
             ev.TaskStopped(
                 task=task.task.id,
@@ -100,57 +100,49 @@ def _receipt(run: Snapshot, now: datetime) -> ev.RunCancelled:
         ),
         cost_usd_after_request=run.usage.cost_usd - run.usage_at_cancel.cost_usd,
     )
-    return ev.RunCancelled(at=now, run_id=run.brief.run_id, data=receipt)
 
 
-def cancelled(run: Snapshot, now: datetime) -> tuple[Event, ...]:
+def cancel(run: Snapshot, now: datetime) -> list[Entry]:
     """The end of a run whose client asked for it."""
-    return (*stopped(run, now), _receipt(run, now))
+    return [*stop_tasks(run), Entry(_receipt(run, now))]
 
 
-def delivered(run: Snapshot, now: datetime) -> Event:
+def deliver(run: Snapshot) -> Entry:
     """Succeeded, or partial when a required task is missing: code decides that, not a model."""
     missing = [task for task in run.tasks.values() if task.task.required and not task.delivered]
     if not missing:
-        data = ev.Ended(stop_reason="completed", result=result_of(run))
-        return ev.RunSucceeded(at=now, run_id=run.brief.run_id, data=data)
+        return Entry(ev.RunSucceeded(stop_reason="completed", result=result_of(run)))
     cut = any(task.status == "cancelled" for task in missing)
-    return partial(run, now, "deadline_exceeded" if cut else "gaps")
+    return end_partially(run, "deadline_exceeded" if cut else "gaps")
 
 
-def partial(run: Snapshot, now: datetime, reason: str) -> Event:
+def end_partially(run: Snapshot, reason: str, errors: Errors | None = None) -> Entry:
     """The end of a run that has something to hand over, and lacks something."""
-    return ev.RunPartial(at=now, run_id=run.brief.run_id, data=ev.Ended(stop_reason=reason, result=result_of(run)))
+    return Entry(ev.RunPartial(stop_reason=reason, result=result_of(run, errors)))
 
 
-def out_of(run: Snapshot, now: datetime, reason: str, message: str) -> tuple[Event, ...]:
+def run_out(run: Snapshot, reason: str, message: str) -> list[Entry]:
     """The end when time or money has run out: what is there is handed over, without another call."""
     if not run.delivered:
-        return failed(run, now, reason, message)
+        return fail(run, reason, message)
     code = "budget_exceeded" if reason == "budget_exhausted" else "timeout"
-    ends = stopped(run, now, Problem(code=code, message=message))
-    errors = {event.task_id: event.data.error for event in ends}
-    return (*ends, ev.RunPartial(
-        at=now, run_id=run.brief.run_id, data=ev.Ended(stop_reason=reason, result=result_of(run, errors))
-    ))  # fmt: skip
+    problem = Problem(code=code, message=message)
+    stops = stop_tasks(run, problem)
+    return [*stops, end_partially(run, reason, {stop.task_id: problem for stop in stops})]
 
 
-def failed(run: Snapshot, now: datetime, reason: str, message: str) -> tuple[Event, ...]:
+def fail(run: Snapshot, reason: str, message: str) -> list[Entry]:
     """The end of a run that brings no answer; what was delivered is shown all the same."""
-    ends = stopped(run, now)
-    errors = {event.task_id: event.data.error for event in ends}
+    stops = stop_tasks(run)
+    result = result_of(run, {stop.task_id: None for stop in stops}) if run.delivered else None
     problem = Problem(code=reason, message=message)
-    result = result_of(run, errors) if run.delivered else None
-    data = ev.EndedInFailure(stop_reason=reason, error=problem, result=result)
-    return (*ends, ev.RunFailed(at=now, run_id=run.brief.run_id, data=data))
+    return [*stops, Entry(ev.RunFailed(stop_reason=reason, error=problem, result=result))]
 
 
-def stopped(run: Snapshot, now: datetime, problem: Problem | None = None) -> tuple[ev.TaskCancelled, ...]:
+def stop_tasks(run: Snapshot, problem: Problem | None = None) -> list[Entry]:
     """Every task that has not ended, cancelled."""
-    return tuple(_task_cancelled(run, task, now, problem) for task in run.tasks.values() if not task.ended)
-
-
-def _task_cancelled(run: Snapshot, task: TaskState, now: datetime, problem: Problem | None) -> ev.TaskCancelled:
-    number = len(task.attempts) if task.status == "running" else None
-    data = ev.Stopped(error=problem)
-    return ev.TaskCancelled(at=now, run_id=run.brief.run_id, task_id=task.task.id, attempt=number, data=data)
+    return [
+        Entry(ev.TaskCancelled(error=problem), task.task.id, task.attempt.number if task.status == "running" else None)
+        for task in run.tasks.values()
+        if not task.ended
+    ]

@@ -1,0 +1,95 @@
+"""The one loop in which every conversation with a model is held, whatever it is for.
+
+A turn is one call and what its reply leads to, recorded as one commit. What a purpose asks and how its answers are read
+is its role's affair (`app.agents.roles`).
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from app.agents.aside import done_aside
+from app.agents.ask import ask, prepare, tell_in_full
+from app.agents.desk import Desk
+from app.agents.reading import Unreadable, final_text
+from app.agents.roles import ROLES
+from app.agents.worker.tools import intend, settle_unknown, use_tools
+from app.domain import events as ev
+from app.domain.conversation import Ask, Conversation, Read, UseTools
+from app.domain.errors import FAULTS
+from app.domain.events import Entry
+from app.domain.hearing import heard
+from app.domain.policy.agenda import is_open, step_in
+from app.domain.results import Problem
+from app.domain.snapshot import Snapshot
+from app.domain.topics import Topic
+from app.tools.tool import Tool
+
+log = structlog.get_logger(__name__)
+
+
+async def converse(desk: Desk, topic: Topic) -> None:
+    """Go on until the conversation is over, nothing more can be said, or a failed call may be sent again only later."""
+    await settle_unknown(desk, topic)
+    while is_open(run := desk.run, topic):
+        step = step_in(run, topic)
+        if follows := consequences(run, topic, run.conversation(topic), desk.tools):
+            await desk.record(*follows)
+        elif isinstance(step, Ask):
+            await _take_turn(desk, topic)
+            if desk.run.conversation(topic).retry_at is not None:
+                return  # Not now: whoever sent us here knows when.
+        elif isinstance(step, UseTools):
+            await use_tools(desk, topic, step.calls)
+        else:
+            return
+
+
+def consequences(run: Snapshot, topic: Topic, talk: Conversation, tools: Mapping[str, Tool]) -> Sequence[Entry]:
+    """What the newest reply in `talk` amounts to without another call: intents of tools, or what its role reads in it.
+
+    Nothing when it is not a final one, or has been dealt with.
+    """
+    match step_in(run, topic, talk):
+        case UseTools(calls):
+            return intend(run, topic, talk, calls, tools)
+        case Read() as read if not talk.unusable:
+            role = ROLES[topic.purpose]
+            try:
+                return role.read(run, topic, final_text(read, role.unreadable))
+            except Unreadable as error:
+                return role.reject(run, topic, error.findings)
+        case _:
+            return ()
+
+
+async def _take_turn(desk: Desk, topic: Topic) -> None:
+    """Make the next call, and record its reply together with what follows from it.
+
+    A reply that we are stopped over is recorded alone: it was paid for, and is not asked for again. One that breaks our
+    own code counts as a failed call: it was paid for too, and whoever met it in the log would break as well.
+    """
+    call = await prepare(ROLES[topic.purpose], desk.run, topic, desk.tools)
+    ended = await ask(desk, call)
+    happened = [topic.entry(ended)]
+    try:
+        happened = tell_in_full(call, ended)
+        outcome = await _outcome(desk, topic, ended)
+    except asyncio.CancelledError:
+        desk.record_soon(*happened)
+        raise
+    except FAULTS as error:
+        log.error("reply broke", purpose=topic.purpose, exc_info=error)
+        problem = Problem(code="internal_error", message="An internal error kept the reply from being read.")
+        await desk.record(topic.entry(ended if isinstance(ended, ev.LlmFailed) else ended.failed(problem)))
+    else:
+        await desk.record(*happened, *outcome)
+
+
+async def _outcome(desk: Desk, topic: Topic, ended: ev.LlmCompleted | ev.LlmFailed) -> Sequence[Entry]:
+    if isinstance(ended, ev.LlmFailed):
+        return ()
+    run, tools = desk.run, desk.tools
+    talk = heard(run.conversation(topic), ended)
+    return await done_aside(ended.content, lambda: consequences(run, topic, talk, tools))

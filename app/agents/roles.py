@@ -1,0 +1,12 @@
+"""Who plays which part: the role of every purpose for which a model is called."""
+
+from collections.abc import Mapping
+
+from app.agents.role import Role
+from app.agents.supervisor.plan import PLAN
+from app.agents.supervisor.refine import REFINE
+from app.agents.supervisor.synthesize import SYNTHESIZE
+from app.agents.worker.work import WORK
+from app.domain.events import Purpose
+
+ROLES: Mapping[Purpose, Role] = {"plan": PLAN, "work": WORK, "refine": REFINE, "synthesize": SYNTHESIZE}

@@ -1,0 +1,73 @@
+"""Working: an attempt at one task, from its opening to the report. The worker sees its task alone, never the run."""
+
+from collections.abc import Iterable, Sequence
+
+from app.agents.aside import outputs_of
+from app.agents.material import missing_of, results_of
+from app.agents.prompting import opening, render
+from app.agents.role import Offer, Role
+from app.agents.worker.report import read_report, report_schema
+from app.agents.worker.tools import INPUT_TOOLS
+from app.domain import events as ev
+from app.domain.conversation import Prompt
+from app.domain.events import Entry
+from app.domain.plan import Finding
+from app.domain.policy.agenda import max_steps, worker_of
+from app.domain.results import Escalation
+from app.domain.snapshot import Snapshot, TaskState
+from app.domain.topics import Topic
+from app.llm.model import STAND_IN
+
+
+def _task(run: Snapshot, topic: Topic) -> TaskState:
+    return run.tasks[topic.task_id or ""]
+
+
+def _needed(run: Snapshot, task: TaskState) -> list[TaskState]:
+    return [run.tasks[name] for name in task.task.depends_on]
+
+
+def _open(run: Snapshot, topic: Topic) -> Prompt:
+    task = _task(run, topic)
+    worker, needed = worker_of(run, task.attempt), _needed(run, task)
+    return opening(
+        "work",
+        worker=worker,
+        max_steps=max_steps(run, task),
+        task=task.task,
+        instruction=task.attempt.instruction,
+        inputs=run.brief.inputs if INPUT_TOOLS & set(worker.tools) else (),
+        results=results_of([other for other in needed if other.delivered]),
+        missing=missing_of(other for other in needed if not other.delivered),
+    )
+
+
+def _offer(run: Snapshot, topic: Topic) -> Offer:
+    """The model is the one that the attempt began with, so that a conversation never changes it, whatever its tier
+    stands for now. What the stand-in began goes on with the worker's own: no provider has a model of that name.
+    """
+    attempt = _task(run, topic).attempt
+    worker = worker_of(run, attempt)
+    model = worker.model if attempt.model == STAND_IN else attempt.model
+    return Offer(model, report_schema(worker.output_schema), visible_field="text", tools=worker.tools)
+
+
+def _material(run: Snapshot, topic: Topic) -> Iterable[object]:
+    task = _task(run, topic)
+    told = task.attempt.instruction, task.task.context, task.task.success_criterion
+    return [*told, *outputs_of(_needed(run, task))]
+
+
+def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
+    said = read_report(text, worker_of(run, _task(run, topic).attempt).output_schema)
+    if isinstance(said, Escalation):
+        return [topic.entry(ev.TaskEscalated.of(said))]
+    return [topic.entry(ev.TaskSucceeded.of(said))]
+
+
+def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
+    note = render("work_repair", findings=findings) if run.conversation(topic).may_be_repaired else None
+    return [topic.entry(ev.TaskRejected(errors=tuple(findings), note=note))]
+
+
+WORK = Role(open=_open, offer=_offer, material=_material, read=_read, reject=_reject)

@@ -1,0 +1,49 @@
+"""The shapes of events for the OpenAPI description: the envelope around each kind of fact."""
+
+from datetime import datetime
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from typing_extensions import TypeAliasType
+
+from app.domain.events import FACTS, Fact
+
+
+class Envelope(BaseModel):
+    """The envelope of every event."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    seq: int
+    """Its number in the run: 1, 2, 3 … without gaps."""
+    type: str
+    """What happened."""
+    at: datetime
+    """When it happened."""
+    run_id: str
+    """The run it belongs to."""
+    task_id: str | None
+    """The task it is about; null for the run as a whole."""
+    attempt: int | None
+    """The attempt at the task it belongs to; null for the task or the run as a whole."""
+
+
+def _shape(fact: type[Fact]) -> Any:
+    kind: Any = Literal[fact.type]
+    return create_model(
+        f"{fact.__name__}Event",
+        __base__=Envelope,
+        __doc__=fact.__doc__,
+        type=(kind, ...),
+        data=(fact, Field(description="What there is to know about it.")),
+    )
+
+
+if TYPE_CHECKING:
+    Event = Envelope
+else:
+    _ANY = reduce(or_, map(_shape, FACTS.values()))
+    Event = TypeAliasType("Event", Annotated[_ANY, Field(discriminator="type")])
+"""A durable fact about a run: the same form in the stream, the page and the trace. `type` says which."""

@@ -1,0 +1,159 @@
+"""What happens to a run as a whole: from the job that was accepted to the end."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from app.domain.codes import StopReason
+from app.domain.events.fact import Fact
+from app.domain.job import Limits
+from app.domain.plan import Plan
+from app.domain.results import Problem, Result
+from app.domain.team import TeamRef
+from app.domain.usage import Money, Usage
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+
+class InputListed(_Part):
+    """An input of the job, without its content: `GET /v1/runs/{id}/inputs/{name}` has that."""
+
+    name: str
+    """The name by which tools read it."""
+    media_type: str
+    """Its media type."""
+    characters: int
+    """Length of its content in characters."""
+
+
+class RunQueued(Fact):
+    """The job was accepted; its run waits for an engine."""
+
+    type = "run.queued"
+
+    objective: str
+    """What the job is to achieve."""
+    team: TeamRef
+    """The team, pinned to a version."""
+    limits: Limits
+    """The limits as applied, defaults filled in."""
+    inputs: tuple[InputListed, ...] = ()
+    """The inputs, without their content."""
+    plan: Plan | None = None
+    """The client's own plan, validated."""
+    request_id: str | None = None
+    """Id of the request that brought the job, as the log has it."""
+    traceparent: str | None = None
+    """Where the job stands in the client's own trace (W3C Trace Context), if it said so."""
+
+
+class _Claimed(Fact):
+    engine: str
+    """Which process executes the run from here on."""
+    epoch: int
+    """Rises with every claim; writes of an older epoch are refused."""
+
+
+class RunStarted(_Claimed):
+    """An engine has taken the run for the first time; the deadline counts from here."""
+
+    type = "run.started"
+
+
+class RunResumed(_Claimed):
+    """An engine has taken the run again: after a wait, or because the process before it ended."""
+
+    type = "run.resumed"
+
+    lost_calls: int = 0
+    """Model calls that were under way when the process before this one ended."""
+    usage: Usage = Usage()
+    """What those calls are reckoned to have cost."""
+
+
+class RunWaiting(Fact):
+    """The run has given its place back and goes on by itself at the time named."""
+
+    type = "run.waiting"
+
+    reason: Literal["provider"]
+    """What the run waits for: `provider`, that its model provider takes requests again."""
+    until: datetime
+    """When it goes on at the latest."""
+
+
+class RunCancelRequested(Fact):
+    """A client asked for the end of the run; what is under way is being stopped."""
+
+    type = "run.cancel_requested"
+
+    reason: str | None = None
+    """The client's words; null when it gave none."""
+
+
+class _Ended(Fact):
+    stop_reason: StopReason
+    """Why the run ended this way."""
+    result: Result
+    """What the run brought back."""
+
+
+class RunSucceeded(_Ended):
+    """The end: every required task delivered, and here is the answer."""
+
+    type = "run.succeeded"
+
+
+class RunPartial(_Ended):
+    """The end: there is a usable result, and something is missing from it. The result says what."""
+
+    type = "run.partial"
+
+
+class RunFailed(Fact):
+    """The end: there is nothing usable. `error` says why."""
+
+    type = "run.failed"
+
+    stop_reason: StopReason
+    """Why the run failed."""
+    error: Problem
+    """The same for people."""
+    result: Result | None = None
+    """What was delivered before the failure."""
+
+
+class TaskStopped(_Part):
+    """What a cancellation did to one task."""
+
+    task: str
+    """Id of the task."""
+    status: str
+    """What the task ended as."""
+    stopped_at: datetime | None
+    """Null for a task that had ended before the request."""
+
+
+class Cancellation(_Part):
+    """The receipt: what a cancellation stopped, and what was still spent after it was asked for."""
+
+    requested_at: datetime
+    """When the client asked."""
+    completed_at: datetime | None = None
+    """When the last thing had stopped; null until then."""
+    reason: str | None = None
+    """The client's words; null when it gave none."""
+    tasks: tuple[TaskStopped, ...] = ()
+    """Every task of the plan, with what became of it."""
+    cost_usd_after_request: Money = Decimal(0)
+    """What calls cost that were under way when the client asked."""
+
+
+class RunCancelled(Cancellation, Fact):
+    """The end: a client asked for it. The data is the receipt."""
+
+    type = "run.cancelled"

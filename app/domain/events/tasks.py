@@ -1,0 +1,95 @@
+"""What happens to a task and to the attempts at it."""
+
+from datetime import datetime
+
+from app.domain.events.fact import Fact, Rejected
+from app.domain.results import Escalation, Output, Problem
+
+
+class TaskStarted(Fact):
+    """An attempt at the task begins."""
+
+    type = "task.started"
+
+    worker: str
+    """The worker that makes the attempt."""
+    model: str
+    """Id of the model that plays the worker."""
+    instruction: str
+    """What the worker is told to do."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools it may use."""
+
+
+class TaskSucceeded(Output, Fact):
+    """The task has delivered."""
+
+    type = "task.succeeded"
+
+
+class _Failed(Fact):
+    error: Problem
+    """The failure."""
+
+
+class TaskFailed(_Failed):
+    """The task has failed for good; no attempt is left, or none would help."""
+
+    type = "task.failed"
+
+
+class TaskSkipped(_Failed):
+    """The task never starts, since one that it depends on has failed."""
+
+    type = "task.skipped"
+
+
+class TaskCancelled(Fact):
+    """The task was stopped, by the end of the run or for lack of time or money."""
+
+    type = "task.cancelled"
+
+    error: Problem | None = None
+    """Set when it was stopped for lack of time or money; null when the run ended around it."""
+
+
+class TaskRetrying(Fact):
+    """The attempt failed and there will be another one."""
+
+    type = "task.retrying"
+
+    error: Problem
+    """The failure of the attempt that ended."""
+    next_attempt: int
+    """Number of the attempt to come."""
+    not_before: datetime
+    """When it starts at the earliest."""
+    refine: bool
+    """Whether the supervisor rewrites the instruction first."""
+
+
+class TaskRefined(Fact):
+    """The supervisor rewrote the instruction for the next attempt."""
+
+    type = "task.refined"
+
+    instruction: str
+    """The instruction of the next attempt."""
+    refined_from: int
+    """The attempt whose failure led to it."""
+    change: str = ""
+    """What the supervisor changed, in its words."""
+    free_form: bool = False
+    """True when the reply was prose, taken for the instruction as it stood."""
+
+
+class TaskRejected(Rejected):
+    """What the worker handed in does not fit its output schema."""
+
+    type = "task.rejected"
+
+
+class TaskEscalated(Escalation, Fact):
+    """The worker says that it cannot or should not finish the task."""
+
+    type = "task.escalated"

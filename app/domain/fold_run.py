@@ -1,0 +1,75 @@
+"""The part of the fold that concerns the run as a whole: who has it, its plan, its end."""
+
+from datetime import datetime
+
+from app.domain import events as ev
+from app.domain.errors import IllegalMove
+from app.domain.events import Event
+from app.domain.snapshot import NextAttempt, Snapshot, TaskState
+from app.domain.states import RUN_MOVES, move
+from app.domain.topics import Topic
+from app.domain.values import changed
+
+
+def fold_start(run: Snapshot, event: Event) -> Snapshot:
+    status = move(RUN_MOVES, run.status, event.type)
+    return changed(run, status=status, started_at=event.at, claimed_seq=event.seq)
+
+
+def fold_resumption(run: Snapshot, event: Event, resumed: ev.RunResumed) -> Snapshot:
+    return changed(
+        run,
+        status=move(RUN_MOVES, run.status, event.type),
+        tasks={name: _with_new_clock(run, task, event) for name, task in run.tasks.items()},
+        usage=run.usage + resumed.usage,
+        waiting=None,
+        claimed_seq=event.seq,
+    )
+
+
+def _with_new_clock(run: Snapshot, task: TaskState, event: Event) -> TaskState:
+    """The clock of a running attempt starts anew: now, or when its next call may be sent, since that wait is free."""
+    if task.status != "running":
+        return task
+    retry_at = run.conversation(Topic("work", task.task.id, task.attempt.number)).retry_at
+    return task.with_attempt(since=max(retry_at, event.at) if retry_at else event.at)
+
+
+def fold_wait(run: Snapshot, event: Event, waiting: ev.RunWaiting) -> Snapshot:
+    return changed(run, status=move(RUN_MOVES, run.status, event.type), waiting=waiting)
+
+
+def fold_cancel_request(run: Snapshot, event: Event, asked: ev.RunCancelRequested) -> Snapshot:
+    if run.cancel_requested:
+        raise IllegalMove("a run is asked to cancel only once")
+    return changed(run, usage_at_cancel=run.usage, cancellation=receipt_of(asked, event.at))
+
+
+def receipt_of(asked: ev.RunCancelRequested, at: datetime) -> ev.Cancellation:
+    """The receipt of a cancellation before anything has come of it."""
+    return ev.Cancellation(requested_at=at, reason=asked.reason)
+
+
+def fold_plan(run: Snapshot, event: Event, plan: ev.PlanCreated) -> Snapshot:
+    if run.plan is not None:
+        raise IllegalMove("a run gets its first plan only once")
+    tasks = {task.id: TaskState(task, NextAttempt(task.worker, task.instruction)) for task in plan.tasks}
+    return changed(run, plan=plan, planned_at=event.at, tasks=tasks)
+
+
+def fold_end(run: Snapshot, event: Event, end: ev.RunSucceeded | ev.RunPartial | ev.RunFailed) -> Snapshot:
+    return changed(
+        run,
+        status=move(RUN_MOVES, run.status, event.type),
+        stop_reason=end.stop_reason,
+        error=end.error if isinstance(end, ev.RunFailed) else None,
+        result=end.result,
+        finished_at=event.at,
+    )
+
+
+def fold_cancellation(run: Snapshot, event: Event, receipt: ev.RunCancelled) -> Snapshot:
+    status = move(RUN_MOVES, run.status, event.type)
+    return changed(
+        run, status=status, stop_reason="cancelled", cancellation=receipt, finished_at=event.at, waiting=None
+    )

@@ -1,0 +1,102 @@
+"""The part of the fold that concerns tasks: attempts begin and end, and what the next one will be."""
+
+from app.domain import events as ev
+from app.domain.errors import IllegalMove
+from app.domain.events import Event
+from app.domain.results import Problem
+from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.states import ATTEMPT_MOVES, TASK_MOVES, move
+from app.domain.topics import Topic
+from app.domain.values import changed
+
+
+def task_named(run: Snapshot, event: Event) -> TaskState:
+    """The task of an event. Raises `IllegalMove` when the plan has none of that name."""
+    try:
+        return run.tasks[event.task_id or ""]
+    except KeyError:
+        raise IllegalMove(f"{event.type} names the task {event.task_id!r}, which the plan lacks") from None
+
+
+def running_task(run: Snapshot, event: Event) -> TaskState:
+    """The task of an event of its running attempt. Raises `IllegalMove` when that attempt is not running."""
+    task = task_named(run, event)
+    if task.status != "running" or event.attempt != len(task.attempts):
+        raise IllegalMove(f"{event.type} names attempt {event.attempt} of {event.task_id}, which is not running")
+    return task
+
+
+def fold_start(run: Snapshot, event: Event, started: ev.TaskStarted) -> Snapshot:
+    task = task_named(run, event)
+    number = len(task.attempts) + 1
+    if event.attempt != number:
+        raise IllegalMove(f"attempt {event.attempt} of {event.task_id} cannot start as its attempt {number}")
+    attempt = Attempt(
+        number=number,
+        worker=started.worker,
+        model=started.model,
+        instruction=started.instruction,
+        started_at=event.at,
+        since=event.at,
+        refined_from=task.next.refined_from,
+        change=task.next.change,
+    )
+    return run.with_task(
+        changed(
+            task,
+            status=move(TASK_MOVES, task.status, event.type),
+            attempts=(*task.attempts, attempt),
+            next=changed(task.next, not_before=None),
+        )
+    )
+
+
+def fold_refinement(run: Snapshot, event: Event, refined: ev.TaskRefined) -> Snapshot:
+    task = task_named(run, event)
+    following = changed(
+        task.next,
+        instruction=refined.instruction,
+        refined_from=refined.refined_from,
+        change=refined.change,
+        first=None,
+    )
+    return run.with_task(changed(task, status=move(TASK_MOVES, task.status, event.type), next=following))
+
+
+def fold_escalation(run: Snapshot, event: Event, escalation: ev.TaskEscalated) -> Snapshot:
+    return run.with_task(running_task(run, event).with_attempt(escalation=escalation))
+
+
+def fold_retry(run: Snapshot, event: Event, retry: ev.TaskRetrying) -> Snapshot:
+    task = _with_attempt_ended(running_task(run, event), event, retry.error)
+    first = Topic("refine", task.task.id, retry.next_attempt) if retry.refine else None
+    following = changed(task.next, not_before=retry.not_before, first=first)
+    return run.with_task(changed(task, status=move(TASK_MOVES, task.status, event.type), next=following))
+
+
+def fold_success(run: Snapshot, event: Event, output: ev.TaskSucceeded) -> Snapshot:
+    task = _with_attempt_ended(running_task(run, event), event, None)
+    return _with_task_ended(run, changed(task, output=output), event)
+
+
+def fold_end(run: Snapshot, event: Event, error: Problem | None) -> Snapshot:
+    task = task_named(run, event)
+    if task.status == "running":
+        task = _with_attempt_ended(task, event, error)
+    return _with_task_ended(run, changed(task, error=error), event)
+
+
+def _with_task_ended(run: Snapshot, task: TaskState, event: Event) -> Snapshot:
+    following = changed(task.next, not_before=None)
+    status = move(TASK_MOVES, task.status, event.type)
+    run = run.with_task(changed(task, status=status, finished_at=event.at, next=following))
+    if all(other.ended for other in run.tasks.values()):
+        run = changed(run, executed_at=event.at)
+    return run
+
+
+def _with_attempt_ended(task: TaskState, event: Event, error: Problem | None) -> TaskState:
+    if event.attempt != len(task.attempts):
+        raise IllegalMove(f"{event.type} names attempt {event.attempt} of {event.task_id}, which is not running")
+    status = move(ATTEMPT_MOVES, task.attempt.status, event.type)
+    return task.with_attempt(status=status, error=error, finished_at=event.at)

@@ -1,0 +1,69 @@
+"""What an engine may be told to do, and the decision that says the whole of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from app.domain import events as ev
+from app.domain.events import Entry
+from app.domain.snapshot import Snapshot
+from app.domain.topics import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Converse:
+    """Go on with a conversation until it is over, or has to wait."""
+
+    topic: Topic
+
+    def __str__(self) -> str:
+        return " ".join(map(str, filter(None, (self.topic.purpose, self.topic.task_id, self.topic.attempt))))
+
+
+Command = Converse
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What should be going on."""
+
+    commands: tuple[Command, ...] = ()
+    """All that should be under way. What runs and is not named here is to stop."""
+    entries: tuple[Entry, ...] = ()
+    """What is settled: to be recorded once everything unwanted has stopped."""
+    wake_at: datetime | None = None
+    """When to decide again even if nothing happens."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A decision in the making."""
+
+    commands: list[Command] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    wakes: list[datetime] = field(default_factory=list)
+
+    def converse(self, run: Snapshot, topic: Topic, now: datetime) -> None:
+        """Go on with a conversation now, or once its next call may be sent."""
+        talk = run.conversation(topic)
+        if talk.retry_at is not None and talk.waits(now):
+            self.wakes.append(talk.retry_at)
+        else:
+            self.commands.append(Converse(topic))
+
+    def settle(self, fact: ev.AnyFact, task_id: str | None = None, attempt: int | None = None) -> None:
+        """Have a fact recorded."""
+        self.entries.append(Entry(fact, task_id, attempt))
+
+    def decision(self, run: Snapshot, now: datetime) -> Decision:
+        """All of it; a run with nothing to do but wait for its provider is parked when that takes long."""
+        wake_at = min((at for at in self.wakes if at > now), default=None)
+        park_after = timedelta(seconds=run.brief.policy.park_after_s)
+        if not self.commands and not self.entries and wake_at and wake_at - now > park_after:
+            return settled([Entry(ev.RunWaiting(reason="provider", until=wake_at))])
+        return Decision(tuple(self.commands), tuple(self.entries), wake_at)
+
+
+def settled(entries: Iterable[Entry]) -> Decision:
+    """Nothing should be going on any more, or not before these are recorded."""
+    return Decision(entries=tuple(entries))

@@ -1,0 +1,48 @@
+"""`decide`: what should be under way in a run now, and what has been settled.
+
+It looks at nothing but the state and the time, and says the whole of what should be going on. The engine starts what
+is missing and stops what is no longer wanted. A new run, a running one and one whose process has died are therefore the
+same to it. Here is the order of precedence; each stage has a file of its own.
+"""
+
+from datetime import datetime
+
+from app.domain.policy.agenda import answers_alone
+from app.domain.policy.answer import wrap_up
+from app.domain.policy.commands import Decision, settled
+from app.domain.policy.endings import cancel, deliver, fail, run_out
+from app.domain.policy.planning import plan
+from app.domain.policy.tasks import execute
+from app.domain.snapshot import Snapshot
+
+
+def decide(run: Snapshot, now: datetime) -> Decision:
+    """What should be going on in a run. Deterministic; empty for a run that has ended, not started, or waits."""
+    if run.ended:
+        return Decision()
+    if run.cancel_requested:
+        return settled(cancel(run, now))
+    if run.deadline is None or run.status == "waiting":
+        return Decision()
+    if run.fatal:
+        return settled(fail(run, run.fatal.code, run.fatal.message))
+    if run.synthesis is not None or answers_alone(run):
+        return settled([deliver(run)])
+    if now >= run.deadline:
+        return settled(run_out(run, "deadline_exceeded", "The run's time is up."))
+    if overspent := _overspent(run):
+        return settled(run_out(run, "budget_exhausted", overspent))
+    if run.plan is None:
+        return plan(run, now)
+    if all(task.ended for task in run.tasks.values()):
+        return wrap_up(run, now)
+    return execute(run, now)
+
+
+def _overspent(run: Snapshot) -> str | None:
+    limits, usage = run.brief.limits, run.usage
+    if limits.tokens is not None and usage.input_tokens + usage.output_tokens >= limits.tokens:
+        return f"The run's {limits.tokens} tokens are spent."
+    if limits.cost_usd is not None and usage.cost_usd >= limits.cost_usd:
+        return f"The run's {limits.cost_usd} USD are spent."
+    return None

@@ -1,0 +1,51 @@
+"""Planning: from the client's own plan, or from the supervisor's."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from app.domain import events as ev
+from app.domain.conversation import GiveUp
+from app.domain.events import Entry
+from app.domain.failures import codes_with
+from app.domain.policy.agenda import PLANNING, step_in
+from app.domain.policy.commands import Decision, Draft, settled
+from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, fail
+from app.domain.snapshot import Snapshot
+from app.domain.text import shorten
+
+_ENDS: Mapping[str, str] = {
+    "output_truncated": "plan_truncated",
+    "model_refusal": "model_refusal",
+    "request_rejected": "request_rejected",
+    "context_exceeded": "request_rejected",
+    "unexpected_stop_reason": "provider_unavailable",
+    "max_steps": "provider_unavailable",
+    "result_too_large": "plan_too_large",
+    "internal_error": "internal_error",
+    **dict.fromkeys(codes_with("again"), "provider_unavailable"),
+}
+"""Why a run fails when planning had to be given up. A plan that nobody has seen is not to blame; a conversation that
+came to its last reply without a plan was broken off by the provider each time."""
+_FINDINGS_THAT_END = ("plan_unparseable", "plan_empty", "plan_too_large", "worker_unknown")
+"""Findings by which a run says why its plan was no good, the first of them first."""
+
+
+def plan(run: Snapshot, now: datetime) -> Decision:
+    """Take the client's own plan, or have one made."""
+    if run.own_plan is not None:
+        return settled([Entry(ev.PlanCreated.of(run.own_plan))])
+    if run.conversation(PLANNING).unusable:
+        message = "; ".join(finding.detail for finding in run.findings) or "The plan could not be used."
+        return settled(fail(run, _reason_in_findings(run), shorten(message, MESSAGE_CHARACTERS)[0]))
+    match step_in(run, PLANNING):
+        case GiveUp(code, message):
+            return settled(fail(run, _ENDS.get(code, "plan_invalid"), message))
+        case _:
+            draft = Draft(wakes=[deadline_of(run)])
+            draft.converse(run, PLANNING, now)
+            return draft.decision(run, now)
+
+
+def _reason_in_findings(run: Snapshot) -> str:
+    codes = {finding.code for finding in run.findings}
+    return next((code for code in _FINDINGS_THAT_END if code in codes), "plan_invalid")

@@ -1,0 +1,104 @@
+"""Carrying out the plan: which attempts go on, which begin, and which tasks are skipped."""
+
+from datetime import datetime, timedelta
+
+from app.domain import events as ev
+from app.domain.conversation import Ask, GiveUp
+from app.domain.events import Entry
+from app.domain.policy.agenda import step_in, timeout_s
+from app.domain.policy.commands import Decision, Draft, settled
+from app.domain.policy.endings import deadline_of, stop_tasks
+from app.domain.policy.failures import fail_attempt, give_up_refining, is_last
+from app.domain.results import Problem
+from app.domain.snapshot import Snapshot, TaskState
+from app.domain.topics import Topic
+
+
+def execute(run: Snapshot, now: datetime) -> Decision:
+    """Go on with what runs, and begin what may, within the run's concurrency."""
+    assert run.wrap_up_at is not None
+    if run.delivered and now >= run.wrap_up_at:
+        return settled(stop_tasks(run, Problem(code="timeout", message="The run's time was nearly up.")))
+    draft = Draft(wakes=[deadline_of(run), run.wrap_up_at])
+    slots = run.brief.limits.concurrency
+    for task in run.tasks.values():
+        if task.status == "running":
+            slots -= 1
+            _go_on(run, task, now, draft)
+    for task in run.tasks.values():
+        if task.status == "pending" and _begin(run, task, now, draft, slots):
+            slots -= 1
+    return draft.decision(run, now)
+
+
+def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> None:
+    topic = Topic("work", task.task.id, task.attempt.number)
+    ends_at = task.attempt.since + timedelta(seconds=timeout_s(run, task))
+    if problem := _why_over(run, task, topic, now, ends_at):
+        draft.entries.append(fail_attempt(run, task, problem, now))
+        return
+    draft.converse(run, topic, now)
+    if not run.conversation(topic).waits(now):
+        draft.wakes.append(ends_at)
+
+
+def _why_over(run: Snapshot, task: TaskState, topic: Topic, now: datetime, ends_at: datetime) -> Problem | None:
+    """Why the running attempt at a task has failed; None while it may go on."""
+    attempt, talk, step = task.attempt, run.conversation(topic), step_in(run, topic)
+    if isinstance(step, GiveUp):
+        return Problem(code=step.code, message=step.message)
+    if talk.unusable:
+        return Problem(code="output_invalid", message=f"The result could not be used: {talk.objection}")
+    if attempt.escalation is not None:
+        said = f"The worker escalated ({attempt.escalation.reason}): {attempt.escalation.message}"
+        return Problem(code="attempts_exhausted" if is_last(run, attempt) else "no_progress", message=said)
+    if talk.waits(now):
+        return None
+    if isinstance(step, Ask) and (attempt.heard_at or attempt.since) < ends_at:
+        return None  # The call keeps its own time from the reply's first word: a provider's silence is nobody's work.
+    if now >= ends_at:
+        return Problem(code="timeout", message=f"The attempt did not finish within {timeout_s(run, task):g} s.")
+    return None
+
+
+def _begin(run: Snapshot, task: TaskState, now: datetime, draft: Draft, slots: int) -> bool:
+    """Settle or start a task that does not run yet; True when it takes a slot."""
+    needed = [run.tasks[name] for name in task.task.depends_on]
+    if any(not other.ended for other in needed):
+        return False
+    dead = [other.task.id for other in needed if not other.delivered]
+    if dead and task.task.on_missing_input == "skip":
+        said = f"Needs what these tasks did not deliver: {', '.join(dead)}."
+        draft.settle(ev.TaskSkipped(error=Problem(code="dependency_failed", message=said)), task.task.id)
+        return False
+    if task.next.not_before is not None and task.next.not_before > now:
+        draft.wakes.append(task.next.not_before)
+        return False
+    if task.next.first is not None:
+        _prepare(run, task, task.next.first, now, draft)
+        return False
+    if slots <= 0:
+        return False
+    draft.entries.append(_start(run, task))
+    return True
+
+
+def _prepare(run: Snapshot, task: TaskState, first: Topic, now: datetime, draft: Draft) -> None:
+    """Have what comes before the next attempt."""
+    match step_in(run, first):
+        case GiveUp(_, message):
+            draft.entries.append(give_up_refining(task, message))
+        case _:
+            draft.converse(run, first, now)
+
+
+def _start(run: Snapshot, task: TaskState) -> Entry:
+    worker = run.brief.team.worker(task.next.worker)
+    assert worker is not None  # The plan was validated against this very team.
+    started = ev.TaskStarted(
+        worker=worker.name,
+        model=run.brief.models.get(worker.model, worker.model),
+        instruction=task.next.instruction,
+        tools=worker.tools,
+    )
+    return Entry(started, task.task.id, len(task.attempts) + 1)

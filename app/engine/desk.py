@@ -1,0 +1,113 @@
+"""A run's desk: what its agents have at hand, and the one door by which what they say reaches the journal."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from app.domain import events as ev
+from app.domain.errors import OwnershipLost
+from app.domain.events import Entry
+from app.domain.job import JobInput
+from app.domain.policy.agenda import is_open
+from app.domain.policy.decide import decide
+from app.domain.snapshot import Snapshot
+from app.domain.topics import Topic
+from app.engine.under_way import Speaker, UnderWay, speaking
+from app.llm.model import Model
+from app.runtime import Runtime
+from app.store.deltas import Passage
+from app.store.journal import RunLog
+from app.tools.tool import Tool
+
+SETTLING = ("plan.", "task.", "synthesis.")
+"""Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
+
+
+class RunDesk:
+    """The `Desk` of a run that this process executes."""
+
+    def __init__(self, runtime: Runtime, log: RunLog, under_way: UnderWay, held_until: float) -> None:
+        self.held_until = held_until
+        """When our lease ends, on the monotonic clock."""
+        self.leaving = asyncio.Event()
+        """Set once the run is to be handed back: nothing more is begun."""
+        self._runtime = runtime
+        self._log = log
+        self._under_way = under_way
+        self._loop = Speaker()
+
+    @property
+    def run(self) -> Snapshot:
+        return self._log.ahead
+
+    @property
+    def model(self) -> Model:
+        return self._runtime.model
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        return self._runtime.tools
+
+    async def inputs(self) -> Sequence[JobInput]:
+        brief = self.run.brief
+        return await self._runtime.materials.of_run(self._runtime.database, brief.run_id) if brief.inputs else ()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    async def record(self, *entries: Entry) -> None:
+        done = self._say(*entries)
+        if any(entry.fact.type.startswith(SETTLING) for entry in entries):
+            self._take_along_what_follows()
+        await asyncio.shield(done)  # Whoever is stopped while waiting has said it all the same.
+
+    def record_soon(self, *entries: Entry) -> None:
+        self._say(*entries)
+
+    async def admit(self, *, even_when_leaving: bool = False) -> None:
+        speaker = self._speaker()
+        if speaker.said is not None:
+            await asyncio.shield(speaker.said)
+        leaving = self.leaving.is_set() and not even_when_leaving
+        if self._log.lost or leaving or speaker.dismissed or time.monotonic() >= self.held_until:
+            raise OwnershipLost(self._log.run_id)
+
+    def listener(self, topic: Topic) -> Callable[[str], None] | None:
+        deltas, run_id = self._runtime.deltas, self._log.run_id
+        if not deltas.wanted(run_id):
+            return None
+
+        def heard(text: str) -> None:
+            deltas.publish(run_id, purpose=topic.purpose, task_id=topic.task_id, attempt=topic.attempt, text=text)
+
+        return heard
+
+    def _speaker(self) -> Speaker:
+        return speaking.get() or self._loop
+
+    def _say(self, *entries: Entry) -> asyncio.Future[bool]:
+        self._supersede_text(entries)
+        speaker = self._speaker()
+        if speaker.dismissed:
+            raise OwnershipLost(self._log.run_id)
+        done = speaker.said = self._log.append(*entries)
+        return done
+
+    def _supersede_text(self, entries: Sequence[Entry]) -> None:
+        """Text that others have not got yet must not reach them behind the event that tells all of it."""
+        for fact, task_id, attempt in entries:
+            if isinstance(fact, ev.LlmCompleted | ev.LlmFailed):
+                self._runtime.deltas.supersede(Passage(self._log.run_id, fact.purpose, task_id, attempt))
+
+    def _take_along_what_follows(self) -> None:
+        """Have what the newest facts settle share their commit, unless something must be stopped for it first."""
+        follows = decide(self.run, self.now())
+        others = {
+            command
+            for command in self._under_way.commands
+            # A conversation that is over is left by itself in a moment.
+            if command != self._speaker().command and is_open(self.run, command.topic)
+        }
+        if follows.entries and others <= set(follows.commands):
+            self._log.append(*follows.entries)
