@@ -5,7 +5,8 @@ import psycopg
 import pytest
 
 from app import cli
-from app.runtime import PROBLEMS_SHOWN, TeamFileInvalid, known_teams, open_runtime
+from app.runtime import known_teams, open_runtime
+from app.team_files import PROBLEMS_SHOWN, TeamFileInvalid
 from app.settings import Settings
 
 Write = Callable[[str, str], Path]

@@ -4,7 +4,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from app.runtime import BUILT_IN_TEAMS, TENANT
+from app.runtime import TENANT
+from app.team_files import BUILT_IN_TEAMS
 from app.store.teams import all_teams, put_team, team_named
 from tests.support.fixtures import Services
 from tests.support.service import CREW, Service
