@@ -25,8 +25,8 @@ from app.domain.plan import Plan, validated
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.runtime import TENANT, Runtime
+from app.store.acceptance import Accepted, IdempotencyKey, NewRun, Origin, accept
 from app.store.database import OUTAGE
-from app.store.intake import Accepted, IdempotencyKey, NewRun, Origin, accept
 from app.store.runs import Row
 from app.store.teams import all_teams, team_named
 

@@ -20,7 +20,7 @@ from app.api.waiting import SETTLED, check_room, run_settled
 from app.domain.plan import Plan
 from app.domain.states import TERMINAL_RUN, RunStatus
 from app.runtime import TENANT, Runtime
-from app.store.intake import request_cancel
+from app.store.interventions import request_cancel
 from app.store.runs import (
     OBJECTIVE_PREVIEW,
     Listing,

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.snapshot import Snapshot
 from app.store.database import RESERVED, Database
-from app.store.logs import read_run
+from app.store.run_log import read_run
 from app.store.materials import Materials
 from app.store.runs import PAGE_BYTES, Listing, _page, events_of, whole_run
 from tests.support.fixtures import Services
