@@ -1,6 +1,6 @@
 import pytest
 
-from app.agents.replies import read_plan
+from app.agents.supervisor.plan import read_plan
 from app.domain.job import JobInput
 from app.domain.plan import validated
 from app.domain.team import Team
