@@ -18,7 +18,8 @@ from app.api.deps import Key, Looks, Traceparent, WaitSeconds, runtime_of
 from app.api.errors import Refusal
 from app.api.findings import FINDINGS_SHOWN, NOT_OFFERED
 from app.api.resources import run_resource
-from app.api.schemas import PROBLEMS, Run
+from app.api.schemas.runs import Run
+from app.api.schemas.service import PROBLEMS
 from app.api.waiting import SharedLooks, has_room, run_settled
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan, validated
