@@ -14,7 +14,7 @@ from app.domain.events import FACTS, Fact
 class Envelope(BaseModel):
     """The envelope of every event."""
 
-    # Docstrings of the fields would be looked for anew for each of the models below, which takes seconds at every start.
+    # Docstrings of the fields would be looked for anew for each of the models below: seconds at every start.
     seq: int = Field(description="Its number in the run: 1, 2, 3 … without gaps.")
     type: str = Field(description="What happened.")
     at: datetime = Field(description="When it happened.")
