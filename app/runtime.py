@@ -5,25 +5,19 @@ import gc
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
-import jsonschema_rs
 import structlog
-import yaml
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
-from app.domain.errors import ChargehandError
 from app.domain.retries import Policy
-from app.domain.team import TIERS, Team, Worker
+from app.domain.team import TIERS, Team
 from app.domain.usage import Usage
 from app.llm.demo import DemoModel
 from app.llm.model import Model
 from app.llm.pricing import price
+from app.parts import kept_up
 from app.settings import Settings
 from app.store.database import Database
 from app.store.deltas import Deltas
@@ -31,6 +25,7 @@ from app.store.materials import Materials
 from app.store.queue import RunQueue
 from app.store.teams import put_team
 from app.store.wakeups import Wakeups
+from app.team_files import BUILT_IN_TEAMS, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
 from app.tools.sandbox import Sandbox
@@ -38,26 +33,8 @@ from app.tools.tool import Tool
 
 log = structlog.get_logger(__name__)
 
-BUILT_IN_TEAMS = Path(__file__).parent / "teams"
 TENANT = "default"
 """Whom everything belongs to while there are no keys."""
-BEGIN_AGAIN_S = 1.0
-"""Pause before a part that broke is begun again."""
-PROBLEMS_SHOWN = 10
-"""Problems of one team file that are told at once."""
-_IN_PLAIN_WORDS = {
-    "model_type": "this must be a mapping, of names to values",
-    "dict_type": "this must be a mapping, of names to values",
-    "tuple_type": "this must be a list",
-    "too_short": "this must have at least {min_length}",
-    "too_long": "this may have at most {max_length}",
-    "missing": "this is required",
-    "extra_forbidden": "there is no such field",
-}
-
-
-class TeamFileInvalid(ChargehandError):
-    """A team file cannot be used; the message names the file and what is wrong."""
 
 
 @dataclass(slots=True)
@@ -110,7 +87,6 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         heartbeat_s=settings.heartbeat_seconds,
         retention_days=settings.retention_days,
     )
-    _warn_of_models_without_price(runtime.model)
     async with AsyncExitStack() as stack:
         # Read at the end: tests put another database in its place.
         stack.push_async_callback(lambda: runtime.database.close())
@@ -118,33 +94,8 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         stack.push_async_callback(pages.close)
         stack.push_async_callback(runtime.model.close)
         await _store_teams(runtime, settings)
-        for name, work in (("deltas", runtime.deltas.share_forever), ("wakeups", wakeups.listen_forever)):
-            await stack.enter_async_context(kept_up(name, work))
+        await stack.enter_async_context(kept_up(deltas=runtime.deltas.share_forever, wakeups=wakeups.listen_forever))
         yield runtime
-
-
-@asynccontextmanager
-async def kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
-    """Have `work`, which does not end by itself, go on during the block: when it breaks it is begun again."""
-
-    async def begin_again_and_again() -> None:
-        while True:
-            part = asyncio.create_task(work(), name=name)
-            try:
-                await asyncio.wait({part})
-            finally:
-                part.cancel()
-                await asyncio.wait({part})
-            cause = None if part.cancelled() else part.exception()
-            log.error("part broke and is begun again", part=name, exc_info=cause)
-            await asyncio.sleep(BEGIN_AGAIN_S)
-
-    keeping = asyncio.create_task(begin_again_and_again(), name=f"keeping {name}")
-    try:
-        yield
-    finally:
-        keeping.cancel()
-        await asyncio.wait({keeping})
 
 
 async def _store_teams(runtime: Runtime, settings: Settings) -> None:
@@ -158,7 +109,7 @@ async def _store_teams(runtime: Runtime, settings: Settings) -> None:
         await put_team(database, TENANT, team, origin="operator")
 
 
-def spare_the_collector() -> None:
+def tune_garbage_collection() -> None:
     """Have the garbage collector pass over what was loaded at the start, and look at the rest less often.
 
     A run makes many small values that die by reference count; looking through all of them for cycles every few hundred
@@ -175,61 +126,7 @@ def known_teams(settings: Settings) -> list[Team]:
     return teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(sandbox, PageFetcher(sandbox)))
 
 
-def teams_in(*directories: Path | None, tools: Mapping[str, Tool]) -> list[Team]:
-    """The teams described by the YAML files of the directories; of two with one name the later file's.
-
-    Raises `TeamFileInvalid`.
-    """
-    files = [file for directory in directories if directory for file in sorted(directory.glob("*.y*ml"))]
-    teams = [_team(file, tools) for file in files]
-    return list({team.name: team for team in teams}.values())
-
-
-def _team(file: Path, tools: Mapping[str, Tool]) -> Team:
-    try:
-        team = Team.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
-    except ValidationError as error:
-        raise TeamFileInvalid(f"{file}: {_problems(error)}") from None
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise TeamFileInvalid(f"{file}: {' '.join(str(error).split())}") from None
-    unknown = sorted({tool for worker in team.workers for tool in worker.tools} - tools.keys())
-    if unknown:
-        raise TeamFileInvalid(f"{file}: unknown tools: {', '.join(unknown)}; known are: {', '.join(sorted(tools))}")
-    for worker in team.workers:
-        try:
-            _compile_output_schema(worker)
-        except jsonschema_rs.ValidationError as error:
-            place = ".".join(map(str, ("output_schema", *error.instance_path)))
-            raise TeamFileInvalid(f"{file}: worker {worker.name}: {place}: {error.message}") from None
-    return team
-
-
-def _compile_output_schema(worker: Worker) -> None:
-    """Do once what reading a report does, and with the schema as it will come back from the store."""
-    schema = worker.model_dump(mode="json")["output_schema"]
-    if schema is not None:
-        jsonschema_rs.validator_for(schema, offline=True, validate_formats=True)
-
-
-def _problems(error: ValidationError) -> str:
-    errors = error.errors(include_url=False, include_input=False)
-    # What is wrong inside of something also makes it too short, which is no news.
-    inner = {each["loc"][:1] for each in errors if len(each["loc"]) > 1}
-    errors = [each for each in errors if each["type"] != "too_short" or each["loc"] not in inner]
-    shown = [f"{'.'.join(map(str, each['loc'])) or 'the file'}: {_said(each)}" for each in errors[:PROBLEMS_SHOWN]]
-    more = [f"and {len(errors) - len(shown)} more"] if len(errors) > len(shown) else []
-    return "; ".join(shown + more)
-
-
-def _said(error: ErrorDetails) -> str:
-    """What is wrong, in the words of YAML where the validator speaks of Python."""
-    said = _IN_PLAIN_WORDS.get(error["type"], error["msg"])
-    return said.format_map(error.get("ctx", {})) if said is not error["msg"] else said
-
-
 def _warn_of_models_without_price(model: Model) -> None:
-    if isinstance(model, DemoModel):
-        return
     models = {tier: model.model_id(tier) for tier in TIERS}
     unpriced = {tier: name for tier, name in models.items() if price(name, Usage()) is None}
     if unpriced:
@@ -242,9 +139,11 @@ def _model(settings: Settings) -> Model:
     from app.llm.claude import Claude  # The SDK takes a second to import, and the demo needs none of it.
 
     key = settings.anthropic_api_key
-    return Claude(
+    model = Claude(
         api_key=key.get_secret_value() if key else None,
         base_url=settings.anthropic_base_url,
         tiers={"fast": settings.model_fast, "balanced": settings.model_balanced, "deep": settings.model_deep},
         calls_at_once=settings.model_calls_at_once,
     )
+    _warn_of_models_without_price(model)
+    return model

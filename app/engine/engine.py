@@ -1,8 +1,8 @@
-"""The engine: claims runs and executes them, keeps their leases, and hands them back when it is told to stop."""
+"""The engine: claims runs, executes them, and hands them back when it is told to stop."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import structlog
@@ -11,22 +11,19 @@ from app.domain.errors import OwnershipLost, RunUnreadable, place_of
 from app.domain.team import TIERS
 from app.engine import under_way
 from app.engine.execution import Execution
+from app.engine.leases import Leases
+from app.parts import PAUSE_S, Parts
 from app.runtime import Runtime
 from app.store.database import TROUBLE
 from app.store.journal import Journal
 from app.store.journal_sql import write_row
-from app.store.ownership import Claim, Claimant, announce_again, claim_if_free, release_if_owned, renew
-from app.store.reconcile import attend_to_unattended
+from app.store.ownership import Claim, Claimant, announce_again, claim_if_free, release_if_owned
+from app.store.reconcile import announce_unattended
 from app.store.retention import RUNS_AT_A_TIME, prune_ended
 
 log = structlog.get_logger(__name__)
 
-RENEWALS_PER_LEASE = 4
-RENEWAL_CEILING_S = 1.0
-"""Renewals also bring news of events that others have written, should every wake-up be lost."""
 PRUNE_PAUSE_S = 60.0
-LEASE_MARGIN = 0.15
-"""Share of a lease, before its end, at which a run that could not be renewed is dropped."""
 LISTENING_SECONDS = 5.0
 """How long a start waits until the process hears of runs at once."""
 STOP_SECONDS = 5.0
@@ -46,37 +43,34 @@ class Engine:
         self._claimant = Claimant(runtime.name, runtime.lease_s, runtime.policy, models)
         self._suspect: str | None = None
         """The run we have that may be what kills its processes, or of which we are about to find out."""
-        self._parts: dict[str, asyncio.Task[None]] = {}
+        self._leases = Leases(runtime, self._held, self._clear)
+        self._parts = Parts(pause_s=min(runtime.poll_s, PAUSE_S))
 
     def start(self) -> None:
         """Begin to claim runs."""
         for name, work in (
             ("journal", self._journal.commit_forever),
-            ("renewal", self._renew_forever),
-            ("lapse", self._drop_lapsed_forever),
+            ("renewal", self._leases.renew_forever),
+            ("lapse", self._leases.drop_lapsed_forever),
             ("delivery", self._hear_forever),
             ("reconciler", self._reconcile_forever),
             ("retention", self._prune_forever),
         ):
-            self._parts[name] = asyncio.create_task(self._kept_up(name, work), name=name)
-            self._parts[name].add_done_callback(self._give_up_if_broken)
-        self._parts["leaving"] = asyncio.create_task(self._leave_when_draining(), name="leaving")
+            self._parts.start(name, work, broke=self._give_up)
+        self._leaving = asyncio.create_task(self._leave_when_draining(), name="leaving")
 
     async def stop(self) -> None:
         """Claim nothing more, give what is under way time to finish, and hand every run back."""
         self._runtime.draining.set()
-        await self._parts.pop("leaving")
-        for part in self._parts.values():
-            part.cancel()
-        await asyncio.wait(self._parts.values(), timeout=STOP_SECONDS)
+        await self._leaving
+        await self._parts.stop(within_s=STOP_SECONDS)
 
     async def _leave_when_draining(self) -> None:
         """The process has been told to stop: others shall go on with our runs as soon as our calls have ended."""
         await self._runtime.draining.wait()
         for execution in self._held.values():
             execution.hand_back()
-        delivery = self._parts.pop("delivery")
-        delivery.cancel()
+        delivery = asyncio.create_task(self._parts.stop("delivery"))  # It ends with what it has delivered.
         if self._executing:
             _, late = await asyncio.wait(self._executing, timeout=self._runtime.drain_s)
             for task in late:
@@ -86,27 +80,16 @@ class Engine:
         with suppress(*TROUBLE):
             await self._runtime.queue.poke(self._runtime.database)
 
-    async def _kept_up(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run a part of the engine for good; when the database takes it down, begin again."""
-        while True:
-            try:
-                await work()
-            except TROUBLE as error:
-                log.warning("engine part interrupted", part=name, error=type(error).__name__)
-            await asyncio.sleep(min(self._runtime.poll_s, 1.0))
-
-    def _give_up_if_broken(self, part: asyncio.Task[None]) -> None:
+    def _give_up(self) -> None:
         """Without one of its parts an engine would hold its runs and move none: it lets them go to other processes."""
-        if not part.cancelled() and (error := part.exception()) is not None:
-            log.critical("engine part broke", part=part.get_name(), exc_info=error)
-            for execution in self._held.values():
-                execution.log.close()
-            self._runtime.draining.set()
+        for execution in self._held.values():
+            execution.log.close()
+        self._runtime.draining.set()
 
     async def _hear_forever(self) -> None:
-        await self._runtime.queue.deliver(self.look, at_once=self._runtime.runs_at_once, poll_s=self._runtime.poll_s)
+        await self._runtime.queue.deliver(self.take_up, at_once=self._runtime.runs_at_once, poll_s=self._runtime.poll_s)
 
-    async def look(self, run_id: str) -> None:
+    async def take_up(self, run_id: str) -> None:
         """Execute the run if it may be claimed; returns when it has ended or waits.
 
         The queue may lose its connection meanwhile and give up on us: the run goes on all the same.
@@ -116,17 +99,17 @@ class Engine:
             return
         if run_id in self._held:
             return
-        task = asyncio.create_task(self._look(run_id), name=f"execution of {run_id}")
+        task = asyncio.create_task(self._take_up(run_id), name=f"execution of {run_id}")
         self._executing.add(task)
         task.add_done_callback(self._executing.discard)
         await asyncio.shield(task)
 
-    async def _look(self, run_id: str) -> None:
+    async def _take_up(self, run_id: str) -> None:
         structlog.contextvars.bind_contextvars(run_id=run_id)
         async with self._places:  # More may be heard of than there are: runs go on when the queue loses its connection.
-            await self._take(run_id)
+            await self._claim_and_execute(run_id)
 
-    async def _take(self, run_id: str) -> None:
+    async def _claim_and_execute(self, run_id: str) -> None:
         self._suspect = self._suspect or run_id
         try:
             asked_at = time.monotonic()
@@ -135,7 +118,7 @@ class Engine:
                 return
             if not claim.suspect:
                 self._clear(run_id)
-            await self._execute(claim, self._held_until(asked_at))
+            await self._execute(claim, self._leases.held_until(asked_at))
         finally:
             self._clear(run_id)
 
@@ -153,7 +136,7 @@ class Engine:
         if runtime.draining.is_set():
             execution.hand_back()
         try:
-            with runtime.wakeups.listening(run_id, execution.log.look):
+            with runtime.wakeups.listening(run_id, execution.log.hear_of):
                 await execution.execute()
         except OwnershipLost:
             log.info("run left", epoch=claim.epoch)
@@ -161,7 +144,7 @@ class Engine:
             execution.broke = True
             log.exception("run broke", epoch=claim.epoch)
         finally:
-            await self._let_go(execution)
+            await self._release(execution)
 
     async def _claim(self, run_id: str, *, suspects: bool) -> Claim | None:
         try:
@@ -171,7 +154,7 @@ class Engine:
             log.error("run unreadable", error=type(cause).__name__, where=place_of(cause))
             return None
 
-    async def _let_go(self, execution: Execution) -> None:
+    async def _release(self, execution: Execution) -> None:
         """Hand the run back unless it has ended, or belongs to somebody else by now.
 
         While something about it is unrecorded its lease is left to lapse: whoever takes it then reckons what was lost.
@@ -193,50 +176,10 @@ class Engine:
                     broke=execution.broke,
                 )
 
-    def _held_until(self, asked_at: float) -> float:
-        """When a lease asked for at `asked_at` must be taken for lapsed, on the monotonic clock."""
-        return asked_at + self._runtime.lease_s * (1 - LEASE_MARGIN)
-
-    async def _renew_forever(self) -> None:
-        pause = min(self._runtime.lease_s / RENEWALS_PER_LEASE, RENEWAL_CEILING_S)
-        while True:
-            await asyncio.sleep(pause)
-            try:
-                async with asyncio.timeout(self._runtime.lease_s / 2):
-                    await self._renew()
-            except (*TROUBLE, TimeoutError) as error:
-                log.warning("leases not renewed", error=type(error).__name__, runs=len(self._held))
-
-    async def _renew(self) -> None:
-        held = dict(self._held)
-        if not held:
-            return
-        epochs = {run_id: execution.log.epoch for run_id, execution in held.items()}
-        asked_at = time.monotonic()
-        runtime = self._runtime
-        ours = await renew(runtime.database, epochs, owner=runtime.name, lease_s=runtime.lease_s)
-        for run_id, execution in held.items():
-            if execution.has_moved:
-                self._clear(run_id)
-            if run_id in ours:
-                execution.desk.held_until = self._held_until(asked_at)
-                execution.log.look(ours[run_id])
-            elif not execution.log.snapshot.ended:
-                execution.log.close()
-
-    async def _drop_lapsed_forever(self) -> None:
-        """Let go of runs whose lease could not be renewed, before anybody else may take them."""
-        while True:
-            now = time.monotonic()
-            for execution in self._held.values():
-                if now >= execution.desk.held_until:
-                    execution.log.close()
-            await asyncio.sleep(self._runtime.lease_s * LEASE_MARGIN / 3)
-
     async def _reconcile_forever(self) -> None:
         while True:
             await asyncio.sleep(self._runtime.poll_s)
-            found = await attend_to_unattended(self._runtime.database, self._runtime.queue)
+            found = await announce_unattended(self._runtime.database, self._runtime.queue)
             if found:
                 log.info("runs without an owner announced", runs=found)
 

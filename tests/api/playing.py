@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any
 
 from app.domain import events as ev
-from app.domain.events import Event
+from app.domain.events import Entry
 from app.domain.plan import Plan, Task, validated
-from app.domain.results import Coverage, Output, Problem, Result, Synthesis
+from app.domain.results import Coverage, Problem, Result
 from app.domain.retries import Policy
 from app.domain.usage import Usage
 from app.store.database import Database
@@ -27,63 +26,58 @@ class Play:
         self.log = log
         self.run_id = log.run_id
 
-    async def record(self, *events: Event) -> None:
-        """Write events, all in one commit."""
-        assert await self.log.append(*events)
-
-    def fact(self, kind: type[Any], data: Any, task_id: str | None = None, attempt: int | None = None) -> Event:
-        """An event of this run that happens now."""
-        event: Event = kind(at=datetime.now(UTC), run_id=self.run_id, task_id=task_id, attempt=attempt, data=data)
-        return event
+    async def record(self, *entries: Entry) -> None:
+        """Write facts, all in one commit."""
+        assert await self.log.append(*entries)
 
     async def start(self) -> None:
         """The run has started."""
-        await self.record(self.fact(ev.RunStarted, ev.Claimed(engine=OWNER, epoch=self.log.epoch)))
+        await self.record(Entry(ev.RunStarted(engine=OWNER, epoch=self.log.epoch)))
 
     async def plan(self, *names: str) -> None:
         """The supervisor was asked, and has planned tasks that depend on nothing."""
         tasks = tuple(Task(id=name, title=name, instruction=f"Do {name}.", worker="writer") for name in names)
         plan = validated(Plan(goal="the goal", tasks=tasks), ["writer"], 100)
-        await self.record(self.reply("plan"), self.fact(ev.PlanCreated, plan))
+        await self.record(self.reply("plan"), Entry(ev.PlanCreated.of(plan)))
 
     async def start_task(self, name: str, attempt: int = 1) -> None:
         """A worker has begun."""
-        started = ev.AttemptStarted(worker="writer", model="stub", instruction=f"Do {name}.")
-        await self.record(self.fact(ev.TaskStarted, started, name, attempt))
+        started = ev.TaskStarted(worker="writer", model="stub", instruction=f"Do {name}.")
+        await self.record(Entry(started, name, attempt))
 
     async def finish_task(self, name: str, attempt: int = 1) -> None:
         """The worker has replied, and delivered."""
-        reply = self.reply("work", name, attempt)
-        await self.record(reply, self.fact(ev.TaskSucceeded, Output(summary="done"), name, attempt))
+        delivered = Entry(ev.TaskSucceeded(summary="done"), name, attempt)
+        await self.record(self.reply("work", name, attempt), delivered)
 
     async def fail_task(self, name: str, attempt: int = 1, *, retry: bool) -> None:
         """The attempt has failed: for good, or to be tried again."""
         problem = Problem(code="timeout", message="too slow")
         if retry:
-            data = ev.Retrying(error=problem, next_attempt=attempt + 1, not_before=datetime.now(UTC), refine=False)
-            await self.record(self.fact(ev.TaskRetrying, data, name, attempt))
+            now = datetime.now(UTC)
+            retrying = ev.TaskRetrying(error=problem, next_attempt=attempt + 1, not_before=now, refine=False)
+            await self.record(Entry(retrying, name, attempt))
         else:
-            await self.record(self.fact(ev.TaskFailed, ev.Failed(error=problem), name, attempt))
+            await self.record(Entry(ev.TaskFailed(error=problem), name, attempt))
 
     async def synthesize(self) -> None:
         """The supervisor has put the answer together."""
-        await self.record(
-            self.reply("synthesize"), self.fact(ev.SynthesisCompleted, Synthesis(answer="the answer", confidence=0.9))
-        )
+        answered = Entry(ev.SynthesisCompleted(answer="the answer", confidence=0.9))
+        await self.record(self.reply("synthesize"), answered)
 
     async def succeed(self) -> None:
         """The run has ended well."""
         result = Result(answer="the answer", coverage=Coverage(required=1, delivered=1))
-        await self.record(self.fact(ev.RunSucceeded, ev.Ended(stop_reason="completed", result=result)))
+        await self.record(Entry(ev.RunSucceeded(stop_reason="completed", result=result)))
 
     async def fail(self) -> None:
         """The run has failed."""
         problem = Problem(code="provider_auth", message="the key is not accepted")
-        await self.record(self.fact(ev.RunFailed, ev.EndedInFailure(stop_reason="provider_auth", error=problem)))
+        await self.record(Entry(ev.RunFailed(stop_reason="provider_auth", error=problem)))
 
     async def chatter(self, count: int, characters: int = 10) -> None:
         """So many failed model calls, each with a message of so many characters."""
-        failed = ev.ModelFailed(
+        failed = ev.LlmFailed(
             purpose="plan",
             model="stub",
             usage=Usage(llm_calls=1),
@@ -91,7 +85,7 @@ class Play:
             error=Problem(code="rate_limited", message="x" * characters),
             retry_at=datetime.now(UTC),
         )
-        await self.record(*(self.fact(ev.LlmFailed, failed) for _ in range(count)))
+        await self.record(*[Entry(failed)] * count)
 
     async def whole(self) -> None:
         """All of a small run, in 10 events, its own first one included."""
@@ -102,9 +96,9 @@ class Play:
         await self.synthesize()
         await self.succeed()
 
-    def reply(self, purpose: ev.Purpose, task_id: str | None = None, attempt: int | None = None) -> Event:
+    def reply(self, purpose: ev.Purpose, task_id: str | None = None, attempt: int | None = None) -> Entry:
         """A model has replied."""
-        replied = ev.ModelReplied(
+        replied = ev.LlmCompleted(
             purpose=purpose,
             model="stub",
             usage=SPENT,
@@ -113,7 +107,7 @@ class Play:
             stop_reason="end_turn",
             content=[{"type": "text", "text": "words"}],
         )
-        return self.fact(ev.LlmCompleted, replied, task_id, attempt)
+        return Entry(replied, task_id, attempt)
 
 
 class Player:

@@ -7,8 +7,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from app.api.schemas import Run
+from app.api.schemas.runs import Run
 from app.domain import events as ev
+from app.domain.events import Entry
 from app.store.runs import Listing, page_of_runs
 from tests.api.serving import JOB, Api
 
@@ -72,8 +73,8 @@ async def test_a_posted_job_waits_for_the_end_and_a_read_for_a_parked_run_too(ap
     await play.start()
     reading = asyncio.create_task(api.get(f"/v1/runs/{play.run_id}", headers=wait))
     await api.until_heard_by(2)
-    parked = ev.Waiting(reason="provider", until=datetime.now(UTC) + timedelta(hours=1))
-    await play.record(play.fact(ev.RunWaiting, parked))
+    parked = ev.RunWaiting(reason="provider", until=datetime.now(UTC) + timedelta(hours=1))
+    await play.record(Entry(parked))
     read = await asyncio.wait_for(reading, 5)
     await api.client.post(f"/v1/runs/{play.run_id}/cancel")
     answer = await asyncio.wait_for(answering, 5)

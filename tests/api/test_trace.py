@@ -5,8 +5,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from app.api.schemas import Span, Trace
+from app.api.schemas.trace import Span, Trace
 from app.domain import events as ev
+from app.domain.events import Entry
 from app.domain.results import Problem
 from app.domain.spans import Spans
 from app.domain.usage import Usage
@@ -141,21 +142,17 @@ async def test_tool_calls_and_failed_calls_are_spans_of_their_attempt(api: Api) 
     await play.start_task("t1")
     await play.record(play.reply("work", "t1", 1))
     for call_id in ("c1", "c2"):
-        called = ev.ToolCalled(call_id=call_id, name="calculate", effect="read", key=call_id)
-        await play.record(play.fact(ev.ToolStarted, called, "t1", 1))
-    returned = ev.ToolReturned(call_id="c1", name="calculate", output="2", duration_ms=1)
-    searched = ev.ToolBroke(
+        called = ev.ToolStarted(call_id=call_id, name="calculate", effect="read", key=call_id)
+        await play.record(Entry(called, "t1", 1))
+    returned = ev.ToolCompleted(call_id="c1", name="calculate", output="2", duration_ms=1)
+    searched = ev.ToolFailed(
         call_id="c3", name="web_search", error=Problem(code="x", message="y"), duration_ms=90_000, provider=True
     )
-    cut = ev.ModelFailed(
+    cut = ev.LlmFailed(
         purpose="work", model="stub", usage=Usage(llm_calls=1), duration_ms=1,
         error=Problem(code="cancelled", message="stopped"),
     )  # fmt: skip
-    await play.record(
-        play.fact(ev.ToolCompleted, returned, "t1", 1),
-        play.fact(ev.ToolFailed, searched, "t1", 1),
-        play.fact(ev.LlmFailed, cut, "t1", 1),
-    )
+    await play.record(*(Entry(fact, "t1", 1) for fact in (returned, searched, cut)))
     await play.fail_task("t1", retry=False)
     spans = (await trace_of(api, play))["spans"]
 

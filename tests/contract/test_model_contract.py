@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from app.agents.replies import read_plan, read_synthesis
-from app.agents.report import read_report
-from app.agents.schemas import report_schema
+from app.agents.supervisor.plan import read_plan
+from app.agents.supervisor.synthesize import read_synthesis
+from app.agents.worker.report import read_report, report_schema
 from app.domain.conversation import Message, text_of, tool_calls_of
 from app.domain.plan import validated
 from app.domain.results import Output

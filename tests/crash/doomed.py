@@ -14,14 +14,13 @@ import sys
 import traceback
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from pydantic import SecretStr
 
-import app.domain.commands
 import app.store.journal
 from app.engine.engine import running_engine
 from app.runtime import open_runtime
@@ -29,7 +28,7 @@ from app.settings import Settings
 from app.store.database import Database
 from app.store.journal_sql import Batch, commit
 from app.telemetry import set_up_logging
-from tests.crash.features import PARK_AFTER
+from tests.crash.features import PARK_AFTER_S
 from tests.support.effects import Ledger, Point, Switch, die, example_tools
 
 DIES_WITHIN_S = 40
@@ -91,8 +90,8 @@ async def _execute(doom: Doom) -> None:
         retry_base_s=0.02,
     )
     _kill_at_commit(doom.at, doom.when)
-    vars(app.domain.commands)["PARK_AFTER"] = PARK_AFTER
     async with open_runtime(settings, doom.database_url) as runtime:
+        runtime.policy = replace(runtime.policy, park_after_s=PARK_AFTER_S)
         tools = example_tools(Ledger(Path(doom.ledger)), Switch(**doom.switch))
         runtime.tools = {**runtime.tools, **{tool.name: tool for tool in tools}}
         async with running_engine(runtime):

@@ -4,7 +4,6 @@ Whoever asks the same thing again gets the same answer, so the run comes to the 
 """
 
 import re
-from datetime import timedelta
 from typing import Any
 
 from app.domain.team import Team, Worker
@@ -54,8 +53,8 @@ PLAN = plan_of(
 LIMITS = {"concurrency": 4}
 PARKED_S = 0.3
 """How long the provider wants to be left alone before the plan."""
-PARK_AFTER = timedelta(seconds=0.1)
-"""Waits beyond which an engine parks a run here; a process of its own has to be told."""
+PARK_AFTER_S = 0.1
+"""Seconds beyond which an engine parks a run here."""
 ANSWER = "all that could be had"
 DELIVERED = ("errands", "search", "overloaded", "long", "sloppy", "vague", "makes-do", "last")
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from tests.crash.features import PARK_AFTER_S
 from tests.support.effects import Ledger, example_tools
 from tests.support.rows import every
 from tests.support.service import Service, running_service
@@ -17,5 +18,6 @@ async def leave_to_others(service: Service) -> None:
 @asynccontextmanager
 async def survivor_of(service: Service, stub: StubProvider, ledger: Ledger) -> AsyncIterator[Service]:
     """An engine on the service's database, with the tools whose effects are in `ledger`."""
-    async with running_service(service.url, stub, poll_seconds=0.1, tools=example_tools(ledger)) as survivor:
+    tools = example_tools(ledger)
+    async with running_service(service.url, stub, poll_seconds=0.1, park_after_s=PARK_AFTER_S, tools=tools) as survivor:
         yield survivor

@@ -62,7 +62,7 @@ def results_of(seen: SeenRequest) -> dict[str, dict[str, Any]]:
 
 
 def started(log: Sequence[Event], tool: str) -> list[ev.ToolStarted]:
-    return [event for event in log if isinstance(event, ev.ToolStarted) and event.data.name == tool]
+    return [event.data for event in log if isinstance(event.data, ev.ToolStarted) and event.data.name == tool]
 
 
 async def test_a_recorded_effect_is_kept_while_only_the_unfinished_tool_runs_again(
@@ -103,8 +103,8 @@ async def test_an_effect_that_may_happen_once_is_not_repeated_and_the_model_is_t
 
     assert (run["status"], run["result"]["answer"]) == ("succeeded", "all done")
     assert ledger.times("send_mail").total() == sent
-    [told] = [event for event in await service.events(run_id) if isinstance(event, ev.ToolFailed)]
-    assert (told.data.call_id, told.data.error.code) == ("toolu_send_mail", "tool_outcome_unknown")
+    [told] = [event.data for event in await service.events(run_id) if isinstance(event.data, ev.ToolFailed)]
+    assert (told.call_id, told.error.code) == ("toolu_send_mail", "tool_outcome_unknown")
     shown = results_of(stub.log[-1])
     assert (shown["toolu_send_mail"]["is_error"], shown["toolu_look_up"]["is_error"]) == (True, False)
     assert "whether it took effect is not known" in shown["toolu_send_mail"]["content"]
@@ -123,7 +123,7 @@ async def test_an_idempotent_effect_is_repeated_under_the_same_key(
 
     assert (run["status"], run["usage"]["tool_calls"]) == ("succeeded", 1)
     [intended] = started(await service.events(run_id), "put_record")
-    assert ledger.times("put_record") == {intended.data.key: times}
+    assert ledger.times("put_record") == {intended.key: times}
     [result] = results_of(stub.log[-1]).values()
     assert (result["content"], result["is_error"]) == ("done", False)
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from app.domain import commands
 from app.domain import events as ev
 from app.domain.events import Event
 from app.runtime import TENANT
 from app.store.runs import StoredEvent, events_of
 from tests.crash.doomed import Doom, Zygote
-from tests.crash.features import ANSWER, EVERYBODY, LIMITS, PARK_AFTER, Features
+from tests.crash.features import ANSWER, EVERYBODY, LIMITS, Features
 from tests.crash.recovery import leave_to_others, survivor_of
 from tests.support.effects import Ledger, Point
 from tests.support.rows import check_rows
@@ -33,11 +32,6 @@ FEATURES = {
 }  # fmt: skip
 """Types of event that the run must have for the matrix to be worth its name."""
 DOOMED_KEY = "sk-doomed"
-
-
-@pytest.fixture(autouse=True)
-def _parks_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "PARK_AFTER", PARK_AFTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +71,12 @@ async def stored(service: Service, run_id: str) -> Sequence[StoredEvent]:
 
 def calls_in(log: Sequence[Event]) -> list[ev.LlmCompleted | ev.LlmFailed]:
     """The model calls that the log knows of."""
-    return [event for event in log if isinstance(event, ev.LlmCompleted | ev.LlmFailed)]
+    return [event.data for event in log if isinstance(event.data, ev.LlmCompleted | ev.LlmFailed)]
 
 
 def lost_requests(course: Course) -> list[SeenRequest]:
     """Requests of which the log does not know how they ended."""
-    known = {event.data.request_id for event in calls_in(course.log)}
+    known = {call.request_id for call in calls_in(course.log)}
     return [seen for seen in course.requests if f"req_{seen.number:06}" not in known]
 
 
@@ -90,7 +84,7 @@ def check_calls(course: Course) -> None:
     """What was finished is not asked again, and what was under way at the death at most once."""
     numbers = {f"req_{seen.number:06}": seen for seen in course.requests}
     for event in course.log:
-        if isinstance(event, ev.LlmCompleted):
+        if isinstance(event.data, ev.LlmCompleted):
             finished = numbers[str(event.data.request_id)]
             again = [s for s in course.requests if s.body_sha256 == finished.body_sha256 and s.number > finished.number]
             assert again == [], f"{finished.role} was asked again after its reply was recorded"
@@ -105,16 +99,16 @@ def check_effects(course: Course) -> None:
     """A mail goes out once, or nobody knows and the model is told; a record is put under one key."""
     mails, records = course.ledger.times("send_mail"), course.ledger.times("put_record")
     ends = {
-        event.data.name: event.data.error.code if isinstance(event, ev.ToolFailed) else None
+        event.data.name: event.data.error.code if isinstance(event.data, ev.ToolFailed) else None
         for event in course.log
-        if isinstance(event, ev.ToolCompleted | ev.ToolFailed) and not event.data.provider
+        if isinstance(event.data, ev.ToolCompleted | ev.ToolFailed) and not event.data.provider
     }
     assert ends["send_mail"] in (None, "tool_outcome_unknown")
     assert mails.total() == 1 or (mails.total() == 0 and ends["send_mail"] == "tool_outcome_unknown")
     assert ends["put_record"] is None
     assert len(records) == 1
     assert records.total() <= 2
-    intents = {event.data.key for event in course.log if isinstance(event, ev.ToolStarted)}
+    intents = {event.data.key for event in course.log if isinstance(event.data, ev.ToolStarted)}
     assert mails.keys() | records.keys() <= intents
 
 

@@ -70,7 +70,7 @@ async def test_calls_that_were_never_sent_cost_a_cancelled_run_nothing(services:
     await service.cancel(run_id)
     run = await service.ended(run_id)
 
-    stopped = [event.data for event in await service.events(run_id) if isinstance(event, ev.LlmFailed)]
+    stopped = [event.data for event in await service.events(run_id) if isinstance(event.data, ev.LlmFailed)]
     assert sorted((each.sent, each.usage.llm_calls) for each in stopped) == [(False, 0), (False, 0), (True, 1)]
     assert run["usage"]["llm_calls"] == 1
 

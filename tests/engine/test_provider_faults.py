@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from app.domain import commands
 from app.domain import events as ev
 from app.domain.events import Event
 from app.domain.retries import SUPERVISOR_ATTEMPTS
+from app.domain.topics import Topic
 from tests.support.fixtures import Services
 from tests.support.rows import every
 from tests.support.service import Service, new_run_id, plan_of, report, synthesis, task
@@ -34,7 +34,7 @@ ONE = plan_of(task("t1"))
 
 
 def failures_in(log: list[Event]) -> list[ev.LlmFailed]:
-    return [event for event in log if isinstance(event, ev.LlmFailed)]
+    return [event.data for event in log if isinstance(event.data, ev.LlmFailed)]
 
 
 async def test_an_overload_inside_a_stream_is_tried_again_and_what_it_had_said_is_dropped(
@@ -51,7 +51,7 @@ async def test_an_overload_inside_a_stream_is_tried_again_and_what_it_had_said_i
 
     assert (run["status"], run["result"]["answer"]) == ("succeeded", "done")
     assert [seen.streamed for seen in stub.log] == [True, True, True]
-    assert [failure.data.error.code for failure in failures_in(await service.events(run_id))] == [
+    assert [failure.error.code for failure in failures_in(await service.events(run_id))] == [
         "provider_unavailable",
         "provider_unavailable",
     ]
@@ -171,9 +171,9 @@ async def test_parallel_workers_do_not_come_back_all_at_once(services: Services,
     await service.ended(run_id)
 
     waits = sorted(
-        failure.data.retry_at - failure.at
-        for failure in failures_in(await service.events(run_id))
-        if failure.data.retry_at
+        event.data.retry_at - event.at
+        for event in await service.events(run_id)
+        if isinstance(event.data, ev.LlmFailed) and event.data.retry_at
     )
     assert len(waits) == 4
     assert min(later - earlier for earlier, later in pairwise(waits)) > timedelta(milliseconds=20)
@@ -214,10 +214,9 @@ async def test_a_run_whose_provider_asks_for_a_long_pause_waits_in_the_database_
 
 @pytest.mark.parametrize("role", ["plan", "work", "synthesize"])
 async def test_a_run_that_waited_goes_on_when_its_time_has_come(
-    services: Services, stub: StubProvider, monkeypatch: pytest.MonkeyPatch, role: str
+    services: Services, stub: StubProvider, role: str
 ) -> None:
-    monkeypatch.setattr(commands, "PARK_AFTER", timedelta(seconds=0.2))
-    service = await services.start(poll_seconds=0.1)
+    service = await services.start(poll_seconds=0.1, park_after_s=0.2)
     stub.on("plan", as_json(plan_of(task("a", "researcher"), task("b", "writer", ["a"]))))
     stub.on("work", as_json(report("done")))
     stub.on("synthesize", as_json(synthesis()))
@@ -233,7 +232,7 @@ async def test_a_run_that_waited_goes_on_when_its_time_has_come(
     first, second = stub.of(role)[:2]
     assert second.at - first.at >= 1
     assert second.body_sha256 == first.body_sha256
-    resumed = [event.data.lost_calls for event in await service.events(run_id) if isinstance(event, ev.RunResumed)]
+    resumed = [event.data.lost_calls for event in await service.events(run_id) if isinstance(event.data, ev.RunResumed)]
     assert resumed == [0]
     assert run["usage"]["llm_calls"] == len(stub.log) == 5
 
@@ -287,8 +286,8 @@ async def test_what_one_runs_provider_asked_for_is_no_failure_of_another_run(
 
     assert waiting["usage"]["llm_calls"] == 0
     [held] = failures_in(await service.events(second))
-    assert (held.data.error.code, held.data.sent, held.data.usage.llm_calls) == ("rate_limited", False, 0)
-    assert (await service.folded(second)).tasks["t1"].attempts[0].conversation.failures == 0
+    assert (held.error.code, held.sent, held.usage.llm_calls) == ("rate_limited", False, 0)
+    assert (await service.folded(second)).conversation(Topic("work", "t1")).failures == 0
     assert len(stub.log) == 1
 
 

@@ -1,53 +1,105 @@
 """What is reckoned as lost when a process has vanished: the calls it had under way, and no other."""
 
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 
+from app.domain.events import Entry
+from app.domain.job import JobInput
 from app.domain.snapshot import Snapshot
-from app.engine.recovery import resumption
+from app.domain.topics import Topic
+from app.engine.recovery import Lost, reckon_lost
 from app.llm.demo import DemoModel
-from tests.domain.story import Story, planning, started, task
+from app.tools.tool import Tool
+from tests.domain.story import Story, brief, planning, started, task
 
 LEASE_S = 15
 
 
-def lost_calls(run: Snapshot, story: Story, after_s: float) -> int:
-    """Calls lost by a process that was at work for so long after the last event at the most."""
-    lost = resumption(run, story.now + timedelta(seconds=after_s), DemoModel())
-    return int(lost.get("lost_calls", 0))
+class StoryDesk:
+    """The desk of a run that is told: what is recorded is a fact at once."""
+
+    model = DemoModel()
+    tools: Mapping[str, Tool] = {}
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+
+    @property
+    def run(self) -> Snapshot:
+        return self._story.run
+
+    async def inputs(self) -> Sequence[JobInput]:
+        return ()
+
+    def now(self) -> datetime:
+        return self._story.now
+
+    async def record(self, *entries: Entry) -> None:
+        self._story.record(*entries)
+
+    def record_soon(self, *entries: Entry) -> None:
+        self._story.record(*entries)
+
+    async def admit(self, *, even_when_leaving: bool = False) -> None:
+        """Nobody else wants the run."""
+
+    def listener(self, _: Topic) -> Callable[[str], None] | None:
+        return None
 
 
-def test_a_call_that_nobody_has_answered_is_lost() -> None:
+async def lost(story: Story, after_s: float = 0) -> Lost:
+    """What is lost by a process that was at work for so long after the last event at the most."""
+    return await reckon_lost(StoryDesk(story), story.now + timedelta(seconds=after_s))
+
+
+async def lost_calls(story: Story, after_s: float) -> int:
+    return (await lost(story, after_s)).calls
+
+
+async def test_a_call_that_nobody_has_answered_is_lost() -> None:
     story = started(task("t1"), task("t2"))
     story.start("t1")
 
-    lost = resumption(story.run, story.now, DemoModel())
+    reckoned = await lost(story)
 
-    assert lost["lost_calls"] == lost["usage"].llm_calls == 1
-    assert lost["usage"].estimated
-    assert lost_calls(planning().run, story, 0) == 1
+    assert reckoned.calls == reckoned.usage.llm_calls == 1
+    assert reckoned.usage.estimated
+    assert await lost_calls(planning(), 0) == 1
 
 
-def test_a_call_that_was_not_due_while_the_process_was_at_work_is_not_lost() -> None:
+async def test_a_lost_call_is_reckoned_by_the_request_that_was_sent() -> None:
+    stories = [Story(replace(brief(), objective="Find out. " * times)) for times in (1, 1_000)]
+    for story in stories:
+        story.queued()
+        story.started()
+
+    short, long = [(await lost(story)).usage.input_tokens for story in stories]
+
+    assert long - short > 1_000
+
+
+async def test_a_call_that_was_not_due_while_the_process_was_at_work_is_not_lost() -> None:
     story = started(task("t1"))
     story.start("t1")
     story.fail_call("work", "provider_unavailable", "t1", again_in=LEASE_S + 1)
 
-    assert lost_calls(story.run, story, LEASE_S) == 0
-    assert lost_calls(story.run, story, LEASE_S + 1) == 1
+    assert await lost_calls(story, LEASE_S) == 0
+    assert await lost_calls(story, LEASE_S + 1) == 1
 
 
-def test_whoever_took_a_run_that_waits_and_said_nothing_has_lost_nothing() -> None:
+async def test_whoever_took_a_run_that_waits_and_said_nothing_has_lost_nothing() -> None:
     story = started(task("t1"))
     story.start("t1")
     story.fail_call("work", "rate_limited", "t1", again_in=60)
 
     assert story.settle() == ["run.waiting"]
-    assert lost_calls(story.run, story, 60 + LEASE_S) == 0
+    assert await lost_calls(story, 60 + LEASE_S) == 0
 
 
-def test_an_answer_that_needs_no_synthesis_has_no_call_to_lose() -> None:
+async def test_an_answer_that_needs_no_synthesis_has_no_call_to_lose() -> None:
     story = started(task("t1"))
     story.succeed("t1")
 
     assert story.run.phase == "synthesizing"
-    assert lost_calls(story.run, story, LEASE_S) == 0
+    assert await lost_calls(story, LEASE_S) == 0

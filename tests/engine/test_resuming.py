@@ -49,7 +49,7 @@ def held_back(role: str) -> Script:
 
 
 def resumed_in(log: list[Event]) -> list[ev.RunResumed]:
-    return [event for event in log if isinstance(event, ev.RunResumed)]
+    return [event.data for event in log if isinstance(event.data, ev.RunResumed)]
 
 
 POINTS = [
@@ -89,8 +89,8 @@ async def test_a_run_whose_process_dies_goes_on_elsewhere_and_no_finished_call_i
     assert open_call.outcome == "client_disconnected"
     assert answers[open_call.body_sha256] == 1
     [resumed] = resumed_in(await second.events(run_id))
-    assert resumed.data.lost_calls == 1
-    assert resumed.data.usage.estimated is True
+    assert resumed.lost_calls == 1
+    assert resumed.usage.estimated is True
     assert run["usage"]["llm_calls"] == len(stub.log)
     assert run["usage"]["tool_calls"] == 1
 
@@ -171,7 +171,9 @@ async def test_a_tool_that_had_begun_is_repeated_only_if_that_is_harmless(
     [result] = stub.log[-1].body["messages"][-1]["content"]
     assert result["is_error"] is (effect == "once")
     if effect == "once":
-        codes = [event.data.error.code for event in await second.events(run_id) if isinstance(event, ev.ToolFailed)]
+        codes = [
+            event.data.error.code for event in await second.events(run_id) if isinstance(event.data, ev.ToolFailed)
+        ]
         assert codes == ["tool_outcome_unknown"]
 
 
@@ -240,7 +242,7 @@ async def test_a_process_that_is_told_to_stop_finishes_its_call_and_another_goes
     assert run["status"] == "succeeded"
     assert len({seen.body_sha256 for seen in stub.log}) == len(stub.log)
     [resumed] = resumed_in(await second.events(run_id))
-    assert (resumed.data.lost_calls, resumed.data.usage.llm_calls) == (0, 0)
+    assert (resumed.lost_calls, resumed.usage.llm_calls) == (0, 0)
 
 
 async def test_a_call_that_outlasts_the_drain_is_dropped_counted_and_made_again_elsewhere(
@@ -277,9 +279,9 @@ async def test_a_wait_between_retries_survives_the_process(services: Services, s
     assert run["status"] == "succeeded"
     assert stub.log[1].at - stub.log[0].at >= 0.75
     log = await second.events(run_id)
-    [resumed], [failure] = resumed_in(log), [event for event in log if isinstance(event, ev.LlmFailed)]
-    assert failure.data.retry_at is not None
-    assert resumed.data.lost_calls == 0  # However late it was taken up: the first process vanished before the retry.
+    [resumed], [failure] = resumed_in(log), [event.data for event in log if isinstance(event.data, ev.LlmFailed)]
+    assert failure.retry_at is not None
+    assert resumed.lost_calls == 0  # However late it was taken up: the first process vanished before the retry.
 
 
 async def test_many_engines_execute_each_run_once(services: Services, stub: StubProvider) -> None:

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from app.api.app import create_app
-from app.api.schemas import Trace
+from app.api.schemas.trace import Trace
 from app.api.trace import TOOL_CHARACTERS
 from app.domain import events as ev
 from app.runtime import Runtime
@@ -134,7 +134,9 @@ async def test_terms_are_spelled_out_once_in_a_run_and_named_by_every_call(
 ) -> None:
     run = await troubled_run(service, stub)
     calls = [
-        event.data for event in await service.events(run["id"]) if isinstance(event, ev.LlmCompleted | ev.LlmFailed)
+        event.data
+        for event in await service.events(run["id"])
+        if isinstance(event.data, ev.LlmCompleted | ev.LlmFailed)
     ]
 
     names = {call.terms_id for call in calls}

@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from app.agents import calls as agent_calls
-from app.agents import supervisor
 from app.domain import events as ev
 from app.domain.errors import FAULTS
 from app.engine import engine, under_way
-from app.engine.execution import Execution
+from app.engine.desk import RunDesk
 from app.llm import claude
 from app.llm.model import Model, Reply, Request
 from app.store import journal_sql, projection
@@ -54,12 +52,12 @@ class BreakingModel:
 
 
 @pytest.mark.parametrize(
-    ("purpose", "module", "name", "calls"),
+    ("purpose", "broken", "calls"),
     [
-        ("plan", supervisor, "read_plan", 1),
-        ("plan", agent_calls, "thrown_away", 1),
-        ("plan", agent_calls, "_provider_tools", 1),
-        ("synthesize", supervisor, "read_synthesis", 4),
+        ("plan", "supervisor.plan.read_plan", 1),
+        ("plan", "ask.thrown_away", 1),
+        ("plan", "ask._provider_tools", 1),
+        ("synthesize", "supervisor.synthesize.read_synthesis", 4),
     ],
 )
 async def test_a_reply_that_breaks_our_code_is_asked_for_once_and_counted(
@@ -67,14 +65,13 @@ async def test_a_reply_that_breaks_our_code_is_asked_for_once_and_counted(
     stub: StubProvider,
     monkeypatch: pytest.MonkeyPatch,
     purpose: str,
-    module: Any,
-    name: str,
+    broken: str,
     calls: int,
 ) -> None:
     def read(*_: Any) -> None:
         raise AttributeError("a bug")
 
-    monkeypatch.setattr(module, name, read)
+    monkeypatch.setattr(f"app.agents.{broken}", read)
     stub.on("plan", as_json(TWO))
     stub.on("work", as_json(report()))
     stub.on("synthesize", as_json(synthesis()))
@@ -115,7 +112,7 @@ async def test_the_silence_of_a_provider_is_not_the_time_of_the_worker(service: 
 
     assert run["status"] == "succeeded"
     events = await service.events(run["id"])
-    silent = [event.data.silent_ms for event in events if isinstance(event, ev.LlmCompleted)]
+    silent = [event.data.silent_ms for event in events if isinstance(event.data, ev.LlmCompleted)]
     assert silent[0] >= silence_s * 1_000
     assert silent[1] < silence_s * 1_000
 
@@ -255,7 +252,7 @@ async def test_a_tool_with_effect_is_not_cut_off_because_its_neighbour_may_not_b
     sent.set()
     log = await service.until_logged(run_id, "tool.completed")
 
-    assert [event.data.name for event in log if event.type == "tool.completed"] == ["send_mail"]
+    assert [event.data.name for event in log if isinstance(event.data, ev.ToolCompleted)] == ["send_mail"]
 
 
 async def test_words_that_cannot_be_written_down_end_what_said_them_and_are_told_with_their_cause(
@@ -288,11 +285,11 @@ async def test_words_that_cannot_be_written_down_end_what_said_them_and_are_told
 async def test_a_clock_that_steps_back_before_a_repeated_call_breaks_nothing(
     service: Service, stub: StubProvider, monkeypatch: pytest.MonkeyPatch, purpose: str
 ) -> None:
-    def late(_: Execution) -> datetime:
+    def late(_: RunDesk) -> datetime:
         back = timedelta(seconds=1) if under_way.speaking.get() else timedelta()
         return datetime.now(UTC) - back
 
-    monkeypatch.setattr(Execution, "now", late)
+    monkeypatch.setattr(RunDesk, "now", late)
     stub.on("plan", as_json(TWO))
     stub.on("work", as_json(report()))
     stub.on("synthesize", as_json(synthesis()))

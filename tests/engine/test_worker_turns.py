@@ -271,7 +271,7 @@ async def test_calls_that_a_server_numbers_anew_in_each_reply_are_different_call
     await service.ended(run_id)
 
     assert len(set(keys)) == 2
-    assert keys == [event.data.key for event in await service.events(run_id) if isinstance(event, ev.ToolStarted)]
+    assert keys == [event.data.key for event in await service.events(run_id) if isinstance(event.data, ev.ToolStarted)]
 
 
 async def test_the_same_call_with_the_same_outcome_is_stopped_after_four(service: Service, stub: StubProvider) -> None:
@@ -347,7 +347,7 @@ async def test_text_that_cannot_be_stored_is_cleaned_wherever_it_comes_from(
     assert CLEAN in broke["content"]
     assert [note.body for note in heard] == [CLEAN]
     for event in await service.events(run_id):
-        json.dumps(event.model_dump(mode="json"), allow_nan=False).encode()
+        json.dumps(event.data.model_dump(mode="json"), allow_nan=False).encode()
 
 
 ASTRAY = ["../ws-10/secret", "/etc/passwd", "%2e%2e/ws-10/secret", "sec\x00ret", "a" * 5_000, "./ok.txt", "OK.TXT"]

@@ -5,16 +5,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.agents.prompting import opening
-from app.agents.replies import read_plan, read_synthesis
-from app.agents.report import read_report
-from app.agents.schemas import plan_schema, refinement_schema, report_schema, synthesis_schema
-from app.agents.worker import INPUT_TOOLS
+from app.agents.supervisor.plan import PLAN, read_plan
+from app.agents.supervisor.refine import REFINE
+from app.agents.supervisor.synthesize import read_synthesis, synthesis_schema
+from app.agents.worker.report import read_report, report_schema
+from app.agents.worker.tools import INPUT_TOOLS
 from app.domain.conversation import Block, Conversation, Message, Prompt, Read, ToolResult, Turn, UseTools, next_step
-from app.domain.events import Purpose
-from app.domain.job import JobInput
+from app.domain.events import InputListed, Purpose
+from app.domain.job import JobInput, Limits
 from app.domain.plan import Plan, Task, validated
+from app.domain.policy.agenda import PLANNING
 from app.domain.results import Escalation, Output, Synthesis
+from app.domain.snapshot import Brief, Snapshot
 from app.domain.team import Team, Worker
+from app.domain.topics import Topic
 from app.llm.demo import DemoModel
 from app.llm.model import Request
 from app.tools.catalogue import catalogue
@@ -44,9 +48,9 @@ def request_of(purpose: Purpose, prompt: Prompt, **changes: Any) -> Request:
 def plan_request(
     team: Team, objective: str, inputs: Sequence[JobInput] = (), tasks_allowed: int = TASKS_ALLOWED
 ) -> Request:
-    given = [{"name": each.name, "media_type": each.media_type, "characters": len(each.content)} for each in inputs]
-    prompt = opening("plan", team=team, tasks_allowed=tasks_allowed, inputs=given, objective=objective)
-    return request_of("plan", prompt, output_schema=plan_schema([worker.name for worker in team.workers]))
+    given = [InputListed(name=each.name, media_type=each.media_type, characters=len(each.content)) for each in inputs]
+    run = Snapshot(Brief("run_1", objective, team, Limits(tasks=tasks_allowed), tuple(given)))
+    return request_of("plan", PLAN.open(run, PLANNING), output_schema=PLAN.offer(run, PLANNING).schema)
 
 
 async def planned(
@@ -212,4 +216,5 @@ def refine_request(team: Team, attempts: Sequence[dict[str, Any]]) -> Request:
     prompt = opening(
         "refine", team=team, worker=team.workers[0], task=task, dependencies=(), inputs=(), attempts=attempts
     )
-    return request_of("refine", prompt, output_schema=refinement_schema())
+    run = Snapshot(Brief("run_1", "", team, Limits()))
+    return request_of("refine", prompt, output_schema=REFINE.offer(run, Topic("refine", "t1", 2)).schema)

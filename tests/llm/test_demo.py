@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.agents.replies import read_synthesis
+from app.agents.supervisor.synthesize import read_synthesis
 from app.domain.team import Team
 from app.llm.demo import DemoModel
 from app.llm.demo_arithmetic import expressions_in

@@ -5,7 +5,7 @@ import pytest
 from app.domain.job import JobInput
 from app.domain.results import Escalation, Output
 from app.domain.team import Team
-from app.runtime import BUILT_IN_TEAMS, teams_in
+from app.team_files import BUILT_IN_TEAMS, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
 from app.tools.sandbox import Sandbox

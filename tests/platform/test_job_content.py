@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from app.domain.events import ToolReturned
+from app.domain.events import ToolCompleted
 from app.domain.job import Job
 from app.store.database import Database
 from app.store.schema import MIGRATION_LOCK, DatabaseUnusable, migrate
@@ -80,7 +80,7 @@ def test_a_value_that_does_not_validate_is_not_shown(output: io.StringIO) -> Non
     with pytest.raises(ValidationError) as job:
         Job.model_validate({"objective": [OBJECTIVE], "priority": OBJECTIVE, "metadata": {"a": OBJECTIVE * 100}})
     with pytest.raises(ValidationError) as event:
-        ToolReturned.model_validate({"output": OBJECTIVE, "omitted": OBJECTIVE + ", input_type=" + OBJECTIVE})
+        ToolCompleted.model_validate({"output": OBJECTIVE, "omitted": OBJECTIVE + ", input_type=" + OBJECTIVE})
 
     logged(job.value, output)
     lines = logged(event.value, output)

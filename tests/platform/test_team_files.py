@@ -5,8 +5,9 @@ import psycopg
 import pytest
 
 from app import cli
-from app.runtime import PROBLEMS_SHOWN, TeamFileInvalid, known_teams, open_runtime
+from app.runtime import known_teams, open_runtime
 from app.settings import Settings
+from app.team_files import PROBLEMS_SHOWN, TeamFileInvalid
 
 Write = Callable[[str, str], Path]
 

@@ -8,6 +8,7 @@ import httpx2
 import psycopg
 import pytest
 
+from app.domain import events as ev
 from app.domain.events import RUN_ENDS
 from app.engine import engine
 from app.tools.tool import ToolContext
@@ -170,7 +171,7 @@ async def test_a_run_cancelled_in_the_moment_it_was_posted_asks_no_model(
     assert (run["status"], run["usage"]["llm_calls"]) == ("cancelled", 0)
     log = await client.events(run_id)
     assert [event.type for event in log] == ["run.queued", "run.cancel_requested", "run.cancelled"]
-    assert log[1].model_dump()["data"]["reason"] == "changed my mind"
+    assert log[1].data == ev.RunCancelRequested(reason="changed my mind")
     assert len(stub.log) == 1
 
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from app.domain import events as ev
-from app.domain.events import RUN_ENDS
+from app.domain.events import RUN_ENDS, Entry
 from tests.api.playing import OWNER, Play, playing
 from tests.support.fixtures import Services
 from tests.support.service import Service, plan_of, report, synthesis, task
@@ -53,7 +53,7 @@ async def ended(play: Play) -> None:
 async def parked(play: Play) -> None:
     """The provider has asked for some time, which is over."""
     await play.start()
-    await play.record(play.fact(ev.RunWaiting, ev.Waiting(reason="provider", until=datetime.now(UTC))))
+    await play.record(Entry(ev.RunWaiting(reason="provider", until=datetime.now(UTC))))
 
 
 STAGES: tuple[Callable[[Play], Awaitable[None]], ...] = (queued, started, planned, at_work, delivered, ended)
@@ -201,8 +201,8 @@ async def test_the_call_that_a_vanished_process_lost_is_on_the_receipt_of_a_run_
     run = await client.ended(run_id)
 
     assert (run["status"], run["usage"]["llm_calls"], run["usage"]["estimated"]) == ("cancelled", calls + 1, True)
-    [resumed] = [event for event in await client.events(run_id) if isinstance(event, ev.RunResumed)]
-    assert resumed.data.lost_calls == 1
+    [resumed] = [event.data for event in await client.events(run_id) if isinstance(event.data, ev.RunResumed)]
+    assert resumed.lost_calls == 1
 
 
 DAMAGE = {

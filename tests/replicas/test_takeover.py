@@ -73,7 +73,7 @@ async def check_log(database_url: str, run_id: str, second: Replica) -> None:
         await check_rows(database, run_id)
     finally:
         await database.close()
-    resumed = [event.data for event in log if isinstance(event, ev.RunResumed)]
+    resumed = [event.data for event in log if isinstance(event.data, ev.RunResumed)]
     assert [(runs_on(second, claim.engine), claim.epoch) for claim in resumed] == [(True, 2)]
     assert len([event for event in log if event.type in RUN_ENDS]) == 1
 

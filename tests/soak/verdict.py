@@ -10,6 +10,7 @@ from itertools import pairwise
 from app.domain import events as ev
 from app.domain.events import RUN_ENDS, Event
 from app.domain.job import Limits
+from app.domain.topics import topic_of
 from app.domain.usage import Usage
 from app.store.database import Database
 from tests.soak.client import Clients
@@ -39,7 +40,7 @@ class Remains:
     @property
     def lost_calls(self) -> list[SeenRequest]:
         """Requests that were answered and whose answer no log knows of."""
-        known = {event.data.request_id for log in self.logs.values() for event in _calls(log)}
+        known = {call.request_id for log in self.logs.values() for call in _calls(log)}
         return [seen for seen in self.requests if seen.outcome == "answered" and _request_id(seen) not in known]
 
 
@@ -89,7 +90,7 @@ def _faults_of_log(log: Sequence[Event]) -> Iterator[str]:
         yield "its events have gaps"
     if sum(event.type in RUN_ENDS for event in log) != 1 or log[-1].type not in RUN_ENDS:
         yield "it does not end exactly once"
-    epochs = [event.data.epoch for event in log if isinstance(event, ev.RunStarted | ev.RunResumed)]
+    epochs = [event.data.epoch for event in log if isinstance(event.data, ev.RunStarted | ev.RunResumed)]
     if epochs != sorted(set(epochs)):
         yield f"its owners overlap: {epochs}"
     if getattr(log[-1].data, "stop_reason", None) == "internal_error":
@@ -99,10 +100,11 @@ def _faults_of_log(log: Sequence[Event]) -> Iterator[str]:
 
 def _overspending(log: Sequence[Event]) -> Iterator[str]:
     """Once a limit is passed only the calls that were under way may still end: one a task that runs, and no more."""
-    assert isinstance(log[0], ev.RunQueued)
-    limits, spent, late = log[0].data.limits, Usage(), 0
+    job = log[0].data
+    assert isinstance(job, ev.RunQueued)
+    limits, spent, late = job.limits, Usage(), 0
     for event in log:
-        late += isinstance(event, ev.LlmCompleted) and _passed(limits, spent)
+        late += isinstance(event.data, ev.LlmCompleted) and _passed(limits, spent)
         spent += _usage(event)
     if late >= limits.concurrency:
         yield f"{late} calls ended after a limit was passed"
@@ -114,24 +116,21 @@ def _passed(limits: Limits, spent: Usage) -> bool:
 
 
 def _usage(event: Event) -> Usage:
-    return event.data.usage if isinstance(event, ev.LlmCompleted | ev.LlmFailed | ev.RunResumed) else Usage()
+    return event.data.usage if isinstance(event.data, ev.LlmCompleted | ev.LlmFailed | ev.RunResumed) else Usage()
 
 
 def _repeated_calls(left: Remains) -> Iterator[str]:
     """Every reply is recorded once, no attempt gets two replies to one request, and only a lost owner loses a call."""
     by_id = {_request_id(seen): seen for seen in left.requests}
-    recorded = Counter(event.data.request_id for log in left.logs.values() for event in _completed(log))
+    recorded = Counter(reply.request_id for log in left.logs.values() for _, reply in _replies(log))
     yield from (f"{name} was recorded {count} times" for name, count in recorded.items() if count > 1)
     for run_id, log in left.logs.items():
-        asked = Counter(
-            (event.data.purpose, event.task_id, event.attempt, by_id[str(event.data.request_id)].body_sha256)
-            for event in _completed(log)
-        )
+        asked = Counter((topic_of(event), by_id[str(reply.request_id)].body_sha256) for event, reply in _replies(log))
         yield from (f"{run_id} was answered twice: {call}" for call, count in asked.items() if count > 1)
     for seen in left.lost_calls:
         run_id = left.clients.run_ids[job_of(seen)]
         stopped = any(
-            event.data.error.code == "cancelled" for event in left.logs[run_id] if isinstance(event, ev.LlmFailed)
+            event.data.error.code == "cancelled" for event in left.logs[run_id] if isinstance(event.data, ev.LlmFailed)
         )
         if left.epochs[run_id] == 1 and not stopped:
             yield f"{run_id} lost an answer, and never its owner"
@@ -139,13 +138,13 @@ def _repeated_calls(left: Remains) -> Iterator[str]:
 
 def _repeated_effects(left: Remains) -> Iterator[str]:
     events = [event for log in left.logs.values() for event in log]
-    intents = {event.data.key: event.data.name for event in events if isinstance(event, ev.ToolStarted)}
+    intents = {event.data.key: event.data.name for event in events if isinstance(event.data, ev.ToolStarted)}
     times = {name: left.ledger.times(name) for name in ("send_mail", "put_record")}
     yield from (f"{count} mails under {key}" for key, count in times["send_mail"].items() if count > 1)
     effects = times["send_mail"].keys() | times["put_record"].keys()
     yield from (f"{key} took effect without an intent" for key in effects - intents.keys())
     for event in events:
-        if isinstance(event, ev.ToolCompleted) and event.data.name in times:
+        if isinstance(event.data, ev.ToolCompleted) and event.data.name in times:
             key = f"{event.run_id}:{event.task_id}:{event.attempt}:{event.data.call_id}"
             if not times[event.data.name][key]:
                 yield f"{key} is said to have taken effect, and has not"
@@ -171,20 +170,20 @@ def takeovers_s(left: Remains, deaths: Mapping[int, datetime]) -> list[float]:
     """Seconds from each death to the moment when another process went on with a run."""
     waits: list[float] = []
     for log in left.logs.values():
-        claims = [event for event in log if isinstance(event, ev.RunStarted | ev.RunResumed)]
-        for before, after in pairwise(claims):
-            died = deaths.get(int(before.data.engine.split("-")[-2]))
-            if died is not None and before.at <= died <= after.at:
-                waits.append((after.at - died).total_seconds())
+        claims = [(event.at, event.data) for event in log if isinstance(event.data, ev.RunStarted | ev.RunResumed)]
+        for (begun_at, claim), (taken_at, _) in pairwise(claims):
+            died = deaths.get(int(claim.engine.split("-")[-2]))
+            if died is not None and begun_at <= died <= taken_at:
+                waits.append((taken_at - died).total_seconds())
     return sorted(waits)
 
 
 def _calls(log: Sequence[Event]) -> list[ev.LlmCompleted | ev.LlmFailed]:
-    return [event for event in log if isinstance(event, ev.LlmCompleted | ev.LlmFailed)]
+    return [event.data for event in log if isinstance(event.data, ev.LlmCompleted | ev.LlmFailed)]
 
 
-def _completed(log: Sequence[Event]) -> list[ev.LlmCompleted]:
-    return [event for event in log if isinstance(event, ev.LlmCompleted)]
+def _replies(log: Sequence[Event]) -> list[tuple[Event, ev.LlmCompleted]]:
+    return [(event, event.data) for event in log if isinstance(event.data, ev.LlmCompleted)]
 
 
 def _request_id(seen: SeenRequest) -> str:

@@ -1,10 +1,10 @@
 """Runs without an engine: claimed by hand, and moved on with small facts."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import count
 
 from app.domain import events as ev
+from app.domain.events import Entry
 from app.domain.results import Problem
 from app.domain.retries import Policy
 from app.domain.usage import Usage
@@ -28,25 +28,24 @@ async def claimed(service: Service, run_id: str | None = None, *, lease_s: float
     return claim
 
 
-def started(run_id: str, epoch: int = 1) -> ev.RunStarted:
+def started() -> Entry:
     """The start of a run."""
-    return ev.RunStarted(at=datetime.now(UTC), run_id=run_id, data=ev.Claimed(engine=ME, epoch=epoch))
+    return Entry(ev.RunStarted(engine=ME, epoch=1))
 
 
-def spent(run_id: str) -> ev.LlmFailed:
+def spent() -> Entry:
     """A fact that may be recorded any number of times while a run is running; no two are the same."""
-    call = ev.ModelFailed(
+    call = ev.LlmFailed(
         purpose="plan",
         model="m",
         usage=Usage(llm_calls=1),
         duration_ms=next(_numbers),
         error=Problem(code="cancelled", message="stopped"),
     )
-    return ev.LlmFailed(at=datetime.now(UTC), run_id=run_id, data=call)
+    return Entry(call)
 
 
-def failed(run_id: str) -> ev.RunFailed:
+def failed() -> Entry:
     """The end of a run."""
     problem = Problem(code="internal_error", message="It broke.")
-    data = ev.EndedInFailure(stop_reason="internal_error", error=problem)
-    return ev.RunFailed(at=datetime.now(UTC), run_id=run_id, data=data)
+    return Entry(ev.RunFailed(stop_reason="internal_error", error=problem))

@@ -7,8 +7,9 @@ import psycopg
 import pytest
 
 from app.domain import events as ev
-from app.domain.decisions import decide
 from app.domain.errors import IllegalMove, OwnershipLost, Unwritable
+from app.domain.events import Entry
+from app.domain.policy.decide import decide
 from app.store import journal as journal_module
 from app.store.journal import Journal, RunLog
 from app.store.journal_sql import commit
@@ -38,7 +39,7 @@ async def opened(journal: Journal, service: Service) -> RunLog:
     """The log of a new run that has been started."""
     claim = await claimed(service)
     log = journal.open(claim.snapshot, claim.epoch, nothing)
-    assert await log.append(started(log.run_id))
+    assert await log.append(started())
     return log
 
 
@@ -57,8 +58,8 @@ def held_row(sql: psycopg.Connection, log: RunLog) -> Iterator[None]:
 async def test_events_are_recorded_in_order_with_the_rows_they_change(journal: Journal, service: Service) -> None:
     log = await opened(journal, service)
 
-    await asyncio.gather(*(log.append(spent(log.run_id)) for _ in range(20)))
-    assert await log.append(failed(log.run_id)) is True
+    await asyncio.gather(*(log.append(spent()) for _ in range(20)))
+    assert await log.append(failed()) is True
 
     assert log.snapshot == log.ahead
     assert (log.snapshot.status, log.snapshot.last_seq, log.snapshot.usage.llm_calls) == ("failed", 23, 20)
@@ -70,9 +71,9 @@ async def test_what_is_appended_during_a_commit_shares_the_next_one(
 ) -> None:
     logs = [await opened(journal, service) for _ in range(5)]
     with held_row(sql, logs[0]):
-        first = logs[0].append(spent(logs[0].run_id))
+        first = logs[0].append(spent())
         await until_blocked(service.database)
-        later = [log.append(spent(log.run_id), spent(log.run_id)) for log in logs for _ in range(10)]
+        later = [log.append(spent(), spent()) for log in logs for _ in range(10)]
     await asyncio.gather(first, *later)
 
     assert [log.snapshot.last_seq for log in logs] == [23, 22, 22, 22, 22]
@@ -92,7 +93,7 @@ async def test_what_is_ahead_is_seen_at_once_and_is_fact_only_when_it_is_recorde
     log = await opened(journal, service)
 
     with held_row(sql, log):
-        recorded = log.append(spent(log.run_id))
+        recorded = log.append(spent())
         assert (log.ahead.usage.llm_calls, log.snapshot.usage.llm_calls) == (1, 0)
     await recorded
 
@@ -106,12 +107,12 @@ async def test_whoever_lost_the_run_writes_nothing_more(
     sql.execute("UPDATE runs SET owner_epoch = owner_epoch + 1, owner = 'another'")
 
     with pytest.raises(OwnershipLost):
-        await log.append(spent(log.run_id))
+        await log.append(spent())
 
     assert log.lost is True
     assert await types_of(service, log) == ["run.queued", "run.started"]
     with pytest.raises(OwnershipLost):
-        log.append(spent(log.run_id))
+        log.append(spent())
 
 
 async def test_an_owner_of_the_same_name_with_an_older_epoch_is_refused_too(
@@ -121,7 +122,7 @@ async def test_an_owner_of_the_same_name_with_an_older_epoch_is_refused_too(
     sql.execute("UPDATE runs SET owner_epoch = owner_epoch + 1")
 
     with pytest.raises(OwnershipLost):
-        await log.append(spent(log.run_id))
+        await log.append(spent())
 
 
 async def test_losing_one_run_does_not_hold_up_the_others_of_a_commit(
@@ -130,7 +131,7 @@ async def test_losing_one_run_does_not_hold_up_the_others_of_a_commit(
     lost, kept = await opened(journal, service), await opened(journal, service)
     sql.execute("UPDATE runs SET owner_epoch = owner_epoch + 1 WHERE id = %s", [lost.run_id])
 
-    gone, recorded = lost.append(spent(lost.run_id)), kept.append(spent(kept.run_id))
+    gone, recorded = lost.append(spent()), kept.append(spent())
 
     assert await recorded is True
     with pytest.raises(OwnershipLost):
@@ -139,15 +140,15 @@ async def test_losing_one_run_does_not_hold_up_the_others_of_a_commit(
 
 async def test_a_cancel_between_two_appends_is_folded_in_where_it_happened(journal: Journal, service: Service) -> None:
     log = await opened(journal, service)
-    await log.append(spent(log.run_id))
+    await log.append(spent())
     await service.cancel(log.run_id)
 
-    assert await log.append(spent(log.run_id)) is True
+    assert await log.append(spent()) is True
 
     assert await types_of(service, log) == [
         "run.queued", "run.started", "llm.failed", "run.cancel_requested", "llm.failed",
     ]  # fmt: skip
-    assert log.snapshot.cancel_requested is not None
+    assert log.snapshot.cancel_requested
     assert log.snapshot.last_seq == log.ahead.last_seq == 5
     assert (await service.folded(log.run_id)).usage == log.snapshot.usage
 
@@ -156,10 +157,10 @@ async def test_an_end_decided_in_ignorance_of_a_cancel_is_dropped(journal: Journ
     log = await opened(journal, service)
     await service.cancel(log.run_id)
 
-    assert await log.append(failed(log.run_id)) is False
+    assert await log.append(failed()) is False
 
     assert (log.snapshot.status, log.ahead.status) == ("running", "running")
-    assert await log.append(*decide(log.snapshot, datetime.now(UTC)).events) is True
+    assert await log.append(*decide(log.snapshot, datetime.now(UTC)).entries) is True
     assert (await types_of(service, log))[-2:] == ["run.cancel_requested", "run.cancelled"]
     await check_rows(service.database, log.run_id)
 
@@ -170,10 +171,10 @@ async def test_a_look_fetches_what_others_have_added(journal: Journal, service: 
     log = journal.open(claim.snapshot, claim.epoch, changed.set)
     await service.cancel(log.run_id)
 
-    log.look(2)
+    log.hear_of(2)
 
     await asyncio.wait_for(changed.wait(), 10)
-    assert log.snapshot.cancel_requested is not None
+    assert log.snapshot.cancel_requested
 
 
 @pytest.mark.parametrize("later", [0, 2])
@@ -181,9 +182,9 @@ async def test_a_commit_whose_answer_was_lost_is_recognised_as_done(service: Ser
     claim = await claimed(service)
     journal = Journal(service.database, ME)
     log = journal.open(claim.snapshot, claim.epoch, nothing)
-    recorded = [log.append(started(log.run_id)), log.append(spent(log.run_id), spent(log.run_id))]
+    recorded = [log.append(started()), log.append(spent(), spent())]
     assert await commit(service.database, ME, [log.batch(datetime.now(UTC))]) == {log.run_id}
-    recorded += [log.append(spent(log.run_id)) for _ in range(later)]
+    recorded += [log.append(spent()) for _ in range(later)]
 
     committing = asyncio.create_task(journal.commit_forever())
     assert await asyncio.gather(*recorded) == [True] * (2 + later)
@@ -200,7 +201,7 @@ async def test_a_connection_that_dies_during_a_commit_loses_and_doubles_nothing(
     log = await opened(journal, service)
     _on_event_insert(sql, "IF nextval('deaths') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;")
 
-    assert await log.append(spent(log.run_id)) is True
+    assert await log.append(spent()) is True
 
     assert await types_of(service, log) == ["run.queued", "run.started", "llm.failed"]
 
@@ -211,10 +212,10 @@ async def test_a_run_whose_rows_are_refused_holds_no_other_up(
     poisoned, healthy = await opened(journal, service), await opened(journal, service)
     _on_event_insert(sql, f"IF NEW.run_id = '{poisoned.run_id}' THEN RAISE EXCEPTION 'never'; END IF;")
 
-    refused = poisoned.append(spent(poisoned.run_id))
+    refused = poisoned.append(spent())
     async with asyncio.timeout(2):
         for _ in range(20):
-            assert await healthy.append(spent(healthy.run_id)) is True
+            assert await healthy.append(spent()) is True
 
     assert not refused.done()
     poisoned.close()
@@ -226,26 +227,26 @@ async def test_a_run_whose_rows_are_refused_for_good_is_given_up(
     poisoned, healthy = await opened(journal, service), await opened(journal, service)
     _on_event_insert(sql, f"IF NEW.run_id = '{poisoned.run_id}' THEN RAISE EXCEPTION 'never'; END IF;")
 
-    given_up = poisoned.append(spent(poisoned.run_id))
+    given_up = poisoned.append(spent())
     with pytest.raises(OwnershipLost):
         await asyncio.wait_for(given_up, 10)
 
     assert await types_of(service, poisoned) == ["run.queued", "run.started"]
-    assert await asyncio.wait_for(healthy.append(spent(healthy.run_id)), 5) is True
+    assert await asyncio.wait_for(healthy.append(spent()), 5) is True
 
 
 async def test_what_cannot_be_put_into_bytes_is_taken_back_at_once_and_the_run_goes_on(
     journal: Journal, service: Service
 ) -> None:
     poisoned, healthy = await opened(journal, service), await opened(journal, service)
-    unwritable = ev.RunResumed(at=datetime.now(UTC), run_id=poisoned.run_id, data=ev.Resumed(engine="\ud800", epoch=1))
+    unwritable = Entry(ev.RunResumed(engine="\ud800", epoch=1))
 
     given_up = poisoned.append(unwritable)
 
     with pytest.raises(Unwritable):
         await asyncio.wait_for(given_up, 10)
     for log in (healthy, poisoned):
-        assert await asyncio.wait_for(log.append(spent(log.run_id)), 5) is True
+        assert await asyncio.wait_for(log.append(spent()), 5) is True
 
 
 @pytest.fixture
@@ -260,10 +261,10 @@ async def test_an_event_that_cannot_follow_is_refused_and_leaves_the_log_as_it_w
     log = await opened(journal, service)
 
     with pytest.raises(IllegalMove):
-        log.append(spent(log.run_id), started(log.run_id))
+        log.append(spent(), started())
 
     assert log.ahead == log.snapshot
-    assert await log.append(spent(log.run_id)) is True
+    assert await log.append(spent()) is True
 
 
 async def test_a_log_that_is_closed_while_its_commit_is_under_way_breaks_nothing(
@@ -272,13 +273,13 @@ async def test_a_log_that_is_closed_while_its_commit_is_under_way_breaks_nothing
     closed, other = await opened(journal, service), await opened(journal, service)
 
     with held_row(sql, closed):
-        waiting = closed.append(spent(closed.run_id))
+        waiting = closed.append(spent())
         await until_blocked(service.database)
         closed.close()
         with pytest.raises(OwnershipLost):
             await waiting
 
-    assert await asyncio.wait_for(other.append(spent(other.run_id)), 5) is True
+    assert await asyncio.wait_for(other.append(spent()), 5) is True
 
 
 async def test_a_commit_wakes_whoever_listens_to_the_run(journal: Journal, service: Service) -> None:
@@ -286,7 +287,7 @@ async def test_a_commit_wakes_whoever_listens_to_the_run(journal: Journal, servi
     news: asyncio.Queue[int] = asyncio.Queue()
 
     with service.runtime.wakeups.listening(log.run_id, news.put_nowait):
-        await log.append(spent(log.run_id), spent(log.run_id))
+        await log.append(spent(), spent())
         heard = await asyncio.wait_for(news.get(), 10)
         while heard < 4:
             heard = await asyncio.wait_for(news.get(), 10)
@@ -297,7 +298,7 @@ async def test_a_commit_wakes_whoever_listens_to_the_run(journal: Journal, servi
 async def test_settled_waits_for_everything_that_was_appended(journal: Journal, service: Service) -> None:
     log = await opened(journal, service)
     for _ in range(10):
-        log.append(spent(log.run_id))
+        log.append(spent())
 
     await log.settled()
 

@@ -9,9 +9,10 @@ import psycopg
 import pytest
 
 from app.domain import events as ev
-from app.domain.decisions import decide
 from app.domain.errors import OwnershipLost
-from app.domain.fold import extended
+from app.domain.events import Entry
+from app.domain.fold import extend
+from app.domain.policy.decide import decide
 from app.store.journal import Journal, RunLog
 from app.store.journal_sql import Batch, commit
 from app.store.ownership import _CLAIM
@@ -28,23 +29,23 @@ async def log(service: Service) -> AsyncIterator[RunLog]:
     committing = asyncio.create_task(journal.commit_forever())
     claim = await claimed(service)
     log = journal.open(claim.snapshot, claim.epoch, lambda: None)
-    assert await log.append(started(log.run_id))
+    assert await log.append(started())
     yield log
     committing.cancel()
     with suppress(asyncio.CancelledError):
         await committing
 
 
-def waiting(run_id: str, until: datetime) -> ev.RunWaiting:
+def waiting(until: datetime) -> Entry:
     """The run is parked."""
-    return ev.RunWaiting(at=datetime.now(UTC), run_id=run_id, data=ev.Waiting(reason="provider", until=until))
+    return Entry(ev.RunWaiting(reason="provider", until=until))
 
 
 async def test_a_wait_decided_in_ignorance_of_a_cancel_is_dropped(log: RunLog, service: Service) -> None:
     assert await service.cancel(log.run_id) is True
 
-    assert await log.append(waiting(log.run_id, datetime.now(UTC) + timedelta(hours=1))) is False
-    assert await log.append(*decide(log.snapshot, datetime.now(UTC)).events) is True
+    assert await log.append(waiting(datetime.now(UTC) + timedelta(hours=1))) is False
+    assert await log.append(*decide(log.snapshot, datetime.now(UTC)).entries) is True
 
     assert [event.type for event in await service.events(log.run_id)][-2:] == ["run.cancel_requested", "run.cancelled"]
 
@@ -52,13 +53,13 @@ async def test_a_wait_decided_in_ignorance_of_a_cancel_is_dropped(log: RunLog, s
 async def test_a_log_whose_database_has_gone_back_is_closed(
     log: RunLog, service: Service, sql: psycopg.Connection
 ) -> None:
-    assert await log.append(spent(log.run_id))
+    assert await log.append(spent())
     with sql.transaction():
         sql.execute("DELETE FROM events WHERE seq = 3")
         sql.execute("UPDATE runs SET last_seq = 2")
 
     with pytest.raises(OwnershipLost):
-        await asyncio.wait_for(log.append(spent(log.run_id)), 5)
+        await asyncio.wait_for(log.append(spent()), 5)
     assert log.lost
 
 
@@ -68,7 +69,7 @@ async def test_a_parked_run_wakes_by_the_clock_that_it_is_looked_at_with(
 ) -> None:
     claim, ours = await claimed(service), datetime.now(UTC) + timedelta(seconds=skew_s)
     run_id = claim.snapshot.brief.run_id
-    run, events = extended(claim.snapshot, [started(run_id), waiting(run_id, ours + timedelta(seconds=60))])
+    run, events = extend(claim.snapshot, [started(), waiting(ours + timedelta(seconds=60))], ours)
 
     assert await commit(service.database, ME, [Batch(run, events, claim.epoch, 1, ours)]) == {run_id}
 

@@ -4,9 +4,7 @@ from datetime import datetime, timedelta
 from statistics import median
 
 import psycopg
-import pytest
 
-from app.domain import commands
 from app.domain import events as ev
 from app.domain.team import Team, Worker
 from app.store import ownership, reconcile
@@ -52,10 +50,9 @@ async def parked(service: Service, stub: StubProvider, retry_after: str = "600")
 
 
 async def test_a_run_that_must_wait_for_its_provider_gives_its_place_to_others_and_comes_back(
-    services: Services, stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+    services: Services, stub: StubProvider
 ) -> None:
-    monkeypatch.setattr(commands, "PARK_AFTER", timedelta(seconds=0.5))
-    service = await services.start(runs_at_once=1)
+    service = await services.start(runs_at_once=1, park_after_s=0.5)
     waiting = await parked(service, stub, "3")
     row = await service.until(waiting, lambda row: row["waiting_for"] == "provider")
     passing = await service.submit(team=QUICK, plan=ONE)
@@ -65,10 +62,10 @@ async def test_a_run_that_must_wait_for_its_provider_gives_its_place_to_others_a
 
     assert (row["status"], still["status"], run["status"]) == ("waiting", "waiting", "succeeded")
     log = await service.events(waiting)
-    parking = next(event for event in log if isinstance(event, ev.RunWaiting))
-    back = next(event for event in log if isinstance(event, ev.RunResumed))
-    assert parking.data.until <= back.at < parking.data.until + timedelta(seconds=5)
-    assert (back.data.lost_calls, run["usage"]["llm_calls"]) == (0, 2)
+    parking = next(event.data for event in log if isinstance(event.data, ev.RunWaiting))
+    back_at, back = next((event.at, event.data) for event in log if isinstance(event.data, ev.RunResumed))
+    assert parking.until <= back_at < parking.until + timedelta(seconds=5)
+    assert (back.lost_calls, run["usage"]["llm_calls"]) == (0, 2)
     assert len(stub.log) == 3
 
 

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 import structlog
 
-from app.runtime import kept_up
+from app.parts import kept_up
 from app.store.deltas import DELTAS_CHANNEL, LISTENERS_CHANNEL
 from app.store.journal_sql import EVENTS_CHANNEL
 from tests.support.service import Service
@@ -35,7 +35,7 @@ async def test_a_notice_that_cannot_be_read_is_passed_over(
 async def test_a_part_that_breaks_is_begun_again_and_does_not_keep_the_rest_from_closing(
     monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    monkeypatch.setattr("app.runtime.BEGIN_AGAIN_S", 0)
+    monkeypatch.setattr("app.parts.PAUSE_S", 0)
     begun: list[int] = []
     lasting = asyncio.Event()
 
@@ -47,7 +47,7 @@ async def test_a_part_that_breaks_is_begun_again_and_does_not_keep_the_rest_from
         await asyncio.Event().wait()
 
     with structlog.testing.capture_logs() as lines:
-        async with kept_up("part", part):
+        async with kept_up(part=part):
             await asyncio.wait_for(lasting.wait(), 5)
 
     errors: list[Any] = [line for line in lines if line["log_level"] == "error"]
@@ -61,5 +61,5 @@ async def test_a_part_that_breaks_while_it_ends_is_no_hindrance() -> None:
         finally:
             raise RuntimeError("at the very end")
 
-    async with kept_up("part", part):
+    async with kept_up(part=part):
         await asyncio.sleep(0)

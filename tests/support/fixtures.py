@@ -28,7 +28,7 @@ class Services:
         self._stacks: dict[str, AsyncExitStack] = {}
 
     async def start(self, **changes: Any) -> Service:
-        """A service with these settings; `engine=False` for one that executes nothing."""
+        """A service with these settings and options of `running_service`: `engine=False` executes nothing."""
         stack = AsyncExitStack()
         service = await stack.enter_async_context(running_service(self._url, self._stub, **changes))
         self._stacks[service.runtime.name] = stack

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 from sqlalchemy import text
 
-from app.domain.events import Event
+from app.domain.events import Event, PlanCreated
 from app.domain.fold import fold
 from app.domain.job import Limits
 from app.domain.retries import Policy
@@ -64,8 +64,8 @@ async def check_rows(database: Database, run_id: str) -> None:
     attempts = [attempt_row(run, task, attempt) for task in run.tasks.values() for attempt in task.attempts]
     assert [_plain(row) for row in stored_attempts] == [_plain(row) for row in attempts]
     plans = await every(database, "SELECT * FROM plans WHERE run_id = :id", id=run_id)
-    created = [event for event in log if event.type == "plan.created"]
-    assert [_plain(row) for row in plans] == [_plain(plan_row(run, event)) for event in created]
+    created = [plan_row(event, event.data) for event in log if isinstance(event.data, PlanCreated)]
+    assert [_plain(row) for row in plans] == [_plain(row) for row in created]
 
 
 def _plain(value: Any) -> Any:

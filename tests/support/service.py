@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -12,13 +12,15 @@ from uuid_utils.compat import uuid7
 from app.domain.events import Event
 from app.domain.job import Job
 from app.domain.plan import validated
+from app.domain.retries import Policy
 from app.domain.snapshot import Snapshot
 from app.domain.team import Team, Worker
 from app.engine.engine import Engine, running_engine
 from app.runtime import TENANT, Runtime, open_runtime
 from app.settings import Settings
+from app.store.acceptance import NewRun, accept
 from app.store.database import Database
-from app.store.intake import NewRun, accept, request_cancel
+from app.store.interventions import request_cancel
 from app.store.runs import find_run
 from app.store.teams import StoredTeam, put_team, team_named
 from app.tools.tool import Tool
@@ -177,11 +179,21 @@ async def _heard(news: asyncio.Event) -> None:
 
 @asynccontextmanager
 async def running_service(
-    url: str, stub: StubProvider, *, engine: bool = True, tools: Iterable[Tool] = (), **changes: Any
+    url: str,
+    stub: StubProvider,
+    *,
+    engine: bool = True,
+    tools: Iterable[Tool] = (),
+    park_after_s: float = Policy().park_after_s,
+    **changes: Any,
 ) -> AsyncIterator[Service]:
-    """A service on the database at `url`, with an engine unless told otherwise, and with `tools` beside its own."""
+    """A service on the database at `url`, with an engine unless told otherwise, and with `tools` beside its own.
+
+    `changes` are settings; `park_after_s` is none, since no operator would tune it.
+    """
     settings = settings_for(stub, **changes)
     async with open_runtime(settings, url) as runtime:
+        runtime.policy = replace(runtime.policy, park_after_s=park_after_s)
         await runtime.database.close()
         runtime.database = database = CutDatabase(url, pool=settings.database_pool)
         await asyncio.wait_for(runtime.wakeups.connected.wait(), 10)

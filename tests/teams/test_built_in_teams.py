@@ -1,10 +1,10 @@
 import pytest
 
-from app.agents.replies import read_plan
+from app.agents.supervisor.plan import read_plan
 from app.domain.job import JobInput
 from app.domain.plan import validated
 from app.domain.team import Team
-from app.runtime import BUILT_IN_TEAMS, teams_in
+from app.team_files import BUILT_IN_TEAMS, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
 from app.tools.sandbox import Sandbox
