@@ -8,7 +8,7 @@ from the log.
 from asyncio import CancelledError
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import count, cycle
 from types import coroutine
@@ -21,10 +21,12 @@ from app.agents.converse import consequences, converse
 from app.agents.worker.tools import settle_unknown
 from app.domain import events as ev
 from app.domain.conversation import Ask, Block, UseTools
+from app.domain.errors import ModelError, Transient
 from app.domain.events import Entry, Event
 from app.domain.job import JobInput
 from app.domain.policy.agenda import is_open, step_in
 from app.domain.policy.commands import Decision
+from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import fail
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
@@ -75,6 +77,7 @@ class _Model:
         self._story = story
         self._outcomes = cycle(script.calls)
         self._numbers = count(len(story.log) or 1)
+        self._brakes: dict[str, datetime] = {}
 
     async def reply(self, request: Request) -> Reply:
         if self.stopped:
@@ -85,13 +88,21 @@ class _Model:
             request.progress.usage = BROKEN_OFF if outcome == "break late" else None
             raise Bug
         if outcome in FAULTS:
-            raise FAULTS[outcome].with_traceback(None)
+            raise self._fault(FAULTS[outcome], request.model)
         scene = Scene(self._plan, self._story.run, self.topic, next(self._numbers))
         usage = Usage(llm_calls=1, input_tokens=5 + scene.number % 3, output_tokens=2, cost_usd=Decimal("0.01"))
         return Reply(content_of(outcome, scene), STOP_REASONS.get(outcome, "end_turn"), usage, request.model)
 
+    def _fault(self, fault: ModelError, model: str) -> ModelError:
+        if isinstance(fault, Transient) and fault.retry_after_s is not None:
+            self._brakes[model] = self._story.now + timedelta(seconds=fault.retry_after_s)
+        return fault.with_traceback(None)
+
     def model_id(self, model: str) -> str:
         return model
+
+    def brakes(self) -> Mapping[str, datetime]:
+        return self._brakes
 
     async def close(self) -> None:
         pass
@@ -182,6 +193,7 @@ class _Stage:
             self._story.now = max(self._story.now, run.waiting.until)
             self._story.resumed()
         else:
+            self._story.conditions = Conditions(brakes=self._model.brakes())
             self._advance(self._story.decide())
 
     def crash(self) -> None:

@@ -16,6 +16,7 @@ from app.domain.fold import after, extend
 from app.domain.job import Limits
 from app.domain.plan import Finding, Plan, Task, validated
 from app.domain.policy.commands import Decision
+from app.domain.policy.conditions import UNKNOWN
 from app.domain.policy.decide import decide
 from app.domain.results import Problem
 from app.domain.snapshot import Brief, Snapshot, TaskState
@@ -64,6 +65,7 @@ class Story:
         self.run = Snapshot(brief)
         self.log: list[Event] = []
         self.now = START
+        self.conditions = UNKNOWN
         for event in log:
             self.run = after(self.run, event)
             self.log.append(event)
@@ -81,7 +83,7 @@ class Story:
         self.record(Entry(fact, name, attempt))
 
     def decide(self) -> Decision:
-        return decide(self.run, self.now)
+        return decide(self.run, self.now, self.conditions)
 
     def talking(self) -> list[Topic]:
         """The conversations that are to be held now."""

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,10 +9,12 @@ from app.domain.errors import ErrorCode
 from app.domain.failures import codes_with
 from app.domain.policy.agenda import ANSWERING, PLANNING
 from app.domain.policy.commands import Decision
+from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import MESSAGE_CHARACTERS
 from app.domain.results import Escalation
 from app.domain.topics import Topic
 from tests.domain.story import (
+    WORKER,
     Story,
     brief,
     call_block,
@@ -367,6 +370,50 @@ def test_a_task_that_has_spent_its_tokens_makes_no_further_call() -> None:
 
     assert (story.state("a").status, story.error("a")) == ("failed", "budget_exceeded")
     assert story.talking() == [Topic("work", "b")]
+
+
+def braked(story: Story, model: str, seconds: float) -> None:
+    """From here on a model's provider asks for a pause of so many seconds."""
+    story.conditions = Conditions(brakes={model: story.now + timedelta(seconds=seconds)})
+
+
+def test_no_attempt_starts_while_the_provider_of_its_model_asks_for_a_pause_and_what_runs_goes_on() -> None:
+    story = started(task("a"), task("b"))
+    story.start("a")
+    braked(story, WORKER.model, 20)
+    decision = story.decide()
+
+    assert (story.starting(), story.talking()) == ([], [Topic("work", "a")])
+    assert decision.wake_at == story.now + timedelta(seconds=20)
+    story.wait(20)
+    assert story.starting() == [("b", 1)]
+
+
+def test_a_pause_of_the_model_by_its_id_holds_for_the_tier_that_stands_for_it() -> None:
+    told = replace(brief(), models={WORKER.model: "model-1"})
+    story = Story(told)
+    story.begin(task("a"))
+    braked(story, "model-1", 3)
+    assert story.decide() == Decision(wake_at=story.now + timedelta(seconds=3))
+
+    braked(story, "model-2", 3)
+    assert story.starting() == [("a", 1)]
+
+
+def test_a_run_whose_attempts_must_all_wait_for_long_is_parked_meanwhile() -> None:
+    story = started(task("a"), task("b"))
+    braked(story, WORKER.model, 60)
+
+    assert story.settle() == ["run.waiting"]
+    assert story.run.waiting is not None
+    assert story.run.waiting.until == story.now + timedelta(seconds=60)
+
+
+def test_a_pause_that_lasts_longer_than_the_run_keeps_nothing_from_being_tried() -> None:
+    story = started(task("a"))
+    braked(story, WORKER.model, 900)
+
+    assert story.starting() == [("a", 1)]
 
 
 def test_a_wake_up_changes_nothing_that_is_decided() -> None:
