@@ -208,10 +208,10 @@ def _application(settings: Settings, url: str) -> "FastAPI":
 @asynccontextmanager
 async def _runtime(settings: Settings, url: str) -> "AsyncIterator[Runtime]":
     from app.engine.engine import running_engine
-    from app.runtime import open_runtime, spare_the_collector
+    from app.runtime import open_runtime, tune_garbage_collection
 
     async with open_runtime(settings, url) as runtime:
-        spare_the_collector()
+        tune_garbage_collection()
         if settings.engine:
             async with running_engine(runtime):
                 yield runtime

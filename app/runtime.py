@@ -109,7 +109,7 @@ async def _store_teams(runtime: Runtime, settings: Settings) -> None:
         await put_team(database, TENANT, team, origin="operator")
 
 
-def spare_the_collector() -> None:
+def tune_garbage_collection() -> None:
     """Have the garbage collector pass over what was loaded at the start, and look at the rest less often.
 
     A run makes many small values that die by reference count; looking through all of them for cycles every few hundred

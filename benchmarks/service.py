@@ -13,7 +13,7 @@ import time
 import uvloop
 
 from app.domain.team import Team
-from app.runtime import spare_the_collector
+from app.runtime import tune_garbage_collection
 from app.store import journal
 from benchmarks.floor import cpu_seconds
 from benchmarks.reference_job import EVENTS, TEAM
@@ -42,7 +42,7 @@ async def main(url: str, stub_url: str, runs: int, at_once: int, stagger_s: floa
     team = Team.model_validate(TEAM)
     settings = {"runs_at_once": at_once, "lease_seconds": 10, "poll_seconds": 2, "model_calls_at_once": 10_000}
     async with running_service(url, stub, **settings) as service:
-        spare_the_collector()
+        tune_garbage_collection()
         alone = [await one(service, team) for _ in range(ALONE)][1:]
         slots, times = asyncio.Semaphore(at_once), []
 

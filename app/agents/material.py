@@ -84,7 +84,7 @@ def missing_of(undelivered: Iterable[TaskState]) -> list[dict[str, Any]]:
     ]
 
 
-def in_short(tasks: Iterable[TaskState]) -> list[dict[str, Any]]:
+def gists_of(tasks: Iterable[TaskState]) -> list[dict[str, Any]]:
     """What became of tasks, for one who need not read what they delivered."""
     return [
         {

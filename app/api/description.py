@@ -16,7 +16,8 @@ from pydantic.json_schema import models_json_schema
 from app.api.document_texts import ANSWER_HEADERS, HEADERS, INTRODUCTION, STREAM, TAGS
 from app.api.examples import ExampleMissing, Examples
 from app.api.problem_codes import PROBLEM_CODES
-from app.api.schemas import ProblemDocument, TextDelta
+from app.api.schemas.service import ProblemDocument
+from app.api.schemas.trace import TextDelta
 
 Json = dict[str, Any]
 

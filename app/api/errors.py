@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.findings import findings_of
 from app.domain.errors import JobRefused
+from app.domain.text import clean
 from app.store.database import OUTAGE
 
 log = structlog.get_logger(__name__)
@@ -74,7 +75,8 @@ def problem(
     }
     if errors:
         content["errors"] = list(errors)
-    return ProblemResponse(content | {"request_id": request_id}, status, headers)
+    # Pointers and details may repeat what was sent, and a key may hold what no answer can.
+    return ProblemResponse(clean(content | {"request_id": request_id}), status, headers)
 
 
 def install_error_handlers(app: FastAPI) -> None:

@@ -11,7 +11,8 @@ from starlette.responses import Response
 from app.api.deps import Looks, RunId, RuntimeOf, only
 from app.api.errors import Refusal, RunNotFound
 from app.api.runs import existing_run
-from app.api.schemas import PROBLEMS, EventPage
+from app.api.schemas.service import PROBLEMS
+from app.api.schemas.trace import EventPage
 from app.api.stream import EventStream, Reader, follow
 from app.api.waiting import check_room
 from app.domain.events import FACTS

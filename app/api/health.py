@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.deps import RuntimeOf
 from app.api.errors import Refusal
-from app.api.schemas import PROBLEMS, Health
+from app.api.schemas.service import PROBLEMS, Health
 from app.store.database import OUTAGE
 
 PING_S = 2.0

@@ -13,7 +13,8 @@ from app.api.deps import RunId, RuntimeOf
 from app.api.errors import Refusal
 from app.api.resources import page
 from app.api.runs import IfNoneMatch, existing_run, is_known
-from app.api.schemas import PROBLEMS, InputPage
+from app.api.schemas.runs import InputPage
+from app.api.schemas.service import PROBLEMS
 from app.domain.job import JobInput
 from app.domain.text import clean_text
 from app.runtime import TENANT

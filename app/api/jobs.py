@@ -18,15 +18,16 @@ from app.api.deps import Key, Looks, Traceparent, WaitSeconds, runtime_of
 from app.api.errors import Refusal
 from app.api.findings import FINDINGS_SHOWN, NOT_OFFERED
 from app.api.resources import run_resource
-from app.api.schemas import PROBLEMS, Run
+from app.api.schemas.runs import Run
+from app.api.schemas.service import PROBLEMS
 from app.api.waiting import SharedLooks, has_room, run_settled
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan, validated
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.runtime import TENANT, Runtime
+from app.store.acceptance import Accepted, IdempotencyKey, NewRun, Origin, accept
 from app.store.database import OUTAGE
-from app.store.intake import Accepted, IdempotencyKey, NewRun, Origin, accept
 from app.store.runs import Row
 from app.store.teams import all_teams, team_named
 

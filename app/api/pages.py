@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from app.api.errors import Refusal
-from app.api.schemas import PROBLEMS, Home
+from app.api.schemas.service import PROBLEMS, Home
 
 router = APIRouter(tags=["operations"], responses=PROBLEMS)
 

@@ -15,12 +15,13 @@ from app.api.cursors import cursor_of, place_of
 from app.api.deps import Looks, RunId, RuntimeOf, WaitSeconds
 from app.api.errors import Refusal, RunNotFound
 from app.api.resources import Resource, page, run_resource, task_resources
-from app.api.schemas import PROBLEMS, Run, RunPage, RunTask, TaskPage
+from app.api.schemas.runs import Run, RunPage, RunTask, TaskPage
+from app.api.schemas.service import PROBLEMS
 from app.api.waiting import SETTLED, check_room, run_settled
 from app.domain.plan import Plan
 from app.domain.states import TERMINAL_RUN, RunStatus
 from app.runtime import TENANT, Runtime
-from app.store.intake import request_cancel
+from app.store.interventions import request_cancel
 from app.store.runs import (
     OBJECTIVE_PREVIEW,
     Listing,

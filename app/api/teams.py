@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from app.api.deps import RuntimeOf
 from app.api.errors import Refusal
 from app.api.resources import page, team_resource
-from app.api.schemas import PROBLEMS, Team, TeamPage, ToolPage
+from app.api.schemas.service import PROBLEMS, Team, TeamPage, ToolPage
 from app.runtime import TENANT
 from app.store.teams import all_teams, team_named
 

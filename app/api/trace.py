@@ -13,7 +13,8 @@ from app.api.deps import RunId, RuntimeOf
 from app.api.errors import Refusal
 from app.api.resources import run_resource, task_resources
 from app.api.runs import existing_whole_run
-from app.api.schemas import PROBLEMS, Trace
+from app.api.schemas.service import PROBLEMS
+from app.api.schemas.trace import Trace
 from app.domain.contents import Contents
 from app.domain.spans import Span, Spans
 from app.domain.text import shorten

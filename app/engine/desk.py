@@ -10,6 +10,7 @@ from app.domain.errors import OwnershipLost
 from app.domain.events import Entry
 from app.domain.job import JobInput
 from app.domain.policy.agenda import is_open
+from app.domain.policy.conditions import Conditions
 from app.domain.policy.decide import decide
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
@@ -55,6 +56,10 @@ class RunDesk:
 
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+    def conditions(self) -> Conditions:
+        """What this process knows of the world, for decisions."""
+        return Conditions(brakes=self.model.brakes())
 
     async def record(self, *entries: Entry) -> None:
         done = self._say(*entries)
@@ -102,7 +107,7 @@ class RunDesk:
 
     def _take_along_what_follows(self) -> None:
         """Have what the newest facts settle share their commit, unless something must be stopped for it first."""
-        follows = decide(self.run, self.now())
+        follows = decide(self.run, self.now(), self.conditions())
         others = {
             command
             for command in self._under_way.commands

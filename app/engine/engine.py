@@ -18,7 +18,7 @@ from app.store.database import TROUBLE
 from app.store.journal import Journal
 from app.store.journal_sql import write_row
 from app.store.ownership import Claim, Claimant, announce_again, claim_if_free, release_if_owned
-from app.store.reconcile import attend_to_unattended
+from app.store.reconcile import announce_unattended
 from app.store.retention import RUNS_AT_A_TIME, prune_ended
 
 log = structlog.get_logger(__name__)
@@ -87,9 +87,9 @@ class Engine:
         self._runtime.draining.set()
 
     async def _hear_forever(self) -> None:
-        await self._runtime.queue.deliver(self.look, at_once=self._runtime.runs_at_once, poll_s=self._runtime.poll_s)
+        await self._runtime.queue.deliver(self.take_up, at_once=self._runtime.runs_at_once, poll_s=self._runtime.poll_s)
 
-    async def look(self, run_id: str) -> None:
+    async def take_up(self, run_id: str) -> None:
         """Execute the run if it may be claimed; returns when it has ended or waits.
 
         The queue may lose its connection meanwhile and give up on us: the run goes on all the same.
@@ -99,17 +99,17 @@ class Engine:
             return
         if run_id in self._held:
             return
-        task = asyncio.create_task(self._look(run_id), name=f"execution of {run_id}")
+        task = asyncio.create_task(self._take_up(run_id), name=f"execution of {run_id}")
         self._executing.add(task)
         task.add_done_callback(self._executing.discard)
         await asyncio.shield(task)
 
-    async def _look(self, run_id: str) -> None:
+    async def _take_up(self, run_id: str) -> None:
         structlog.contextvars.bind_contextvars(run_id=run_id)
         async with self._places:  # More may be heard of than there are: runs go on when the queue loses its connection.
-            await self._take(run_id)
+            await self._claim_and_execute(run_id)
 
-    async def _take(self, run_id: str) -> None:
+    async def _claim_and_execute(self, run_id: str) -> None:
         self._suspect = self._suspect or run_id
         try:
             asked_at = time.monotonic()
@@ -136,7 +136,7 @@ class Engine:
         if runtime.draining.is_set():
             execution.hand_back()
         try:
-            with runtime.wakeups.listening(run_id, execution.log.look):
+            with runtime.wakeups.listening(run_id, execution.log.hear_of):
                 await execution.execute()
         except OwnershipLost:
             log.info("run left", epoch=claim.epoch)
@@ -144,7 +144,7 @@ class Engine:
             execution.broke = True
             log.exception("run broke", epoch=claim.epoch)
         finally:
-            await self._let_go(execution)
+            await self._release(execution)
 
     async def _claim(self, run_id: str, *, suspects: bool) -> Claim | None:
         try:
@@ -154,7 +154,7 @@ class Engine:
             log.error("run unreadable", error=type(cause).__name__, where=place_of(cause))
             return None
 
-    async def _let_go(self, execution: Execution) -> None:
+    async def _release(self, execution: Execution) -> None:
         """Hand the run back unless it has ended, or belongs to somebody else by now.
 
         While something about it is unrecorded its lease is left to lapse: whoever takes it then reckons what was lost.
@@ -179,7 +179,7 @@ class Engine:
     async def _reconcile_forever(self) -> None:
         while True:
             await asyncio.sleep(self._runtime.poll_s)
-            found = await attend_to_unattended(self._runtime.database, self._runtime.queue)
+            found = await announce_unattended(self._runtime.database, self._runtime.queue)
             if found:
                 log.info("runs without an owner announced", runs=found)
 

@@ -83,7 +83,7 @@ class Execution:
         under_way, leaving = self._under_way.commands, self.desk.leaving.is_set()
         if self.log.lost or (leaving and not under_way):
             raise OwnershipLost(self.log.run_id)
-        decision = decide(self.log.snapshot, self.desk.now())
+        decision = decide(self.log.snapshot, self.desk.now(), self.desk.conditions())
         unwanted = [command for command in under_way if command not in decision.commands]
         if unwanted:
             await self._under_way.stop(unwanted)

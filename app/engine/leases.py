@@ -56,7 +56,7 @@ class Leases:
                 self._moved(run_id)
             if run_id in ours:
                 execution.desk.held_until = self.held_until(asked_at)
-                execution.log.look(ours[run_id])
+                execution.log.hear_of(ours[run_id])
             elif not execution.log.snapshot.ended:
                 execution.log.close()
 

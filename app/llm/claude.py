@@ -10,6 +10,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -108,6 +109,9 @@ class Claude:
                 limits=httpx2.Limits(max_connections=calls_at_once, keepalive_expiry=_KEEP_IDLE_S)
             ),
         )
+
+    def brakes(self) -> Mapping[str, datetime]:
+        return self._gate.brakes()
 
     def model_id(self, model: str) -> str:
         """The id that a tier or an id stands for."""

@@ -8,6 +8,7 @@ the same reply.
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from app.domain.conversation import Block, text_of
@@ -50,6 +51,9 @@ class DemoModel:
             await asyncio.sleep(self._delay_s / len(pieces))
             if on_text is not None:
                 on_text(piece)
+
+    def brakes(self) -> Mapping[str, datetime]:
+        return {}
 
     def model_id(self, model: str) -> str:
         """Always `demo`: there is one, whatever is asked for."""

@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from app.domain.errors import Held
 from app.llm.model import Progress
@@ -50,6 +50,14 @@ class Gate:
         """Let no call of this model start for some seconds."""
         until = asyncio.get_running_loop().time() + min(seconds, longest_s)
         self._not_before[model_id] = max(until, self._not_before.get(model_id, 0))
+
+    def brakes(self) -> dict[str, datetime]:
+        """The holds that are longer than our patience, by model: until when."""
+        if not self._not_before:
+            return {}
+        now = datetime.now(UTC)
+        waits = {model_id: self._wait_s(model_id) for model_id in self._not_before}
+        return {model_id: now + timedelta(seconds=wait) for model_id, wait in waits.items() if wait > PATIENCE_S}
 
     def note(self, model_id: str, headers: Mapping[str, str]) -> None:
         """Learn from a response: a limit with nothing remaining holds the model until it is reset."""

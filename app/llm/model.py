@@ -5,8 +5,9 @@ the same conversation must repeat them unchanged (thinking blocks are bound to t
 Failures are `ModelError`s of `app.domain.errors`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
 
 from app.domain.conversation import Block, Message, ToolSpec
@@ -78,6 +79,9 @@ class Model(Protocol):
 
     def model_id(self, model: str) -> str:
         """The id that a tier or an id stands for."""
+
+    def brakes(self) -> Mapping[str, datetime]:
+        """Models that are to be left alone until then, by id, since their provider asked for a pause."""
 
     async def close(self) -> None:
         """Let go of connections."""

@@ -101,7 +101,7 @@ class RunLog:
         while self._entries:
             await asyncio.shield(self._entries[-1].done)
 
-    def look(self, newest: int) -> None:
+    def hear_of(self, newest: int) -> None:
         """Take notice that the run has an event numbered `newest`, or 0: perhaps some. What is not ours is fetched."""
         if (newest > self.ahead.last_seq or newest == 0) and not self.lost:
             self._committer.wants_commit(self)

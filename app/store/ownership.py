@@ -11,8 +11,8 @@ from app.domain.retries import Policy
 from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN
 from app.store.database import Database
-from app.store.logs import LOG_OF_RUN, end_unreadable, read_run
 from app.store.queue import Place, RunQueue
+from app.store.run_log import LOG_OF_RUN, end_unreadable, read_run
 
 IDLE_CLAIMS_ALLOWED = 5
 """Claims without a single event between them after which a run is held to be what kills its processes."""
@@ -37,7 +37,7 @@ _CLAIM = text(
     FROM free, teams
     WHERE runs.id = free.id
       AND teams.tenant = runs.tenant AND teams.name = runs.team_name AND teams.version = runs.team_version
-    RETURNING runs.objective, runs.limits, runs.owner_epoch, runs.idle_claims, teams.definition, free.lapsed_at,
+    RETURNING runs.owner_epoch, runs.idle_claims, teams.definition, free.lapsed_at,
               {LOG_OF_RUN}
     """
 )
@@ -103,7 +103,7 @@ async def claim_if_free(database: Database, run_id: str, claimant: Claimant, *, 
             return None
         poisoned = row.idle_claims > IDLE_CLAIMS_ALLOWED
         try:
-            snapshot = read_run(run_id, row, row.log, claimant.policy, claimant.models)
+            snapshot = read_run(run_id, row.definition, row.log, claimant.policy, claimant.models)
         except RunUnreadable:
             if poisoned:
                 await end_unreadable(connection, run_id, owner=claimant.owner, epoch=row.owner_epoch)

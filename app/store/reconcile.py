@@ -30,7 +30,7 @@ _DEAD_ENTRIES = text(
 )
 
 
-async def attend_to_unattended(database: Database, queue: RunQueue) -> int:
+async def announce_unattended(database: Database, queue: RunQueue) -> int:
     """Announce every run that should move, that nobody owns and no queue entry waits for; how many there were.
 
     One process does it at a time; the others find nothing to do.

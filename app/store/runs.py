@@ -18,8 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain.errors import RunUnreadable
 from app.domain.retries import Policy
 from app.store.database import Database
-from app.store.logs import LOG_OF_RUN, read_run
 from app.store.projection import attempt_row, plain, task_row
+from app.store.run_log import LOG_AS_TEXT, read_run
 
 Row = dict[str, Any]
 
@@ -70,7 +70,7 @@ _ATTEMPTS = text(
 )
 _LOG = text(
     f"""
-    SELECT runs.objective, runs.limits, teams.definition, CAST({LOG_OF_RUN.removesuffix(" AS log")} AS text) AS log
+    SELECT teams.definition, {LOG_AS_TEXT}
     FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
                         AND teams.version = runs.team_version
     WHERE runs.id = :id AND runs.tenant = :tenant
@@ -219,7 +219,7 @@ async def whole_run(database: Database, tenant: str, run_id: str) -> WholeRun | 
 
 def _under_way(run_id: str, row: Any) -> tuple[list[Row], list[Row]]:
     """Tasks and attempts as the log has them: what a running attempt has spent so far is not in its row yet."""
-    run = read_run(run_id, row, json.loads(row.log), Policy(), {})
+    run = read_run(run_id, row.definition, json.loads(row.log), Policy(), {})
     tasks = [task_row(run, task, position) for position, task in enumerate(run.tasks.values())]
     attempts = [attempt_row(run, task, attempt) for task in run.tasks.values() for attempt in task.attempts]
     return [plain(each) for each in tasks], [plain(each) for each in attempts]

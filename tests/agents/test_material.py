@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.agents.material import ROOM_CHARACTERS, in_short, missing_of, results_of
+from app.agents.material import ROOM_CHARACTERS, gists_of, missing_of, results_of
 from app.domain.plan import TASKS_CEILING, Task
 from app.domain.results import Output, Problem
 from app.domain.snapshot import TaskState
@@ -70,7 +70,7 @@ def test_what_did_not_come_and_what_others_delivered_is_told_in_short() -> None:
     failed = TaskState(Task(id="a", title=LONG), status="failed", error=Problem(code="timeout", message=LONG))
 
     [missing] = missing_of([failed])
-    [short] = in_short(delivered(1, LONG, summary=LONG))
+    [short] = gists_of(delivered(1, LONG, summary=LONG))
 
     assert (missing["reason"], missing["status"], short["status"]) == ("timeout", "failed", "succeeded")
     for told in (missing, short):

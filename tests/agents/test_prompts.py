@@ -7,10 +7,10 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from app.agents.schemas import plan_schema, refinement_schema, report_schema, synthesis_schema
 from jinja2 import UndefinedError
 
 from app.agents.prompting import opening, render
-from app.agents.schemas import plan_schema, refinement_schema, report_schema, synthesis_schema
 from app.domain.conversation import Prompt
 from app.domain.plan import Finding, Plan, Task
 from app.domain.team import Supervisor, Worker

@@ -117,6 +117,14 @@ async def test_a_number_that_cannot_be_kept_is_refused_with_its_place(api: Api, 
     assert [each["pointer"] for each in problem["errors"]] == [place]
 
 
+@pytest.mark.parametrize("body", [b'{"\\ud800": 1e999}', b'{"objective": "Find out.", "metadata": {"\\udfff": []}}'])
+async def test_what_cannot_be_sent_back_is_refused_all_the_same(api: Api, body: bytes) -> None:
+    answer = await api.client.post("/v1/jobs", content=body, headers={"content-type": "application/json"})
+
+    assert answer.status_code == 422
+    assert "\ufffd" in answer.json()["errors"][0]["pointer"]
+
+
 async def test_zero_and_the_last_numbers_of_each_range_are_kept(api: Api) -> None:
     numbers = [0, -0.0, 0e5, 5e-324, 1.7976931348623157e308, 2**63 - 1, -(2**63)]
     run_id = await api.post(metadata={f"{index}": number for index, number in enumerate(numbers)})

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from app.api.schemas import InputPage
+from app.api.schemas.runs import InputPage
 from tests.api.serving import Api
 
 PARQUET = "application/vnd.apache.parquet"

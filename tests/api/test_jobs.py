@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from app.api.schemas import Run
+from app.api.schemas.runs import Run
 from app.domain import events as ev
 from app.domain.events import Entry
 from app.store.runs import Listing, page_of_runs

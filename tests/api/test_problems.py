@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
 from structlog.testing import capture_logs
 
-from app.api.schemas import ProblemDocument
+from app.api.schemas.service import ProblemDocument
 from app.api.waiting import SharedLooks
 from app.store.database import Database
 from tests.api.serving import JOB, Api

@@ -7,10 +7,10 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from app.api import cursors
-from app.api.schemas import Run, RunTask
+from app.api.schemas.runs import Run, RunTask
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan
-from app.store.intake import NewRun, accept
+from app.store.acceptance import NewRun, accept
 from app.store.teams import put_team, team_named
 from tests.api.serving import JOB, Api
 

@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from app.api.schemas import Span, Trace
+from app.api.schemas.trace import Span, Trace
 from app.domain import events as ev
 from app.domain.events import Entry
 from app.domain.results import Problem

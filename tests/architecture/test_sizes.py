@@ -29,11 +29,8 @@ def parameters(function: Function) -> int:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
-def test_a_module_is_short_or_its_header_argues_for_its_length(module: Path) -> None:
-    text = module.read_text()
-    header = ast.get_docstring(ast.parse(text)) or ""
-
-    assert len(text.splitlines()) <= MODULE_LINES or "one file" in header.lower()
+def test_a_module_is_short(module: Path) -> None:
+    assert len(module.read_text().splitlines()) <= MODULE_LINES
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)

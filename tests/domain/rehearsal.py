@@ -10,13 +10,13 @@ from decimal import Decimal
 from itertools import count, cycle
 from typing import Any
 
+from app.domain.commands import Command, Decision, MakePlan, Refine, Synthesize, WorkOn
+from app.domain.decisions import step_of, supervisor_step, unrefined
 from hypothesis import note
 from hypothesis import strategies as st
 
 from app.domain import events as ev
-from app.domain.commands import Command, Decision, MakePlan, Refine, Synthesize, WorkOn
 from app.domain.conversation import Ask, Block, Conversation, Read, Step, UseTools
-from app.domain.decisions import step_of, supervisor_step, unrefined
 from app.domain.errors import ModelError, Transient
 from app.domain.events import Event
 from app.domain.fold import extended

@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from app.domain import events as ev
 from app.domain.commands import Decision
-from app.domain.conversation import Block
 from app.domain.decisions import decide
+
+from app.domain import events as ev
+from app.domain.conversation import Block
 from app.domain.errors import ErrorCode
 from app.domain.events import Event
 from app.domain.fold import after, extended

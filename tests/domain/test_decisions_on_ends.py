@@ -3,9 +3,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-
 from app.domain.commands import Synthesize, WorkOn
 from app.domain.decisions import TASKS_NAMED
+
 from app.domain.errors import ErrorCode
 from tests.domain.story import (
     Story,

@@ -1,8 +1,8 @@
 import pytest
-
-from app.domain import events as ev
 from app.domain.commands import Decision, MakePlan, WorkOn
 from app.domain.decisions import MESSAGE_CHARACTERS
+
+from app.domain import events as ev
 from app.domain.errors import ErrorCode
 from app.domain.plan import Finding, FindingCode
 from tests.domain.story import (

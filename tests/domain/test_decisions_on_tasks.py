@@ -1,11 +1,11 @@
 from datetime import timedelta
 
 import pytest
+from app.domain.commands import Decision, MakePlan, Refine, Synthesize, WorkOn
+from app.domain.decisions import MESSAGE_CHARACTERS
 
 from app.domain import events as ev
-from app.domain.commands import Decision, MakePlan, Refine, Synthesize, WorkOn
 from app.domain.conversation import Conversation
-from app.domain.decisions import MESSAGE_CHARACTERS
 from app.domain.errors import ErrorCode
 from app.domain.results import Escalation
 from app.domain.retries import FINAL_CODES, TRANSIENT_CODES

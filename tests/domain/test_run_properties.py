@@ -4,11 +4,11 @@ from collections import Counter
 from functools import reduce
 from operator import add
 
+from app.domain.decisions import decide, max_steps
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.domain.conversation import Conversation
-from app.domain.decisions import decide, max_steps
 from app.domain.events import ANY_EVENT, RUN_ENDS, Event
 from app.domain.fold import after, fold
 from app.domain.results import Result

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from app.api.app import create_app
-from app.api.schemas import Trace
+from app.api.schemas.trace import Trace
 from app.api.trace import TOOL_CHARACTERS
 from app.domain import events as ev
 from app.runtime import Runtime

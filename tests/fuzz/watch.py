@@ -41,6 +41,8 @@ class Watch:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._over.set()
         self._thread.join()
+        if error is not None:
+            error.add_note(f"latest answer of /livez: {self.latest_s:.2f} s; {[*self.told()]}")
 
     def _look(self) -> None:
         with httpx2.Client(base_url=self._url, timeout=FROZEN_S, trust_env=False) as client:

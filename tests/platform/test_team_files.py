@@ -6,8 +6,8 @@ import pytest
 
 from app import cli
 from app.runtime import known_teams, open_runtime
-from app.team_files import PROBLEMS_SHOWN, TeamFileInvalid
 from app.settings import Settings
+from app.team_files import PROBLEMS_SHOWN, TeamFileInvalid
 
 Write = Callable[[str, str], Path]
 

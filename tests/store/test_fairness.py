@@ -1,6 +1,6 @@
 from app.domain.job import Job
 from app.domain.plan import validated
-from app.store.intake import NewRun, accept
+from app.store.acceptance import NewRun, accept
 from app.store.teams import StoredTeam, put_team, team_named
 from tests.support.fixtures import Services
 from tests.support.service import CREW, Service, new_run_id, plan_of, report, task

@@ -171,7 +171,7 @@ async def test_a_look_fetches_what_others_have_added(journal: Journal, service: 
     log = journal.open(claim.snapshot, claim.epoch, changed.set)
     await service.cancel(log.run_id)
 
-    log.look(2)
+    log.hear_of(2)
 
     await asyncio.wait_for(changed.wait(), 10)
     assert log.snapshot.cancel_requested

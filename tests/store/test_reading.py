@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.snapshot import Snapshot
 from app.store.database import RESERVED, Database
-from app.store.logs import read_run
 from app.store.materials import Materials
+from app.store.run_log import read_run
 from app.store.runs import PAGE_BYTES, Listing, _page, events_of, whole_run
 from tests.support.fixtures import Services
 from tests.support.service import Service, plan_of, report, task

@@ -3,7 +3,7 @@ import asyncio
 import psycopg
 import pytest
 
-from app.store.reconcile import attend_to_unattended
+from app.store.reconcile import announce_unattended
 from tests.store.claiming import claimed
 from tests.support.service import Service
 
@@ -35,8 +35,8 @@ async def test_a_run_that_ought_to_move_and_waits_for_nobody_is_announced_once(
 ) -> None:
     run_id = await forgotten(service, sql, UNATTENDED[state])
 
-    assert await attend_to_unattended(service.database, service.runtime.queue) == 1
-    assert await attend_to_unattended(service.database, service.runtime.queue) == 0
+    assert await announce_unattended(service.database, service.runtime.queue) == 1
+    assert await announce_unattended(service.database, service.runtime.queue) == 0
 
     assert sql.execute("SELECT queueing_lock FROM procrastinate_jobs").fetchall() == [(f"run:{run_id}",)]
 
@@ -45,13 +45,13 @@ async def test_a_run_that_ought_to_move_and_waits_for_nobody_is_announced_once(
 async def test_a_run_that_need_not_move_is_left_alone(service: Service, sql: psycopg.Connection, state: str) -> None:
     await forgotten(service, sql, ATTENDED[state])
 
-    assert await attend_to_unattended(service.database, service.runtime.queue) == 0
+    assert await announce_unattended(service.database, service.runtime.queue) == 0
 
 
 async def test_a_run_that_has_ended_is_left_alone(service: Service, sql: psycopg.Connection) -> None:
     await service.cancel(await forgotten(service, sql, "priority = 0"))
 
-    assert await attend_to_unattended(service.database, service.runtime.queue) == 0
+    assert await announce_unattended(service.database, service.runtime.queue) == 0
 
 
 async def test_several_processes_that_reconcile_at_once_announce_a_run_once(
@@ -59,7 +59,7 @@ async def test_several_processes_that_reconcile_at_once_announce_a_run_once(
 ) -> None:
     await forgotten(service, sql, "priority = 0")
 
-    found = await asyncio.gather(*(attend_to_unattended(service.database, service.runtime.queue) for _ in range(5)))
+    found = await asyncio.gather(*(announce_unattended(service.database, service.runtime.queue) for _ in range(5)))
 
     assert sum(found) == 1
 
@@ -68,7 +68,7 @@ async def test_entries_of_dead_processes_are_cleared_away(service: Service, sql:
     run_id = (await claimed(service)).snapshot.brief.run_id
     sql.execute("UPDATE procrastinate_jobs SET status = 'doing'")
 
-    await attend_to_unattended(service.database, service.runtime.queue)
+    await announce_unattended(service.database, service.runtime.queue)
 
     assert sql.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
     assert sql.execute("SELECT id FROM runs").fetchall() == [(run_id,)]

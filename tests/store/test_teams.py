@@ -5,8 +5,8 @@ import psycopg
 import pytest
 
 from app.runtime import TENANT
-from app.team_files import BUILT_IN_TEAMS
 from app.store.teams import all_teams, put_team, team_named
+from app.team_files import BUILT_IN_TEAMS
 from tests.support.fixtures import Services
 from tests.support.service import CREW, Service
 

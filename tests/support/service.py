@@ -18,8 +18,9 @@ from app.domain.team import Team, Worker
 from app.engine.engine import Engine, running_engine
 from app.runtime import TENANT, Runtime, open_runtime
 from app.settings import Settings
+from app.store.acceptance import NewRun, accept
 from app.store.database import Database
-from app.store.intake import NewRun, accept, request_cancel
+from app.store.interventions import request_cancel
 from app.store.runs import find_run
 from app.store.teams import StoredTeam, put_team, team_named
 from app.tools.tool import Tool

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, Field
 
-from app.agents.material import in_short
+from app.agents.material import gists_of
 from app.agents.prompting import opening
 from app.agents.reading import Unreadable, read_as, read_json_or_prose, without_nulls
 from app.agents.role import Offer, Role
@@ -33,7 +33,7 @@ def _open(run: Snapshot, topic: Topic) -> Prompt:
         team=run.brief.team,
         worker=run.brief.team.worker(task.next.worker),
         task=task.task,
-        dependencies=in_short(run.tasks[name] for name in task.task.depends_on),
+        dependencies=gists_of(run.tasks[name] for name in task.task.depends_on),
         inputs=run.brief.inputs,
         attempts=[_shown(run, task, attempt) for attempt in task.attempts],
     )

@@ -1,8 +1,8 @@
 """`decide`: what should be under way in a run now, and what has been settled.
 
-It looks at nothing but the state and the time, and says the whole of what should be going on. The engine starts what
-is missing and stops what is no longer wanted. A new run, a running one and one whose process has died are therefore the
-same to it. Here is the order of precedence; each stage has a file of its own.
+It looks at the state, the time and what is known of the world, and says the whole of what should be going on. The
+engine starts what is missing and stops what is no longer wanted. A new run, a running one and one whose process has
+died are therefore the same to it. Here is the order of precedence; each stage has a file of its own.
 """
 
 from datetime import datetime
@@ -10,13 +10,14 @@ from datetime import datetime
 from app.domain.policy.agenda import answers_alone
 from app.domain.policy.answer import wrap_up
 from app.domain.policy.commands import Decision, settled
+from app.domain.policy.conditions import UNKNOWN, Conditions
 from app.domain.policy.endings import cancel, deliver, fail, run_out
 from app.domain.policy.planning import plan
 from app.domain.policy.tasks import execute
 from app.domain.snapshot import Snapshot
 
 
-def decide(run: Snapshot, now: datetime) -> Decision:
+def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> Decision:
     """What should be going on in a run. Deterministic; empty for a run that has ended, not started, or waits."""
     if run.ended:
         return Decision()
@@ -36,7 +37,7 @@ def decide(run: Snapshot, now: datetime) -> Decision:
         return plan(run, now)
     if all(task.ended for task in run.tasks.values()):
         return wrap_up(run, now)
-    return execute(run, now)
+    return execute(run, now, conditions)
 
 
 def _overspent(run: Snapshot) -> str | None:

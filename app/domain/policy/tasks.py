@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 
 from app.domain import events as ev
 from app.domain.conversation import Ask, GiveUp
-from app.domain.events import Entry
 from app.domain.policy.agenda import step_in, timeout_s
 from app.domain.policy.commands import Decision, Draft, settled
+from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import deadline_of, stop_tasks
 from app.domain.policy.failures import fail_attempt, give_up_refining, is_last
 from app.domain.results import Problem
@@ -14,7 +14,7 @@ from app.domain.snapshot import Snapshot, TaskState
 from app.domain.topics import Topic
 
 
-def execute(run: Snapshot, now: datetime) -> Decision:
+def execute(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     """Go on with what runs, and begin what may, within the run's concurrency."""
     assert run.wrap_up_at is not None
     if run.delivered and now >= run.wrap_up_at:
@@ -26,8 +26,8 @@ def execute(run: Snapshot, now: datetime) -> Decision:
             slots -= 1
             _go_on(run, task, now, draft)
     for task in run.tasks.values():
-        if task.status == "pending" and _begin(run, task, now, draft, slots):
-            slots -= 1
+        if task.status == "pending" and _is_ready(run, task, now, draft) and slots > 0:
+            slots -= _start(run, task, now, draft, conditions)
     return draft.decision(run, now)
 
 
@@ -61,8 +61,8 @@ def _why_over(run: Snapshot, task: TaskState, topic: Topic, now: datetime, ends_
     return None
 
 
-def _begin(run: Snapshot, task: TaskState, now: datetime, draft: Draft, slots: int) -> bool:
-    """Settle or start a task that does not run yet; True when it takes a slot."""
+def _is_ready(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> bool:
+    """Whether an attempt at a pending task may start. If not, what is due instead is settled, or will be."""
     needed = [run.tasks[name] for name in task.task.depends_on]
     if any(not other.ended for other in needed):
         return False
@@ -77,9 +77,6 @@ def _begin(run: Snapshot, task: TaskState, now: datetime, draft: Draft, slots: i
     if task.next.first is not None:
         _prepare(run, task, task.next.first, now, draft)
         return False
-    if slots <= 0:
-        return False
-    draft.entries.append(_start(run, task))
     return True
 
 
@@ -92,13 +89,15 @@ def _prepare(run: Snapshot, task: TaskState, first: Topic, now: datetime, draft:
             draft.converse(run, first, now)
 
 
-def _start(run: Snapshot, task: TaskState) -> Entry:
+def _start(run: Snapshot, task: TaskState, now: datetime, draft: Draft, conditions: Conditions) -> bool:
+    """Start an attempt, unless its model is to be left alone for a while."""
     worker = run.brief.team.worker(task.next.worker)
     assert worker is not None  # The plan was validated against this very team.
-    started = ev.TaskStarted(
-        worker=worker.name,
-        model=run.brief.models.get(worker.model, worker.model),
-        instruction=task.next.instruction,
-        tools=worker.tools,
-    )
-    return Entry(started, task.task.id, len(task.attempts) + 1)
+    model = run.brief.models.get(worker.model, worker.model)
+    brake = conditions.brakes.get(model, now)
+    if now < brake < deadline_of(run):
+        draft.wakes.append(brake)
+        return False
+    started = ev.TaskStarted(worker=worker.name, model=model, instruction=task.next.instruction, tools=worker.tools)
+    draft.settle(started, task.task.id, len(task.attempts) + 1)
+    return True

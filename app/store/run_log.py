@@ -8,11 +8,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
-from app.domain.errors import FAULTS, RunUnreadable
+from app.domain.errors import FAULTS, IllegalMove, RunUnreadable
 from app.domain.events import event_from
 from app.domain.fold import fold
-from app.domain.fold_run import receipt_of
-from app.domain.job import Limits
 from app.domain.results import Problem
 from app.domain.retries import Policy
 from app.domain.snapshot import Brief, Snapshot
@@ -26,6 +24,8 @@ LOG_OF_RUN = """(
         'seq', seq, 'type', type, 'at', at, 'run_id', run_id, 'task_id', task_id, 'attempt', attempt, 'data', data
     ) ORDER BY seq) FROM events WHERE run_id = runs.id) AS log"""
 """The log as a column beside a row of `runs`, as `read_run` takes it."""
+LOG_AS_TEXT = f"CAST({LOG_OF_RUN.removesuffix(' AS log')} AS text) AS log"
+"""The same as JSON text, to be parsed where that holds up nobody."""
 
 _END = text(
     """
@@ -51,56 +51,30 @@ _END = text(
     SELECT pg_notify(:channel, id || ':' || last_seq) FROM changed
     """
 )
-_NOTE_CANCEL = text(
-    """
-    WITH changed AS (
-        UPDATE runs SET cancellation = CAST(:cancellation AS json),
-            last_seq = (SELECT max(seq) + 1 FROM events WHERE run_id = runs.id)
-        WHERE id = :id AND lease_until > now() RETURNING id, last_seq
-    ), event AS (
-        INSERT INTO events (run_id, seq, type, at, data)
-        SELECT id, last_seq, 'run.cancel_requested', :at, CAST(:data AS json) FROM changed
-    )
-    SELECT pg_notify(:channel, id || ':' || last_seq) FROM changed
-    """
-)
 
 
-def read_run(run_id: str, row: Any, log: Iterable[Any], policy: Policy, models: Mapping[str, str]) -> Snapshot:
-    """The state of a run, from its row (objective, limits, definition of its team) and its log.
+def read_run(run_id: str, definition: Any, log: Iterable[Any], policy: Policy, models: Mapping[str, str]) -> Snapshot:
+    """The state of a run, from the `definition` of its team and its log.
 
     `policy` and `models` (ids by tier) are how this process executes it. Raises `RunUnreadable`.
     """
     try:
         events = [event_from(event) for event in log]
-        first = events[0].data
+        job = events[0].data
+        if not isinstance(job, ev.RunQueued):
+            raise IllegalMove(f"a log cannot begin with {job.type}")
         brief = Brief(
             run_id=run_id,
-            objective=row.objective,
-            team=Team.model_validate(row.definition),
-            limits=Limits.model_validate(row.limits),
-            inputs=first.inputs if isinstance(first, ev.RunQueued) else (),
+            objective=job.objective,
+            team=Team.model_validate(definition),
+            limits=job.limits,
+            inputs=job.inputs,
             policy=policy,
             models=models,
         )
         return fold(brief, events)
     except FAULTS as error:
         raise RunUnreadable(run_id) from error
-
-
-async def note_cancel(connection: AsyncConnection, run_id: str, asked: ev.RunCancelRequested, at: datetime) -> bool:
-    """Have the owner of a run, whose lease holds, cancel it; False when there is none. This needs none of its log."""
-    noted = await connection.execute(
-        _NOTE_CANCEL,
-        {
-            "id": run_id,
-            "at": at,
-            "data": as_json(asked),
-            "cancellation": as_json(receipt_of(asked, at)),
-            "channel": EVENTS_CHANNEL,
-        },
-    )
-    return noted.one_or_none() is not None
 
 
 async def end_unreadable(

@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeAliasType
 
 from app.domain.events import FACTS, Fact
@@ -14,20 +14,15 @@ from app.domain.events import FACTS, Fact
 class Envelope(BaseModel):
     """The envelope of every event."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    seq: int
-    """Its number in the run: 1, 2, 3 … without gaps."""
-    type: str
-    """What happened."""
-    at: datetime
-    """When it happened."""
-    run_id: str
-    """The run it belongs to."""
-    task_id: str | None
-    """The task it is about; null for the run as a whole."""
-    attempt: int | None
-    """The attempt at the task it belongs to; null for the task or the run as a whole."""
+    # Docstrings of the fields would be looked for anew for each of the models below: seconds at every start.
+    seq: int = Field(description="Its number in the run: 1, 2, 3 … without gaps.")
+    type: str = Field(description="What happened.")
+    at: datetime = Field(description="When it happened.")
+    run_id: str = Field(description="The run it belongs to.")
+    task_id: str | None = Field(description="The task it is about; null for the run as a whole.")
+    attempt: int | None = Field(
+        description="The attempt at the task it belongs to; null for the task or the run as a whole."
+    )
 
 
 def _shape(fact: type[Fact]) -> Any:

@@ -1,29 +1,21 @@
-"""How a run comes to be, and how a client asks for its end: the two writes that do not belong to a run's owner."""
+"""How a run comes to be: the job, its first event and its place in line, in one transaction."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import structlog
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
-from app.domain.errors import JobRefused, RunUnreadable
+from app.domain.errors import JobRefused
 from app.domain.events import Entry
 from app.domain.fold import extend
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan
-from app.domain.policy.decide import decide
-from app.domain.retries import Policy
 from app.domain.snapshot import Brief, Snapshot
-from app.domain.states import TERMINAL_RUN
 from app.domain.team import TeamRef
-from app.domain.values import changed
-from app.store.chronicle import tell
 from app.store.database import Database
-from app.store.journal_sql import Batch, write
-from app.store.logs import end_unreadable, note_cancel, read_run
 from app.store.projection import Row, as_json, plain, run_row
 from app.store.queue import Place, RunQueue
 from app.store.teams import StoredTeam
@@ -62,16 +54,6 @@ _INSERT_KEY = text(
     ON CONFLICT DO NOTHING RETURNING run_id
     """
 )
-_LOCK_RUN = text(
-    """
-    SELECT runs.status, runs.objective, runs.limits, runs.cancellation, teams.definition,
-           runs.priority, runs.turn, runs.owner, runs.owner_epoch, runs.last_seq, runs.lease_until < now() AS lapsed
-    FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
-                        AND teams.version = runs.team_version
-    WHERE runs.id = :id AND runs.tenant = :tenant FOR UPDATE OF runs
-    """
-)
-_EVENTS = text("SELECT seq, type, at, run_id, task_id, attempt, data FROM events WHERE run_id = :id ORDER BY seq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,50 +209,3 @@ async def _replayed(database: Database, tenant: str, key: IdempotencyKey) -> Acc
     if row.digest != key.digest:
         raise JobRefused("idempotency_key_reused", "This Idempotency-Key was used before with a different body.")
     return Accepted(row.run_id)
-
-
-async def request_cancel(
-    database: Database, queue: RunQueue, tenant: str, run_id: str, *, reason: str | None
-) -> bool | None:
-    """Ask for the end of a run, in its log. False when it has ended already, None when there is no such run.
-
-    The owner sees the request there and stops; a run that nobody executes ends in this very transaction. A run whose
-    owner has vanished is announced: whoever takes it reckons what was under way before it ends. A run that nobody
-    executes and that cannot be read is failed. Asking twice changes nothing.
-    """
-    async with database.transaction() as connection:
-        row = (await connection.execute(_LOCK_RUN, {"id": run_id, "tenant": tenant})).one_or_none()
-        if row is None:
-            return None
-        if row.status in TERMINAL_RUN:
-            return False
-        if row.cancellation is not None and row.owner is not None:
-            return True
-        asked, now = ev.RunCancelRequested(reason=reason), datetime.now(UTC)
-        log.info("run cancel requested", run_id=run_id)
-        if await note_cancel(connection, run_id, asked, now):
-            return True  # Its owner knows the log; folding it here would hold up the owner's commits.
-        try:
-            await _append_cancel(connection, run_id, row, asked, now)
-        except RunUnreadable:
-            await end_unreadable(connection, run_id)
-            return True
-        if row.lapsed:
-            await queue.announce(connection, run_id, Place(row.priority, row.turn))
-    return True
-
-
-async def _append_cancel(
-    connection: AsyncConnection, run_id: str, row: Any, asked: ev.RunCancelRequested, now: datetime
-) -> None:
-    log = (await connection.execute(_EVENTS, {"id": run_id})).mappings()
-    run = read_run(run_id, row, log, Policy(), {})
-    run, new = extend(run, [] if run.cancel_requested else [Entry(asked)], now)
-    if row.owner is None:
-        run, ends = extend(run, decide(run, now).entries, now)
-        new += ends
-    elif run.status == "waiting":  # Its owner has just taken it, and has not said so yet.
-        run = changed(run, status="running", waiting=None)
-    written = await write(connection, row.owner, [Batch(run, new, row.owner_epoch, row.last_seq, now)])
-    assert written, "the row is locked"
-    tell(run, new)

@@ -1,0 +1,213 @@
+"""The shapes of runs: the run itself, its tasks and attempts, its inputs, and lists of them."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from app.api.schemas.shape import Page, Shape
+from app.domain.codes import StopReason, TaskErrorCode
+from app.domain.events import Cancellation
+from app.domain.job import Limits
+from app.domain.plan import Task as PlannedTask
+from app.domain.results import Escalation, Output, Problem, Result
+from app.domain.states import AttemptStatus, Phase, RunStatus, TaskStatus
+from app.domain.team import TeamRef
+from app.domain.timing import Timing
+from app.domain.usage import Usage
+
+
+class TaskCounts(Shape):
+    """Tasks by status."""
+
+    total: int
+    """All tasks of the plan."""
+    pending: int
+    """Not started, or between two attempts."""
+    running: int
+    """Being worked on."""
+    waiting: int
+    """Waiting for something outside."""
+    succeeded: int
+    """Delivered."""
+    failed: int
+    """Failed for good."""
+    skipped: int
+    """Never started, since a task before them failed."""
+    cancelled: int
+    """Stopped."""
+
+
+class Progress(Shape):
+    """How far a run is."""
+
+    tasks: TaskCounts
+    """How many tasks are in which status."""
+    round: int
+    """Round of work and synthesis, from 1."""
+
+
+class Links(Shape):
+    """Where the parts of a run are."""
+
+    self: str
+    """The run itself."""
+    plan: str
+    """Its plan."""
+    tasks: str
+    """Its tasks."""
+    events: str
+    """Its events."""
+    trace: str
+    """Its trace."""
+    inputs: str
+    """The inputs of its job."""
+    console: str | None
+    """Its page for people; null while there is none."""
+
+
+class RunProblem(Problem):
+    """Why a run failed."""
+
+    code: StopReason
+    """The same as the run's `stop_reason`."""
+
+
+class TaskProblem(Problem):
+    """Why a task or an attempt did not deliver."""
+
+    code: TaskErrorCode
+    """What went wrong, for programs."""
+
+
+class Run(Shape):
+    """The durable execution of one job."""
+
+    id: str
+    """Its id."""
+    object: Literal["run"]
+    """Always `run`."""
+    status: RunStatus
+    """What it is doing. `succeeded`, `partial`, `failed` and `cancelled` are ends and never change."""
+    phase: Phase | None
+    """What it is busy with while it runs; null otherwise."""
+    stop_reason: StopReason | None
+    """Why it ended; null until then."""
+    objective: str
+    """The objective of the job."""
+    team: TeamRef
+    """The team, pinned to a version."""
+    parent: str | None
+    """The run that it is a part of; null for a run of its own."""
+    metadata: dict[str, Any]
+    """The labels that the job came with."""
+    plan_revision: int | None
+    """Revision of the newest plan; null before there is one."""
+    progress: Progress
+    """How far it is."""
+    result: Result | None
+    """What it brought back; null until it has ended, and when nothing was delivered."""
+    error: RunProblem | None
+    """Why it failed; null unless it did."""
+    waiting_for: Literal["provider"] | None
+    """What it waits for; null unless it waits."""
+    cancellation: Cancellation | None
+    """The receipt of a cancellation; null unless somebody asked for one."""
+    limits: Limits
+    """The limits as applied, defaults filled in."""
+    usage: Usage
+    """What it has consumed so far."""
+    timing: Timing
+    """How long it took so far."""
+    last_seq: int
+    """Number of the newest event."""
+    created_at: datetime
+    """When the job was accepted."""
+    started_at: datetime | None
+    """When an engine first took it; null until then."""
+    finished_at: datetime | None
+    """When it ended; null until then."""
+    links: Links
+    """Where its parts are."""
+
+
+class Attempt(Shape):
+    """One try of one worker at a task."""
+
+    number: int
+    """1 for the first attempt at the task."""
+    worker: str
+    """The worker that made it."""
+    model: str
+    """Id of the model that played the worker."""
+    instruction: str
+    """What the worker was told to do."""
+    refined_from: int | None
+    """The attempt whose failure led to the instruction; null when it is the one of the plan."""
+    change: str | None
+    """What the supervisor changed in the instruction; null when nothing."""
+    status: AttemptStatus
+    """What became of it."""
+    error: TaskProblem | None
+    """Why it did not deliver; null unless it failed or was stopped."""
+    escalation: Escalation | None
+    """The worker's word that it could not go on; null unless it gave one."""
+    steps: int
+    """Model replies so far."""
+    tool_calls: int
+    """Tool calls so far."""
+    usage: Usage
+    """What it consumed."""
+    started_at: datetime
+    """When it began."""
+    finished_at: datetime | None
+    """When it ended; null until then."""
+
+
+class RunTask(PlannedTask):
+    """A task of the plan, and what became of it."""
+
+    status: TaskStatus
+    """What became of it so far."""
+    error: TaskProblem | None
+    """Why it did not deliver; null unless it did not."""
+    usage: Usage
+    """What all its attempts consumed."""
+    output: Output | None
+    """What it delivered; null unless it succeeded."""
+    escalations: list[Escalation]
+    """Every time its workers said that they could not go on."""
+    attempts: list[Attempt]
+    """Every attempt, oldest first."""
+
+
+class Input(Shape):
+    """A text that came with a job."""
+
+    name: str
+    """The name that the job gave it."""
+    media_type: str
+    """The media type that the job gave it."""
+    characters: int
+    """Its length as it was sent."""
+    url: str
+    """Where to read it."""
+
+
+class RunPage(Page):
+    """Runs, newest first."""
+
+    data: list[Run]
+    """The runs of this page."""
+
+
+class TaskPage(Page):
+    """The tasks of a run, in plan order."""
+
+    data: list[RunTask]
+    """The tasks."""
+
+
+class InputPage(Page):
+    """The inputs of a job, in its order."""
+
+    data: list[Input]
+    """The inputs."""

@@ -1,0 +1,115 @@
+"""The shapes of what a service has and is: teams, tools, health, problems."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from app.api.problem_codes import ProblemCode
+from app.api.schemas.shape import Page, Shape
+from app.domain.events import Effect
+from app.domain.team import Team as TeamDefinition
+
+
+class Home(Shape):
+    """What answers here, and where to go on."""
+
+    name: str
+    """The name of the service."""
+    version: str
+    """Its release."""
+    docs: str
+    """The description of the API for people."""
+    openapi: str
+    """The same for programs."""
+    jobs: str
+    """Where jobs are posted."""
+    teams: str
+    """Which teams a job may name."""
+    ready: str
+    """Whether this process takes requests."""
+
+
+class Health(Shape):
+    """The state of this process."""
+
+    status: Literal["ok"]
+    """Always `ok`; a process that is not says so by its status code."""
+
+
+class Team(TeamDefinition):
+    """A team in one of its versions."""
+
+    version: int
+    """1, 2, 3 …; a changed team gets a new one."""
+    created_at: datetime
+    """When this version was stored."""
+
+
+class TeamPage(Page):
+    """Teams in their newest versions, by name."""
+
+    data: list[Team]
+    """The teams."""
+
+
+class Tool(Shape):
+    """A tool that workers may be given."""
+
+    name: str
+    """Its name, as teams give it to workers."""
+    description: str
+    """What the model is told about it."""
+    input_schema: dict[str, Any]
+    """JSON Schema of what the model passes to it."""
+    effect: Effect
+    """`read` may be repeated freely, `idempotent` only under the same key, `once` never."""
+    timeout_s: float
+    """Seconds that one call may take."""
+    provider: bool
+    """Whether the provider of the model runs it."""
+
+
+class ToolPage(Page):
+    """Tools, by name."""
+
+    data: list[Tool]
+    """The tools."""
+
+
+class ProblemPlace(Shape):
+    """One thing that is wrong about a request."""
+
+    pointer: str | None = None
+    """JSON pointer into the body."""
+    parameter: str | None = None
+    """Name of a query parameter or header."""
+    detail: str
+    """What is wrong there."""
+    code: str | None = None
+    """The same for programs, where there is a code."""
+
+
+class ProblemDocument(Shape):
+    """An error (RFC 9457)."""
+
+    type: str
+    """Always `about:blank`: `code` says more."""
+    title: str
+    """The meaning of the status."""
+    status: int
+    """The HTTP status."""
+    detail: str
+    """What happened, for people."""
+    code: ProblemCode
+    """What happened, for programs."""
+    errors: list[ProblemPlace] | None = None
+    """What is wrong, place by place; left out when there is nothing to point at."""
+    request_id: str
+    """Id of the request, also in `X-Request-Id` and in the log."""
+
+
+_PROBLEM = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"description": "The request is refused.", **_PROBLEM},
+    "5XX": {"description": "The service cannot answer now.", **_PROBLEM},
+}
+"""The errors that any route may answer with."""

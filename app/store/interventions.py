@@ -1,0 +1,159 @@
+"""How everybody but the owner writes into a run: clients that cancel, answer or approve, children that end.
+
+A run's owner knows its log and writes without looking. Whoever intervenes reads the log, says what should be added to
+it, and writes under the same guard as the owner: if the log has grown meanwhile, it is read again.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain import events as ev
+from app.domain.errors import RunUnreadable
+from app.domain.events import Entry
+from app.domain.fold import extend
+from app.domain.fold_run import receipt_of
+from app.domain.policy.decide import decide
+from app.domain.retries import Policy
+from app.domain.snapshot import Snapshot
+from app.domain.states import TERMINAL_RUN
+from app.store.chronicle import tell
+from app.store.database import Database
+from app.store.journal_sql import EVENTS_CHANNEL, Batch, write
+from app.store.projection import as_json
+from app.store.queue import Place, RunQueue
+from app.store.run_log import LOG_AS_TEXT, end_unreadable, read_run
+
+log = structlog.get_logger(__name__)
+
+TRIES_BEFORE_LOCKING = 3
+"""How often a log that grows under our eyes is read again before its owner is made to wait for us."""
+
+_READ = f"""
+    SELECT runs.status, teams.definition, runs.priority, runs.turn, runs.owner, runs.owner_epoch, runs.last_seq,
+           runs.lease_until < now() AS lapsed, {LOG_AS_TEXT}
+    FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
+                        AND teams.version = runs.team_version
+    WHERE runs.id = :id AND runs.tenant = :tenant
+    """
+_READ_AND_LOCK = f"{_READ} FOR UPDATE OF runs"
+_NOTE_CANCEL = text(
+    """
+    WITH found AS (
+        SELECT id, coalesce(lease_until > now(), false) AS held, cancellation IS NOT NULL AS asked
+        FROM runs WHERE id = :id AND tenant = :tenant FOR UPDATE
+    ), changed AS (
+        UPDATE runs SET cancellation = CAST(:cancellation AS json),
+            last_seq = (SELECT max(seq) + 1 FROM events WHERE run_id = runs.id)
+        FROM found WHERE runs.id = found.id AND found.held AND NOT found.asked RETURNING runs.id, runs.last_seq
+    ), event AS (
+        INSERT INTO events (run_id, seq, type, at, data)
+        SELECT id, last_seq, 'run.cancel_requested', :at, CAST(:data AS json) FROM changed
+    )
+    SELECT held, (SELECT pg_notify(:channel, id || ':' || last_seq) FROM changed) FROM found
+    """
+)
+
+Intervention = Callable[[Snapshot], Sequence[Entry]]
+"""What is to be added to a run in the state it is in; it may refuse by raising."""
+
+
+class _Overtaken(Exception):
+    """The log has grown since it was read."""
+
+
+async def intervene(
+    database: Database, queue: RunQueue, tenant: str, run_id: str, intervention: Intervention
+) -> bool | None:
+    """Add to the log of a run. False when it has ended, None when there is no such run.
+
+    A run that nobody executes and that is asked to end does so in this very transaction. One that others may go on
+    with is announced, to be looked at again at once. Raises `RunUnreadable`, and whatever the intervention raises.
+    """
+    values = {"id": run_id, "tenant": tenant}
+    for _ in range(TRIES_BEFORE_LOCKING):
+        with suppress(_Overtaken):
+            return await _intervene(database, queue, values, intervention, _READ)
+    return await _intervene(database, queue, values, intervention, _READ_AND_LOCK)
+
+
+async def _intervene(
+    database: Database, queue: RunQueue, values: dict[str, str], intervention: Intervention, query: str
+) -> bool | None:
+    async with database.transaction() as connection:
+        row = (await connection.execute(text(query), values)).one_or_none()
+        if row is None:
+            return None
+        if row.status in TERMINAL_RUN:
+            return False
+        # A long log takes seconds: in a thread it only slows others down.
+        run = await asyncio.to_thread(_read, values["id"], row)
+        now = datetime.now(UTC)
+        run, events = extend(run, intervention(run), now)
+        if row.owner is None and run.cancel_requested:
+            run, ends = extend(run, decide(run, now).entries, now)
+            events += ends
+        batch = Batch(run, events, row.owner_epoch, row.last_seq, now)
+        if events and not await write(connection, row.owner, [batch]):
+            raise _Overtaken
+        if not run.ended and (row.owner is None or row.lapsed):
+            await queue.announce(connection, run.brief.run_id, Place(row.priority, row.turn))
+    tell(run, events)
+    return True
+
+
+def _read(run_id: str, row: Any) -> Snapshot:
+    return read_run(run_id, row.definition, json.loads(row.log), Policy(), {})
+
+
+async def request_cancel(
+    database: Database, queue: RunQueue, tenant: str, run_id: str, *, reason: str | None
+) -> bool | None:
+    """Ask for the end of a run, in its log. False when it has ended already, None when there is no such run.
+
+    The owner sees the request there and stops; a run that nobody executes ends at once. A run whose owner has vanished
+    is announced: whoever takes it reckons what was under way before it ends. A run that nobody executes and that cannot
+    be read is failed. Asking twice changes nothing.
+    """
+    asked = ev.RunCancelRequested(reason=reason)
+    async with database.transaction() as connection:
+        done = await _note_cancel(connection, tenant, run_id, asked)
+    if done is False:
+        done = await _end(database, queue, tenant, run_id, asked)
+    if done:
+        log.info("run cancel requested", run_id=run_id)
+    return done
+
+
+async def _end(
+    database: Database, queue: RunQueue, tenant: str, run_id: str, asked: ev.RunCancelRequested
+) -> bool | None:
+    def cancel(run: Snapshot) -> Sequence[Entry]:
+        return [] if run.cancel_requested else [Entry(asked)]
+
+    try:
+        return await intervene(database, queue, tenant, run_id, cancel)
+    except RunUnreadable:
+        async with database.transaction() as connection:
+            await end_unreadable(connection, run_id)
+        return True
+
+
+async def _note_cancel(
+    connection: AsyncConnection, tenant: str, run_id: str, asked: ev.RunCancelRequested
+) -> bool | None:
+    """Have the owner of a run cancel it; False when none has it for sure. None of its log is needed for that, and
+    reading it would hold up the owner's commits.
+    """
+    now = datetime.now(UTC)
+    values = {"id": run_id, "tenant": tenant, "at": now, "channel": EVENTS_CHANNEL}
+    values |= {"data": as_json(asked), "cancellation": as_json(receipt_of(asked, now))}
+    found = (await connection.execute(_NOTE_CANCEL, values)).one_or_none()
+    return found.held if found else None
