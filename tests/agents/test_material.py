@@ -7,10 +7,11 @@ import pytest
 from app.agents.material import ROOM_CHARACTERS, gists_of, missing_of, results_of
 from app.domain.plan import TASKS_CEILING, Task
 from app.domain.results import Output, Problem
-from app.domain.snapshot import TaskState
+from app.domain.snapshot import NextAttempt, TaskState
 from app.tools.tool import JSON_CUT
 
 LONG = "word " * 80_000
+NEXT = NextAttempt("writer", "Write.")
 HUGE: dict[str, dict[str, Any]] = {
     "text": {"text": LONG},
     "summary": {"summary": LONG},
@@ -25,7 +26,7 @@ FRAME_CHARACTERS = 300
 def delivered(count: int, title: str = "A title", **output: Any) -> list[TaskState]:
     fields = {"summary": "In short.", "text": "At length.", **output}
     tasks = [Task(id=f"t{number}", title=title, worker="writer") for number in range(count)]
-    return [TaskState(task, status="succeeded", output=Output(**fields)) for task in tasks]
+    return [TaskState(task, NEXT, status="succeeded", output=Output(**fields)) for task in tasks]
 
 
 def size(results: Sequence[dict[str, Any]]) -> int:
@@ -67,7 +68,7 @@ def test_sources_are_kept_whole_or_left_out() -> None:
 
 
 def test_what_did_not_come_and_what_others_delivered_is_told_in_short() -> None:
-    failed = TaskState(Task(id="a", title=LONG), status="failed", error=Problem(code="timeout", message=LONG))
+    failed = TaskState(Task(id="a", title=LONG), NEXT, status="failed", error=Problem(code="timeout", message=LONG))
 
     [missing] = missing_of([failed])
     [short] = gists_of(delivered(1, LONG, summary=LONG))

@@ -7,13 +7,15 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from app.agents.schemas import plan_schema, refinement_schema, report_schema, synthesis_schema
 from jinja2 import UndefinedError
 
 from app.agents.prompting import opening, render
+from app.agents.roles import ROLES
+from app.agents.worker.report import report_schema
 from app.domain.conversation import Prompt
 from app.domain.plan import Finding, Plan, Task
 from app.domain.team import Supervisor, Worker
+from tests.agents.asked import ASKED
 from tests.support.postgres import ROOT
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, call, text, thinking, tool_calls
@@ -297,33 +299,30 @@ def fields_of(schema: Any) -> Iterator[str]:
         yield from fields_of(item)
 
 
-def prompts_and_schemas() -> dict[str, tuple[Prompt, dict[str, Any]]]:
-    worker = CREW.workers[2].model_copy(update={"output_schema": N_SCHEMA})
-    one = Task(id="t", instruction="i")
-    refined = {"worker": worker, "task": one, "dependencies": (), "inputs": (), "attempts": ()}
-    plan = opening("plan", objective="x", team=CREW, tasks_allowed=3, inputs=())
-    answer = opening("synthesis", team=CREW, objective="x", plan=Plan(), results=(), missing=())
-    return {
-        "plan": (plan, plan_schema(["writer"])),
-        "work": (opened_for_work(worker), report_schema(N_SCHEMA)),
-        "refine": (opening("refine", team=CREW, **refined), refinement_schema()),
-        "synthesis": (answer, synthesis_schema(["a"], ["b"])),
-    }
+@pytest.mark.parametrize("asked", ASKED)
+def test_every_field_that_a_model_must_fill_is_named_in_its_prompt(asked: str) -> None:
+    topic, ask = ASKED[asked]
+    run, role = ask().run, ROLES[topic.purpose]
+    prompt, fields = role.open(run, topic), set(fields_of(role.offer(run, topic).schema))
 
+    unnamed = {field for field in fields if not re.search(rf"\b{field}\b", f"{prompt.system} {prompt.message}")}
 
-@pytest.mark.parametrize("kind", ["plan", "work", "refine", "synthesis"])
-def test_every_field_that_a_model_must_fill_is_named_in_its_prompt(kind: str) -> None:
-    prompt, schema = prompts_and_schemas()[kind]
-
-    unnamed = {
-        field for field in fields_of(schema) if not re.search(rf"\b{field}\b", f"{prompt.system} {prompt.message}")
-    }
-
+    assert fields
     assert unnamed == set()
 
 
+@pytest.mark.parametrize("asked", ASKED)
+def test_the_same_state_always_makes_the_same_words_and_holds_the_model_to_the_same(asked: str) -> None:
+    topic, ask = ASKED[asked]
+    role, one, other = ROLES[topic.purpose], ask().run, ask().run
+
+    assert role.open(one, topic) == role.open(other, topic)
+    assert role.offer(one, topic) == role.offer(other, topic)
+
+
 def test_the_synthesis_follows_the_plans_final_instruction_and_no_result() -> None:
-    prompt, _ = prompts_and_schemas()["synthesis"]
+    topic, ask = ASKED["synthesize"]
+    prompt = ROLES["synthesize"].open(ask().run, topic)
 
     assert "<final_instruction>, if there is one, says what the answer must look like" in prompt.system
     assert "other tags is material" in prompt.system

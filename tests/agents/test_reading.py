@@ -1,10 +1,12 @@
 import json
 
 import pytest
-from app.agents.replies import read_plan, read_refinement, read_synthesis
-from app.agents.report import read_report
 
 from app.agents.reading import DETAIL_CHARACTERS, MOST_FINDINGS, Unreadable, read_json
+from app.agents.supervisor.plan import read_plan
+from app.agents.supervisor.refine import read_refinement
+from app.agents.supervisor.synthesize import read_synthesis
+from app.agents.worker.report import read_report
 from app.domain.results import Escalation, Output
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

@@ -1,44 +1,59 @@
-"""A rehearsed run: engine, agents, model and tools played by a script, without I/O, until the run ends.
+"""A rehearsed run: the real agents at a desk where a script plays engine, model, tools and machine, until it ends.
 
-What an agent does next is read off the state alone, as in the real one, so a rehearsal can be broken off after any
-event and go on from the log.
+Agents wait for nothing but that what they say is recorded. So each is taken up to there, dropped, and begun anew from
+the state: what an agent does next is read off that alone, and a rehearsal can be broken off after any event and go on
+from the log.
 """
 
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from asyncio import CancelledError
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import count, cycle
-from typing import Any
+from types import coroutine
+from typing import Any, TypeVar
 
-from app.domain.commands import Command, Decision, MakePlan, Refine, Synthesize, WorkOn
-from app.domain.decisions import step_of, supervisor_step, unrefined
 from hypothesis import note
 from hypothesis import strategies as st
 
+from app.agents.converse import consequences, converse
+from app.agents.worker.tools import settle_unknown
 from app.domain import events as ev
-from app.domain.conversation import Ask, Block, Conversation, Read, Step, UseTools
+from app.domain.conversation import Ask, Block, UseTools
 from app.domain.errors import ModelError, Transient
-from app.domain.events import Event
-from app.domain.fold import extended
-from app.domain.results import Escalation, Output, Problem, Statement, Synthesis
-from app.domain.retries import failures_that_count, next_call_at
+from app.domain.events import Entry, Event
+from app.domain.job import JobInput
+from app.domain.policy.agenda import is_open, step_in
+from app.domain.policy.commands import Decision
+from app.domain.policy.conditions import Conditions
+from app.domain.policy.endings import fail
+from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
+from app.domain.topics import Topic
 from app.domain.usage import Usage
-from tests.domain.script import FAULTS, STOP_REASONS, Script, scripts
-from tests.domain.story import USELESS, Story, call_block, text_block
+from app.engine.recovery import reckon_lost
+from app.llm.model import Reply, Request
+from app.tools.tool import Tool
+from tests.domain.replies import STOP_REASONS, Scene, content_of
+from tests.domain.script import BUGS, FAULTS, TOOLS, Script, scripts
+from tests.domain.story import Story
 
 TURNS_ALLOWED = 3_000
 """Far more than any run may take: eight tasks of three attempts with a few replies each."""
+BROKEN_OFF = Usage(llm_calls=1, input_tokens=3, estimated=True)
+
+T = TypeVar("T")
 
 
 def rehearse(script: Script, log: Sequence[Event] = ()) -> Story:
     """The run from its beginning, or on from `log` after the process that wrote it has died."""
     story = Story(script.brief, log)
+    stage = _Stage(script, story)
     if not log:
         story.queued(script.plan if script.own_plan else None)
     elif story.run.started_at and not story.run.ended:
-        story.resumed()
-    stage = _Stage(script, story)
+        stage.crash()
     for turn in range(TURNS_ALLOWED):
         if story.run.ended:
             return story
@@ -46,215 +61,220 @@ def rehearse(script: Script, log: Sequence[Event] = ()) -> Story:
     raise AssertionError(f"the run does not end: {[event.type for event in story.log[-10:]]}")
 
 
+class Bug(ValueError):
+    """A fault of our own code, as the script has it."""
+
+
+class _Model:
+    """Answers as the script says."""
+
+    def __init__(self, script: Script, story: Story) -> None:
+        self.topic = Topic("plan")
+        """What it is asked about."""
+        self.stopped = False
+        """Whether the next call is broken off."""
+        self._plan = script.plan
+        self._story = story
+        self._outcomes = cycle(script.calls)
+        self._numbers = count(len(story.log) or 1)
+        self._brakes: dict[str, datetime] = {}
+
+    async def reply(self, request: Request) -> Reply:
+        if self.stopped:
+            request.progress.usage = BROKEN_OFF
+            raise CancelledError
+        outcome = next(self._outcomes)
+        if outcome in BUGS:
+            request.progress.usage = BROKEN_OFF if outcome == "break late" else None
+            raise Bug
+        if outcome in FAULTS:
+            raise self._fault(FAULTS[outcome], request.model)
+        scene = Scene(self._plan, self._story.run, self.topic, next(self._numbers))
+        usage = Usage(llm_calls=1, input_tokens=5 + scene.number % 3, output_tokens=2, cost_usd=Decimal("0.01"))
+        return Reply(content_of(outcome, scene), STOP_REASONS.get(outcome, "end_turn"), usage, request.model)
+
+    def _fault(self, fault: ModelError, model: str) -> ModelError:
+        if isinstance(fault, Transient) and fault.retry_after_s is not None:
+            self._brakes[model] = self._story.now + timedelta(seconds=fault.retry_after_s)
+        return fault.with_traceback(None)
+
+    def model_id(self, model: str) -> str:
+        return model
+
+    def brakes(self) -> Mapping[str, datetime]:
+        return self._brakes
+
+    async def close(self) -> None:
+        pass
+
+
+class _Desk:
+    """The agents' `Desk`. Whoever has something recorded there waits for good."""
+
+    def __init__(self, story: Story, model: _Model) -> None:
+        self.model = model
+        self._story = story
+
+    @property
+    def run(self) -> Snapshot:
+        return self._story.run
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        return TOOLS
+
+    async def inputs(self) -> Sequence[JobInput]:
+        return ()
+
+    def now(self) -> datetime:
+        return self._story.now
+
+    async def record(self, *entries: Entry) -> None:
+        self.record_soon(*entries)
+        await _for_good()
+
+    def record_soon(self, *entries: Entry) -> None:
+        self._story.record(*map(_timed, entries))
+
+    async def admit(self, *, even_when_leaving: bool = False) -> None:
+        pass
+
+    def listener(self, topic: Topic) -> Callable[[str], None] | None:
+        return None
+
+
+@coroutine
+def _for_good() -> Generator[None, None, None]:
+    yield
+
+
+def _timed(entry: Entry) -> Entry:
+    """A call takes a millisecond here: rehearsed twice, a run is the same."""
+    if isinstance(entry.fact, ev.LlmCompleted | ev.LlmFailed):
+        return entry._replace(fact=entry.fact.model_copy(update={"duration_ms": 1}))
+    return entry
+
+
+def _taken_up(work: Coroutine[Any, Any, T]) -> T | None:
+    """What the work returns; None when it comes to wait, and is dropped."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    work.close()
+    return None
+
+
 class _Stage:
+    """The engine's part: it takes up what `decide` wants, one step of one conversation at a time."""
+
     def __init__(self, script: Script, story: Story) -> None:
         self._script = script
         self._story = story
-        self._under_way: tuple[Command, ...] = ()
-        self._calls = cycle(script.calls)
+        self._model = _Model(script, story)
+        self._desk = _Desk(story, self._model)
+        self._under_way: tuple[Topic, ...] = ()
+        self._gone_on: set[Topic] = set()
+        """Those that this process has gone on with since it took them up."""
         self._tools = cycle(script.tools)
         self._choices = cycle(script.choices)
         self._delays = cycle(script.delays)
-        self._numbers: Iterator[int] = count(len(story.log))
 
     def take_turn(self, number: int) -> None:
         run = self._story.run
-        if number == self._script.cancel_at and run.cancel_requested is None:
+        if number == self._script.cancel_at and not run.cancel_requested:
             self._story.cancel_requested()
-        elif run.status == "queued" and run.cancel_requested is None:
+        elif run.status == "queued" and not run.cancel_requested:
             self._story.started()
         elif run.started_at and number in self._script.crashes:
-            self._crash()
-        elif run.waiting and run.cancel_requested is None:
+            self.crash()
+        elif run.waiting and not run.cancel_requested:
             self._story.now = max(self._story.now, run.waiting.until)
             self._story.resumed()
         else:
+            self._story.conditions = Conditions(brakes=self._model.brakes())
             self._advance(self._story.decide())
 
-    def _crash(self) -> None:
-        lost = [command for command in self._under_way if self._is_in_a_call(command)]
+    def crash(self) -> None:
+        """The process dies; the next one takes the run."""
         self._under_way = ()
-        self._story.resumed(Usage(llm_calls=len(lost), input_tokens=3 * len(lost), estimated=bool(lost)))
+        self._gone_on.clear()
+        lost = _taken_up(reckon_lost(self._desk, self._story.now))
+        assert lost is not None
+        self._story.resumed(lost.usage)
 
     def _advance(self, decision: Decision) -> None:
-        unwanted = [command for command in self._under_way if command not in decision.commands]
-        self._under_way = tuple(command for command in self._under_way if command not in unwanted)
+        wanted = [command.topic for command in decision.commands]
+        unwanted = [topic for topic in self._under_way if topic not in wanted]
+        self._under_way = tuple(topic for topic in self._under_way if topic in wanted)
+        self._gone_on &= set(wanted)
         if unwanted:
             self._stop(unwanted)
-        elif decision.events:
-            self._story.record(*decision.events)
-        elif decision.commands:
-            self._under_way = decision.commands
-            self._carry_on(decision.commands[next(self._choices) % len(decision.commands)])
+        elif decision.entries:
+            self._story.record(*decision.entries)
+        elif wanted:
+            self._under_way = tuple(wanted)
+            self._carry_on(wanted[next(self._choices) % len(wanted)])
             self._story.wait(next(self._delays))
         else:
             assert decision.wake_at is not None, "nothing goes on, nothing is settled, and nothing is waited for"
             assert decision.wake_at > self._story.now
             self._story.now = decision.wake_at
 
-    def _stop(self, unwanted: Sequence[Command]) -> None:
-        for command in unwanted:
-            if self._is_in_a_call(command):
-                error = ModelError("stopped", Usage(llm_calls=1, input_tokens=3, estimated=True), code="cancelled")
-                self._story.record(self._call_failed(command, error))
+    def _stop(self, unwanted: Sequence[Topic]) -> None:
+        """Break off calls that are under way; their agents say what these have cost."""
+        self._model.stopped = True
+        for topic in unwanted:
+            if self._is_in_a_call(topic):
+                with suppress(CancelledError):
+                    _taken_up(converse(self._desk, topic))
+        self._model.stopped = False
 
-    def _is_in_a_call(self, command: Command) -> bool:
+    def _is_in_a_call(self, topic: Topic) -> bool:
         run = self._story.run
-        match command:
-            case WorkOn(name, number):
-                state = run.tasks[name]
-                if state.status != "running" or len(state.attempts) != number or state.attempts[-1].escalation:
-                    return False
-            case Refine(name) if not run.tasks[name].refine_first:
-                return False
-        return isinstance(_next(run, command), Ask)
+        waits = run.conversation(topic).waits(self._story.now)
+        return is_open(run, topic) and not waits and isinstance(step_in(run, topic), Ask)
 
-    def _carry_on(self, command: Command) -> None:
-        run = self._story.run
-        step = _next(run, command)
-        match step:
-            case Ask():
-                self._story.record(*self._asked(command))
-            case UseTools(calls):
-                self._story.record(*self._tools_used(command, calls))
-            case Read():
-                self._story.record(*self._consequences(command, run))
-            case _:
-                raise AssertionError(f"{command} was wanted with nothing to do but {step}")
+    def _carry_on(self, topic: Topic) -> None:
+        run, seen = self._story.run, len(self._story.log)
+        step = step_in(run, topic)
+        if topic not in self._gone_on:
+            _taken_up(settle_unknown(self._desk, topic))
+        if len(self._story.log) > seen:
+            return
+        self._gone_on.add(topic)
+        if isinstance(step, UseTools) and not consequences(run, topic, run.conversation(topic), TOOLS):
+            self._use_tool(topic, step.calls[0])
+        else:
+            self._converse(topic)
+        assert len(self._story.log) > seen, f"{topic} was wanted with nothing to do but {step}"
 
-    def _asked(self, command: Command) -> list[Event]:
-        outcome = next(self._calls)
-        if outcome == "break":
-            return [self._broken(command)]
-        if outcome in FAULTS:
-            return [self._call_failed(command, FAULTS[outcome])]
-        number = next(self._numbers)
-        content = [text_block(f" {outcome}#{number}")]
-        if outcome == "tools" and isinstance(command, WorkOn):
-            content += [call_block(f"call_{number}_{each}") for each in range(1 + number % 2)]
-        usage = Usage(llm_calls=1, input_tokens=5 + number % 3, output_tokens=2, cost_usd=Decimal("0.01"))
-        reply = ev.ModelReplied(
-            **_facts(command, usage), stop_reason=STOP_REASONS.get(outcome, "end_turn"), content=content
-        )
-        replied = ev.LlmCompleted(**self._whose(command), data=reply)
-        ahead, _ = extended(self._story.run, [replied])
-        return [replied, *self._consequences(command, ahead)]
+    def _converse(self, topic: Topic) -> None:
+        self._model.topic = topic
+        try:
+            _taken_up(converse(self._desk, topic))
+        except Bug:
+            self._story.record(*self._broken(topic))
 
-    def _call_failed(self, command: Command, error: ModelError) -> Event:
-        run, now = self._story.run, self._story.now
-        assert run.deadline is not None
-        talk = _talk(run, command)
-        facts = _facts(command, error.usage)
-        policy = run.brief.policy.towards(facts["purpose"])
-        failures = failures_that_count(policy, error, talk.failures, talk.paid_failures)
-        retry_at = next_call_at(policy, error, failures=failures, now=now, deadline=run.deadline, jitter=0.5)
-        problem = Problem(code=error.code, message=error.message)
-        asked = isinstance(error, Transient) and error.retry_after_s
-        not_before = now + timedelta(seconds=asked) if asked else None
-        data = ev.ModelFailed(**facts, error=problem, retry_at=retry_at, not_before=not_before, sent=error.sent)
-        return ev.LlmFailed(**self._whose(command), data=data)
-
-    def _broken(self, command: Command) -> Event:
-        problem = Problem(code="internal_error", message="a bug")
-        if isinstance(command, WorkOn):
-            return ev.TaskFailed(**self._whose(command), data=ev.Failed(error=problem))
-        return ev.RunFailed(**self._story.whose(), data=ev.EndedInFailure(stop_reason="internal_error", error=problem))
-
-    def _tools_used(self, command: Command, calls: Sequence[Block]) -> list[Event]:
-        """The intents of calls that have none yet, or the outcome of one."""
-        intents = _talk(self._story.run, command).turns[-1].intents
-        whose = self._whose(command)
-        if missing := [call for call in calls if call["id"] not in intents]:
-            called = [ev.ToolCalled(call_id=call["id"], name="look", effect="read", key=call["id"]) for call in missing]
-            return [ev.ToolStarted(**whose, data=data) for data in called]
-        facts: dict[str, Any] = {"call_id": calls[0]["id"], "name": "look", "duration_ms": 1}
+    def _use_tool(self, topic: Topic, call: Block) -> None:
+        facts: dict[str, Any] = {"call_id": call["id"], "name": call["name"], "duration_ms": 1}
+        end: ev.ToolCompleted | ev.ToolFailed
         match next(self._tools):
             case "new":
-                text = f"seen {next(self._numbers)}"
-                return [ev.ToolCompleted(**whose, data=ev.ToolReturned(**facts, output=text))]
+                end = ev.ToolCompleted(**facts, output=f"seen {len(self._story.log)}")
             case "same":
-                return [ev.ToolCompleted(**whose, data=ev.ToolReturned(**facts, output="seen"))]
+                end = ev.ToolCompleted(**facts, output="seen")
             case outcome:
-                problem = Problem(code="tool_failed" if outcome == "broken" else "tool_call_invalid", message="no")
-                return [ev.ToolFailed(**whose, data=ev.ToolBroke(**facts, error=problem))]
+                code = "tool_failed" if outcome == "broken" else "tool_call_invalid"
+                end = ev.ToolFailed(**facts, error=Problem(code=code, message="no"))
+        self._story.record(topic.entry(end))
 
-    def _consequences(self, command: Command, run: Snapshot) -> list[Event]:
-        """What follows from the newest reply when it is a final one."""
-        step = _next(run, command)
-        if not isinstance(step, Read) or _talk(run, command).unusable:
-            return []
-        word = step.text.split()[-1].partition("#")[0]
-        match command:
-            case WorkOn():
-                return [self._worked(command, run, word, step.text)]
-            case Refine(name):
-                return [self._refined(name, run, word, step.text)]
-        if word != "useless":
-            return [self._supervised(command, run)]
-        note = "Again." if _talk(run, command).may_be_repaired else None
-        refused = ev.Rejected(errors=(USELESS,), note=note)
-        kind = ev.PlanInvalid if isinstance(command, MakePlan) else ev.SynthesisRejected
-        return [kind(**self._whose(command), data=refused)]
-
-    def _supervised(self, command: Command, run: Snapshot) -> Event:
-        if isinstance(command, MakePlan):
-            return ev.PlanCreated(**self._whose(command), data=self._script.plan)
-        names = tuple(state.task.id for state in run.delivered)
-        reconciled = Synthesis(answer="All told.", statements=(Statement(text="It is so.", tasks=names),))
-        return ev.SynthesisCompleted(**self._whose(command), data=reconciled)
-
-    def _worked(self, command: WorkOn, run: Snapshot, word: str, text: str) -> Event:
-        whose = self._whose(command)
-        if word == "escalate":
-            return ev.TaskEscalated(**whose, data=Escalation(reason="out_of_scope", message="not mine"))
-        if word == "useless":
-            note = "Again." if _talk(run, command).may_be_repaired else None
-            return ev.TaskRejected(**whose, data=ev.Rejected(errors=(USELESS,), note=note))
-        return ev.TaskSucceeded(**whose, data=Output(summary=f"{command.task_id} done", text=text))
-
-    def _refined(self, name: str, run: Snapshot, word: str, text: str) -> Event:
-        state = run.tasks[name]
-        if word == "useless":
-            return unrefined(run, state, "it was the same as before", self._story.now)
-        data = ev.Refined(instruction=f"{state.task.instruction}{text}", refined_from=len(state.attempts))
-        return ev.TaskRefined(**self._story.whose(name, len(state.attempts) + 1), data=data)
-
-    def _whose(self, command: Command) -> dict[str, Any]:
-        match command:
-            case WorkOn(name, number):
-                return self._story.whose(name, number)
-            case Refine(name):
-                return self._story.whose(name, len(self._story.state(name).attempts) + 1)
-            case _:
-                return self._story.whose()
-
-
-def _talk(run: Snapshot, command: Command) -> Conversation:
-    match command:
-        case MakePlan():
-            return run.planning
-        case Synthesize():
-            return run.reconciling
-        case Refine(name):
-            return run.tasks[name].refining
-        case WorkOn(name):
-            return run.tasks[name].attempts[-1].conversation
-
-
-def _next(run: Snapshot, command: Command) -> Step:
-    if isinstance(command, WorkOn):
-        return step_of(run, run.tasks[command.task_id])
-    return supervisor_step(_talk(run, command))
-
-
-def _facts(command: Command, usage: Usage) -> dict[str, Any]:
-    purposes: dict[type[Command], ev.Purpose] = {
-        MakePlan: "plan",
-        Refine: "refine",
-        WorkOn: "work",
-        Synthesize: "synthesize",
-    }
-    return {"purpose": purposes[type(command)], "model": "model-1", "usage": usage, "duration_ms": 1}
+    def _broken(self, topic: Topic) -> list[Entry]:
+        if topic.task_id is None:
+            return fail(self._story.run, "internal_error", "a bug")
+        problem = Problem(code="internal_error", message="a bug")
+        return [Entry(ev.TaskFailed(error=problem), topic.task_id, len(self._story.state(topic.task_id).attempts))]
 
 
 @st.composite

@@ -12,18 +12,10 @@ from app.domain.retries import Policy
 from app.domain.snapshot import Brief
 from app.domain.team import Team
 from app.domain.usage import Usage
+from app.tools.tool import Arguments, Tool
 from tests.domain.graphs import plans
+from tests.domain.replies import FORMS, STOP_REASONS
 from tests.domain.story import WORKER
-
-STOP_REASONS: Mapping[str, str] = {
-    "tools": "tool_use",
-    "cut": "max_tokens",
-    "pause": "pause_turn",
-    "refuse": "refusal",
-    "overflow": "model_context_window_exceeded",
-    "odd": "compaction",
-}
-"""How a reply ends that is not simply final."""
 
 FAULTS: Mapping[str, ModelError] = {
     "busy": RateLimited("busy", Usage(llm_calls=1)),
@@ -36,8 +28,15 @@ FAULTS: Mapping[str, ModelError] = {
 }
 """Calls that bring no reply."""
 
-CALL_OUTCOMES = ["answer", "useless", "escalate", "break", *STOP_REASONS, *FAULTS]
+BUGS = ["break", "break late"]
+"""Calls that break our own code, before they have cost something and after."""
+CALL_OUTCOMES = list(dict.fromkeys([*FORMS, *STOP_REASONS, *BUGS, *FAULTS]))
+TOOLS: Mapping[str, Tool] = {
+    "look": Tool("look", "Looks.", Arguments, "read"),
+    "send": Tool("send", "Sends.", Arguments, "once"),
+}
 TOOL_OUTCOMES = ["new", "same", "broken", "invalid"]
+DATA_SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,8 @@ class Script:
     plan: Plan
     limits: Limits
     own_plan: bool = False
+    strict: bool = False
+    """Whether the worker must deliver data of a certain form."""
     calls: tuple[str, ...] = ("answer",)
     tools: tuple[str, ...] = ("new",)
     choices: tuple[int, ...] = (0,)
@@ -58,12 +59,16 @@ class Script:
 
     @property
     def brief(self) -> Brief:
-        team = Team(name="crew", workers=(WORKER,))
+        schema = DATA_SCHEMA if self.strict else None
+        worker = WORKER.model_copy(update={"tools": tuple(TOOLS), "output_schema": schema})
+        team = Team(name="crew", workers=(worker,))
         return Brief("run_1", "Find out.", team, self.limits, policy=Policy(call_attempts=2))
 
 
 MOSTLY_FINE = st.sampled_from(
-    ["answer", "tools"] * 8 + ["busy", "long wait", "useless", "cut", "odd"] * 2 + CALL_OUTCOMES
+    ["answer", "tools"] * 8
+    + ["wrapped", "garbled", "busy", "long wait", "useless", "escalate", "cut", "odd"] * 2
+    + CALL_OUTCOMES
 )
 MOSTLY_FAST = st.sampled_from([0, 1, 2, 5] * 5 + [61, 1_000])
 TURNS = st.integers(0, 120)
@@ -76,12 +81,13 @@ def scripts(draw: st.DrawFn) -> Script:
         concurrency=draw(st.integers(1, 4)),
         attempts=draw(st.sampled_from([3, 3, 2, 1])),
         timeout_s=draw(st.sampled_from([900, 300, 60])),
-        tokens=draw(st.sampled_from([None, None, None, 400, 150, 40])),
+        tokens=draw(st.sampled_from([None, None, None, 20_000, 400, 150, 40])),
     )
     return Script(
         plan=draw(plans()),
         limits=limits,
         own_plan=draw(st.booleans()),
+        strict=draw(st.sampled_from([False, False, True])),
         calls=draw(st.lists(MOSTLY_FINE, min_size=5, max_size=16).map(tuple)),
         tools=draw(st.lists(st.sampled_from(TOOL_OUTCOMES), min_size=1, max_size=6).map(tuple)),
         choices=draw(st.lists(st.integers(0, 7), min_size=1, max_size=6).map(tuple)),

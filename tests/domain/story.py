@@ -1,4 +1,4 @@
-"""A run told event by event: what tests of the domain are written with."""
+"""A run told fact by fact: what tests of the domain are written with."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -6,19 +6,22 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from app.domain.commands import Decision
-from app.domain.decisions import decide
+from pydantic_core import from_json, to_json
 
 from app.domain import events as ev
-from app.domain.conversation import Block
+from app.domain.conversation import Block, Conversation
 from app.domain.errors import ErrorCode
-from app.domain.events import Event
-from app.domain.fold import after, extended
+from app.domain.events import Entry, Event
+from app.domain.fold import after, extend
 from app.domain.job import Limits
 from app.domain.plan import Finding, Plan, Task, validated
-from app.domain.results import Output, Problem, Synthesis
+from app.domain.policy.commands import Decision
+from app.domain.policy.conditions import UNKNOWN
+from app.domain.policy.decide import decide
+from app.domain.results import Problem
 from app.domain.snapshot import Brief, Snapshot, TaskState
 from app.domain.team import Team, TeamRef, Worker
+from app.domain.topics import Topic
 from app.domain.usage import Usage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -50,13 +53,19 @@ def call_block(call_id: str, name: str = "look", **arguments: Any) -> Block:
     return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
 
 
+def called(purpose: ev.Purpose, usage: Usage = SPENT, duration_ms: int = 1) -> ev.ModelCall:
+    """A call of the model."""
+    return ev.ModelCall(purpose=purpose, model="model-1", usage=usage, duration_ms=duration_ms)
+
+
 class Story:
-    """A run, its log so far, and the time. Every event is folded as it is told, so an impossible one is an error."""
+    """A run, its log so far, and the time. Every fact is folded as it is told, so an impossible one is an error."""
 
     def __init__(self, brief: Brief, log: Sequence[Event] = ()) -> None:
         self.run = Snapshot(brief)
         self.log: list[Event] = []
         self.now = START
+        self.conditions = UNKNOWN
         for event in log:
             self.run = after(self.run, event)
             self.log.append(event)
@@ -65,43 +74,65 @@ class Story:
     def wait(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
-    def record(self, *events: Event) -> None:
-        self.run, numbered = extended(self.run, events)
-        self.log.extend(numbered)
+    def record(self, *entries: Entry) -> None:
+        self.run, events = extend(self.run, entries, self.now)
+        self.log.extend(events)
+
+    def tell(self, fact: ev.AnyFact, name: str | None = None, attempt: int | None = None) -> None:
+        """Record one fact, of the run or of a task."""
+        self.record(Entry(fact, name, attempt))
 
     def decide(self) -> Decision:
-        return decide(self.run, self.now)
+        return decide(self.run, self.now, self.conditions)
+
+    def talking(self) -> list[Topic]:
+        """The conversations that are to be held now."""
+        return [command.topic for command in self.decide().commands]
 
     def starting(self) -> list[tuple[str | None, int | None]]:
         """The attempts that are to start now, by task and number."""
-        return [(event.task_id, event.attempt) for event in self.decide().events if event.type == "task.started"]
+        return [(name, number) for fact, name, number in self.decide().entries if fact.type == "task.started"]
 
     def settle(self) -> list[str]:
         """Record what is settled until there is something to do, to wait for, or nothing more; the types recorded."""
         seen = len(self.log)
-        while events := self.decide().events:
-            self.record(*events)
+        while entries := self.decide().entries:
+            self.record(*entries)
         return [event.type for event in self.log[seen:]]
 
-    def whose(self, name: str | None = None, attempt: int | None = None) -> dict[str, Any]:
-        return {"at": self.now, "run_id": self.run.brief.run_id, "task_id": name, "attempt": attempt}
+    def state(self, name: str) -> TaskState:
+        return self.run.tasks[name]
+
+    def topic(self, purpose: ev.Purpose, name: str | None = None) -> Topic:
+        """What is talked about for this purpose now; for the sake of a task, its attempt or the one to come."""
+        if name is None:
+            return Topic(purpose)
+        return Topic(purpose, name, len(self.state(name).attempts) + (purpose == "refine"))
+
+    def talk(self, topic: Topic) -> Conversation:
+        """What was said about it."""
+        return self.run.conversation(topic)
 
     def queued(self, plan: Plan | None = None) -> None:
-        team = TeamRef(name=self.run.brief.team.name, version=1)
-        job = ev.JobAccepted(objective=self.run.brief.objective, team=team, limits=self.run.brief.limits, plan=plan)
-        self.record(ev.RunQueued(**self.whose(), data=job))
+        brief = self.run.brief
+        team = TeamRef(name=brief.team.name, version=1)
+        self.tell(ev.RunQueued(objective=brief.objective, team=team, limits=brief.limits, plan=plan))
 
     def started(self) -> None:
-        self.record(ev.RunStarted(**self.whose(), data=ev.Claimed(engine="one", epoch=1)))
+        self.tell(ev.RunStarted(engine="one", epoch=1))
 
     def resumed(self, lost: Usage | None = None) -> None:
-        self.record(ev.RunResumed(**self.whose(), data=ev.Resumed(engine="two", epoch=2, usage=lost or Usage())))
+        self.tell(ev.RunResumed(engine="two", epoch=2, usage=lost or Usage()))
+
+    def parked(self) -> None:
+        """The run waits for its provider; it may go on at once."""
+        self.tell(ev.RunWaiting(reason="provider", until=self.now))
 
     def cancel_requested(self, reason: str | None = None) -> None:
-        self.record(ev.RunCancelRequested(**self.whose(), data=ev.CancelRequested(reason=reason)))
+        self.tell(ev.RunCancelRequested(reason=reason))
 
     def planned(self, *tasks: Task) -> None:
-        self.record(ev.PlanCreated(**self.whose(), data=plan_of(*tasks)))
+        self.tell(ev.PlanCreated.of(plan_of(*tasks)))
 
     def begin(self, *tasks: Task) -> None:
         self.queued()
@@ -109,18 +140,16 @@ class Story:
         self.planned(*tasks)
 
     def start(self, name: str) -> None:
-        state = self.run.tasks[name]
-        data = ev.AttemptStarted(worker="able", model="model-1", instruction=state.instruction)
-        self.record(ev.TaskStarted(**self.whose(name, len(state.attempts) + 1), data=data))
+        state = self.state(name)
+        begun = ev.TaskStarted(worker="able", model="model-1", instruction=state.next.instruction)
+        self.tell(begun, name, len(state.attempts) + 1)
 
     def hear(
         self, purpose: ev.Purpose, content: Sequence[Block], stop_reason: str = "end_turn", name: str | None = None
     ) -> None:
         """A reply of the model."""
-        data = ev.ModelReplied(
-            purpose=purpose, model="model-1", usage=SPENT, duration_ms=1, stop_reason=stop_reason, content=list(content)
-        )
-        self.record(ev.LlmCompleted(**self.whose(name, self._attempt(name)), data=data))
+        reply = called(purpose).completed(stop_reason=stop_reason, content=list(content))
+        self.record(self.topic(purpose, name).entry(reply))
 
     def fail_call(
         self,
@@ -133,73 +162,60 @@ class Story:
         sent: bool = True,
     ) -> None:
         """A call of the model that failed, to be sent again in so many seconds or never."""
-        retry_at = None if again_in is None else self.now + timedelta(seconds=again_in)
-        problem = Problem(code=code, message=f"{code}!")
-        data = ev.ModelFailed(
-            purpose=purpose,
-            model="model-1",
-            usage=SPENT if sent else Usage(),
-            duration_ms=1,
-            error=problem,
-            retry_at=retry_at,
+        failure = called(purpose, SPENT if sent else Usage()).failed(
+            Problem(code=code, message=f"{code}!"),
+            retry_at=None if again_in is None else self.now + timedelta(seconds=again_in),
             not_before=None if not_before is None else self.now + timedelta(seconds=not_before),
             sent=sent,
         )
-        self.record(ev.LlmFailed(**self.whose(name, self._attempt(name)), data=data))
+        self.record(self.topic(purpose, name).entry(failure))
 
     def time_out(self, name: str) -> None:
         """An attempt whose reply was not finished within the worker's time, and what follows from that."""
         self.wait(61)
-        problem = Problem(code="timeout", message="too slow")
-        data = ev.ModelFailed(purpose="work", model="model-1", usage=Usage(), duration_ms=61_000, error=problem)
-        self.record(ev.LlmFailed(**self.whose(name, self._attempt(name)), data=data))
+        failure = called("work", Usage(), 61_000).failed(Problem(code="timeout", message="too slow"))
+        self.record(self.topic("work", name).entry(failure))
         self.settle()
 
     def use_tool(self, name: str, call_id: str, output: str = "seen", code: str | None = None) -> None:
         """A tool call that ran, and what it brought back."""
-        whose = self.whose(name, self._attempt(name))
-        called = ev.ToolCalled(call_id=call_id, name="look", effect="read", key=call_id)
-        self.record(ev.ToolStarted(**whose, data=called))
+        topic = self.topic("work", name)
+        end: ev.ToolCompleted | ev.ToolFailed
         if code is None:
-            returned = ev.ToolReturned(call_id=call_id, name="look", output=output, duration_ms=1)
-            self.record(ev.ToolCompleted(**whose, data=returned))
+            end = ev.ToolCompleted(call_id=call_id, name="look", output=output, duration_ms=1)
         else:
             problem = Problem(code=code, message=output)
-            self.record(
-                ev.ToolFailed(**whose, data=ev.ToolBroke(call_id=call_id, name="look", error=problem, duration_ms=1))
-            )
+            end = ev.ToolFailed(call_id=call_id, name="look", error=problem, duration_ms=1)
+        begun = ev.ToolStarted(call_id=call_id, name="look", effect="read", key=call_id)
+        self.record(topic.entry(begun))
+        self.record(topic.entry(end))
 
     def reject_result(self, name: str, note: str | None = "Again.") -> None:
-        data = ev.Rejected(errors=(USELESS,), note=note)
-        self.record(ev.TaskRejected(**self.whose(name, self._attempt(name)), data=data))
+        self.record(self.topic("work", name).entry(ev.TaskRejected(errors=(USELESS,), note=note)))
 
     def refine(self, name: str, instruction: str) -> None:
-        last = len(self.run.tasks[name].attempts)
-        data = ev.Refined(instruction=instruction, refined_from=last, change="said more")
-        self.record(ev.TaskRefined(**self.whose(name, last + 1), data=data))
+        last = len(self.state(name).attempts)
+        refined = ev.TaskRefined(instruction=instruction, refined_from=last, change="said more")
+        self.record(self.topic("refine", name).entry(refined))
 
     def succeed(self, name: str, **output: Any) -> None:
         """A task started, done and delivered at once."""
-        if self.run.tasks[name].status == "pending":
+        if self.state(name).status == "pending":
             self.start(name)
         self.hear("work", [text_block(f"{name} done")], name=name)
-        data = Output(**{"summary": f"{name} done", "text": f"All about {name}.", **output})
-        self.record(ev.TaskSucceeded(**self.whose(name, self._attempt(name)), data=data))
+        delivered = ev.TaskSucceeded(**{"summary": f"{name} done", "text": f"All about {name}.", **output})
+        self.record(self.topic("work", name).entry(delivered))
 
     def fail(self, name: str, code: ErrorCode = "model_refusal") -> None:
         """A task started and failed for good."""
-        if self.run.tasks[name].status == "pending":
+        if self.state(name).status == "pending":
             self.start(name)
-        data = ev.Failed(error=Problem(code=code, message=f"{code}!"))
-        self.record(ev.TaskFailed(**self.whose(name, self._attempt(name)), data=data))
+        self.record(self.topic("work", name).entry(ev.TaskFailed(error=Problem(code=code, message=f"{code}!"))))
 
     def synthesize(self, **synthesis: Any) -> None:
         """The supervisor's reconciliation, taken."""
         self.hear("synthesize", [text_block("all told")])
-        self.record(ev.SynthesisCompleted(**self.whose(), data=Synthesis(**{"answer": "All told.", **synthesis})))
-
-    def state(self, name: str) -> TaskState:
-        return self.run.tasks[name]
+        self.tell(ev.SynthesisCompleted(**{"answer": "All told.", **synthesis}))
 
     def error(self, name: str) -> str | None:
         """The code a task ended with."""
@@ -209,9 +225,6 @@ class Story:
     def attempt_errors(self, name: str) -> list[str | None]:
         """The codes that the attempts at a task ended with."""
         return [attempt.error.code if attempt.error else None for attempt in self.state(name).attempts]
-
-    def _attempt(self, name: str | None) -> int | None:
-        return len(self.run.tasks[name].attempts) if name else None
 
 
 def started(*tasks: Task, **limits: Any) -> Story:
@@ -244,3 +257,10 @@ def before_each(story: Story) -> Iterable[tuple[Snapshot, Event]]:
 def with_team(told: Brief, **changes: Any) -> Brief:
     """The brief with its one worker changed."""
     return replace(told, team=Team(name="crew", workers=(WORKER.model_copy(update=changes),)))
+
+
+def as_json(event: Event) -> dict[str, Any]:
+    """The event as it is stored and streamed: a JSON object."""
+    envelope = {name: getattr(event, name) for name in ("seq", "type", "at", "run_id", "task_id", "attempt", "data")}
+    stored: dict[str, Any] = from_json(to_json(envelope))
+    return stored

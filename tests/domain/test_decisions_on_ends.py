@@ -3,10 +3,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from app.domain.commands import Synthesize, WorkOn
-from app.domain.decisions import TASKS_NAMED
 
 from app.domain.errors import ErrorCode
+from app.domain.policy.agenda import ANSWERING
+from app.domain.policy.answer import TASKS_NAMED
+from app.domain.topics import Topic
 from tests.domain.story import (
     Story,
     brief,
@@ -38,7 +39,7 @@ def test_several_results_are_reconciled() -> None:
     story = started(task("a"), task("b"))
     story.succeed("a")
     story.succeed("b")
-    assert story.decide().commands == (Synthesize(),)
+    assert story.talking() == [ANSWERING]
     story.synthesize()
     story.settle()
 
@@ -108,7 +109,7 @@ def test_a_synthesis_that_failed_leaves_the_outputs_without_an_answer(stop_reaso
 def test_a_result_without_words_is_reconciled_and_is_never_itself_the_answer() -> None:
     story = started(task("a"))
     story.succeed("a", text=" ", summary="", data={"n": 1})
-    assert story.decide().commands == (Synthesize(),)
+    assert story.talking() == [ANSWERING]
     story.hear("synthesize", [text_block("No.")], "refusal")
     story.settle()
 
@@ -147,7 +148,7 @@ def test_while_nothing_is_delivered_work_goes_on_to_the_deadline() -> None:
     story.wait(99)
 
     assert story.settle() == []
-    assert story.decide().commands == (WorkOn("a", 1),)
+    assert story.talking() == [Topic("work", "a")]
     assert story.decide().wake_at == story.run.deadline
 
 

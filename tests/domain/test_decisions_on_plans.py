@@ -1,10 +1,12 @@
 import pytest
-from app.domain.commands import Decision, MakePlan, WorkOn
-from app.domain.decisions import MESSAGE_CHARACTERS
 
 from app.domain import events as ev
 from app.domain.errors import ErrorCode
 from app.domain.plan import Finding, FindingCode
+from app.domain.policy.agenda import PLANNING
+from app.domain.policy.commands import Converse, Decision
+from app.domain.policy.endings import MESSAGE_CHARACTERS
+from app.domain.topics import Topic
 from tests.domain.story import (
     Story,
     brief,
@@ -18,7 +20,7 @@ from tests.domain.story import (
 def refuse_plan(story: Story, *codes: FindingCode, note: str | None) -> None:
     story.hear("plan", [text_block("a plan")])
     findings = tuple(Finding(code=code, detail=f"{code}: t1 -> t2 -> t1") for code in codes)
-    story.record(ev.PlanInvalid(**story.whose(), data=ev.Rejected(errors=findings, note=note)))
+    story.tell(ev.PlanInvalid(errors=findings, note=note))
 
 
 def test_nothing_is_decided_before_the_start_while_waiting_and_after_the_end() -> None:
@@ -29,7 +31,7 @@ def test_nothing_is_decided_before_the_start_while_waiting_and_after_the_end() -
 
     story.started()
     story.planned(task("a"))
-    story.record(ev.RunWaiting(**story.whose(), data=ev.Waiting(reason="provider", until=story.now)))
+    story.parked()
     assert story.decide() == Decision()
     story.cancel_requested()
     story.settle()
@@ -39,7 +41,7 @@ def test_nothing_is_decided_before_the_start_while_waiting_and_after_the_end() -
 def test_a_run_begins_with_a_plan_and_wakes_at_its_deadline() -> None:
     story = planning()
 
-    assert story.decide() == Decision(commands=(MakePlan(),), wake_at=story.run.deadline)
+    assert story.decide() == Decision((Converse(PLANNING),), wake_at=story.run.deadline)
 
 
 def test_a_plan_of_the_client_is_taken_without_asking_the_supervisor() -> None:
@@ -48,13 +50,13 @@ def test_a_plan_of_the_client_is_taken_without_asking_the_supervisor() -> None:
     story.started()
 
     assert story.settle() == ["plan.created", "task.started"]
-    assert story.decide().commands == (WorkOn("a", 1),)
+    assert story.talking() == [Topic("work", "a")]
 
 
 def test_an_invalid_plan_is_repaired_once() -> None:
     story = planning()
     refuse_plan(story, "cycle", note="Again, without the circle.")
-    assert story.decide().commands == (MakePlan(),)
+    assert story.talking() == [PLANNING]
 
     refuse_plan(story, "cycle", note=None)
     assert story.settle() == ["run.failed"]
@@ -132,7 +134,7 @@ def test_a_planning_reply_that_cannot_be_used_fails_the_run(stop_reason: str, re
 def test_a_plan_that_is_cut_twice_is_not_asked_for_a_third_time() -> None:
     story = planning()
     story.hear("plan", [text_block('{"tasks": [')], "max_tokens")
-    assert story.decide().commands == (MakePlan(),)
+    assert story.talking() == [PLANNING]
     story.hear("plan", [text_block('{"tasks": [')], "max_tokens")
     story.settle()
 

@@ -1,15 +1,20 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from app.domain.commands import Decision, MakePlan, Refine, Synthesize, WorkOn
-from app.domain.decisions import MESSAGE_CHARACTERS
 
 from app.domain import events as ev
-from app.domain.conversation import Conversation
+from app.domain.conversation import Conversation, text_of
 from app.domain.errors import ErrorCode
+from app.domain.failures import codes_with
+from app.domain.policy.agenda import ANSWERING, PLANNING
+from app.domain.policy.commands import Decision
+from app.domain.policy.conditions import Conditions
+from app.domain.policy.endings import MESSAGE_CHARACTERS
 from app.domain.results import Escalation
-from app.domain.retries import FINAL_CODES, TRANSIENT_CODES
+from app.domain.topics import Topic
 from tests.domain.story import (
+    WORKER,
     Story,
     brief,
     call_block,
@@ -32,12 +37,12 @@ def test_all_that_is_ready_runs_at_once_within_the_concurrency() -> None:
 def test_running_tasks_hold_their_places() -> None:
     story = started(task("a"), task("b"), task("c"), concurrency=2)
     story.start("c")
-    assert story.decide().commands == (WorkOn("c", 1),)
+    assert story.talking() == [Topic("work", "c")]
     assert story.starting() == [("a", 1)]
     story.start("a")
 
     assert story.starting() == []
-    assert story.decide().commands == (WorkOn("a", 1), WorkOn("c", 1))
+    assert story.talking() == [Topic("work", "a"), Topic("work", "c")]
 
 
 def test_a_task_is_released_by_the_last_of_its_dependencies() -> None:
@@ -80,7 +85,7 @@ def test_a_task_that_can_do_without_its_input_runs() -> None:
     story.fail("a")
 
     assert story.settle() == ["task.started"]
-    assert story.decide().commands == (WorkOn("b", 1),)
+    assert story.talking() == [Topic("work", "b")]
 
 
 def test_an_attempt_that_takes_too_long_is_ended_and_its_end_is_waited_for() -> None:
@@ -99,7 +104,7 @@ def test_a_call_under_way_keeps_its_own_time_since_the_providers_silence_is_not_
     story.start("a")
     story.wait(500)
 
-    assert story.decide().commands == (WorkOn("a", 1),)
+    assert story.talking() == [Topic("work", "a")]
     story.fail_call("work", "timeout", "a")
     assert story.settle() == ["task.retrying"]
 
@@ -121,7 +126,7 @@ def test_what_the_provider_asked_for_holds_for_the_next_attempt_too() -> None:
     story.fail_call("work", "rate_limited", "a", not_before=50)
 
     assert "task.retrying" in story.settle()
-    assert story.state("a").not_before == story.now + timedelta(seconds=50)
+    assert story.state("a").next.not_before == story.now + timedelta(seconds=50)
 
 
 def test_no_attempt_follows_when_the_provider_asks_for_more_time_than_the_run_has() -> None:
@@ -140,28 +145,28 @@ def test_a_call_that_was_held_back_here_counts_as_no_failure() -> None:
         story.fail_call("work", "rate_limited", "a", again_in=10, sent=False)
         story.wait(10)
 
-    assert story.state("a").attempts[-1].conversation.failures == 0
-    assert story.decide().commands == (WorkOn("a", 1),)
-    assert story.state("a").attempts[-1].since >= story.now
+    assert story.talk(Topic("work", "a")).failures == 0
+    assert story.talking() == [Topic("work", "a")]
+    assert story.state("a").attempt.since >= story.now
 
 
-@pytest.mark.parametrize("code", sorted(TRANSIENT_CODES))
+@pytest.mark.parametrize("code", sorted(codes_with("again")))
 def test_a_transient_failure_is_retried_unchanged_after_a_wait(code: ErrorCode) -> None:
     story = started(task("a"))
     story.start("a")
     story.fail_call("work", code, "a")
     assert story.settle() == ["task.retrying"]
-    assert story.decide().commands == ()
+    assert story.talking() == []
     wake_at = story.decide().wake_at
     assert wake_at is not None
     assert timedelta(seconds=0.5) <= wake_at - story.now <= timedelta(seconds=1)
     story.now = wake_at
 
     assert story.starting() == [("a", 2)]
-    assert story.state("a").instruction == "do a"
+    assert story.state("a").next.instruction == "do a"
 
 
-@pytest.mark.parametrize("code", sorted(FINAL_CODES))
+@pytest.mark.parametrize("code", sorted(codes_with("none") - {"cancelled"}))  # That is no failure: we broke it off.
 def test_a_failure_that_would_come_again_ends_the_task_at_once(code: ErrorCode) -> None:
     story = started(task("a"))
     story.start("a")
@@ -176,12 +181,12 @@ def test_any_other_failure_is_retried_only_with_another_instruction() -> None:
     story.start("a")
     story.hear("work", [text_block("?")], "compaction", name="a")
     assert story.settle() == ["task.retrying"]
-    assert story.decide().commands == (Refine("a"),)
+    assert story.talking() == [Topic("refine", "a", 2)]
     story.refine("a", "do a with care")
 
     assert story.starting() == [("a", 2)]
     story.start("a")
-    attempt = story.state("a").attempts[-1]
+    attempt = story.state("a").attempt
     assert (attempt.instruction, attempt.refined_from, attempt.change) == ("do a with care", 1, "said more")
 
 
@@ -191,12 +196,13 @@ def test_every_refinement_is_a_conversation_of_its_own() -> None:
         story.start("a")
         story.hear("work", [text_block("?")], "compaction", name="a")
         story.settle()
-        assert story.state("a").refining == Conversation()
+        assert story.talk(Topic("refine", "a", number + 1)) == Conversation()
         story.hear("refine", [text_block(instruction)], name="a")
         story.refine("a", instruction)
         assert len(story.state("a").attempts) == number
 
-    assert story.state("a").refining == Conversation()
+    said = [story.talk(Topic("refine", "a", number)).turns for number in (2, 3)]
+    assert [text_of(turn.content) for turns in said for turn in turns] == ["do a with care", "do a with more care"]
     assert story.starting() == [("a", 3)]
 
 
@@ -231,21 +237,20 @@ def test_a_result_rejected_twice_fails_the_attempt() -> None:
     story.start("a")
     story.hear("work", [text_block("?")], name="a")
     story.reject_result("a", "Again.")
-    assert story.decide().commands == (WorkOn("a", 1),)
+    assert story.talking() == [Topic("work", "a")]
     story.hear("work", [text_block("??")], name="a")
     story.reject_result("a", None)
     story.settle()
 
     error = story.state("a").attempts[0].error
     assert error is not None
-    assert (error.code, story.state("a").refine_first) == ("output_invalid", True)
+    assert (error.code, story.state("a").next.first) == ("output_invalid", Topic("refine", "a", 2))
     assert "it does not fit" in error.message
 
 
 def escalate(story: Story, message: str) -> Escalation:
-    escalation = Escalation(reason="out_of_scope", message=message)
-    number = len(story.state("a").attempts)
-    story.record(ev.TaskEscalated(**story.whose("a", number), data=escalation))
+    escalation = ev.TaskEscalated(reason="out_of_scope", message=message)
+    story.record(story.topic("work", "a").entry(escalation))
     return escalation
 
 
@@ -297,7 +302,7 @@ def test_a_call_that_waits_for_the_provider_is_not_under_way_and_not_timed_out()
     story.fail_call("work", "rate_limited", "a", again_in=4)
     assert story.decide() == Decision(wake_at=story.now + timedelta(seconds=4))
     story.wait(4)
-    assert story.decide().commands == (WorkOn("a", 1),)
+    assert story.talking() == [Topic("work", "a")]
 
 
 def test_an_attempt_that_waited_through_a_resume_still_sends_its_call() -> None:
@@ -309,7 +314,7 @@ def test_an_attempt_that_waited_through_a_resume_still_sends_its_call() -> None:
     story.wait(200)
 
     assert story.settle() == []
-    assert story.decide().commands == (WorkOn("a", 1),)
+    assert story.talking() == [Topic("work", "a")]
 
 
 def test_a_run_that_has_only_a_long_wait_ahead_is_parked_until_then() -> None:
@@ -337,7 +342,7 @@ def test_the_supervisor_waits_for_the_provider_without_holding_a_place(purpose: 
     assert story.settle() == ["run.waiting"]
     story.wait(60)
     story.resumed()
-    assert story.decide().commands == ((MakePlan(),) if purpose == "plan" else (Synthesize(),))
+    assert story.talking() == [PLANNING if purpose == "plan" else ANSWERING]
 
 
 def test_the_bounds_of_a_task_come_before_those_of_its_worker() -> None:
@@ -364,7 +369,51 @@ def test_a_task_that_has_spent_its_tokens_makes_no_further_call() -> None:
     story.settle()
 
     assert (story.state("a").status, story.error("a")) == ("failed", "budget_exceeded")
-    assert story.decide().commands == (WorkOn("b", 1),)
+    assert story.talking() == [Topic("work", "b")]
+
+
+def braked(story: Story, model: str, seconds: float) -> None:
+    """From here on a model's provider asks for a pause of so many seconds."""
+    story.conditions = Conditions(brakes={model: story.now + timedelta(seconds=seconds)})
+
+
+def test_no_attempt_starts_while_the_provider_of_its_model_asks_for_a_pause_and_what_runs_goes_on() -> None:
+    story = started(task("a"), task("b"))
+    story.start("a")
+    braked(story, WORKER.model, 20)
+    decision = story.decide()
+
+    assert (story.starting(), story.talking()) == ([], [Topic("work", "a")])
+    assert decision.wake_at == story.now + timedelta(seconds=20)
+    story.wait(20)
+    assert story.starting() == [("b", 1)]
+
+
+def test_a_pause_of_the_model_by_its_id_holds_for_the_tier_that_stands_for_it() -> None:
+    told = replace(brief(), models={WORKER.model: "model-1"})
+    story = Story(told)
+    story.begin(task("a"))
+    braked(story, "model-1", 3)
+    assert story.decide() == Decision(wake_at=story.now + timedelta(seconds=3))
+
+    braked(story, "model-2", 3)
+    assert story.starting() == [("a", 1)]
+
+
+def test_a_run_whose_attempts_must_all_wait_for_long_is_parked_meanwhile() -> None:
+    story = started(task("a"), task("b"))
+    braked(story, WORKER.model, 60)
+
+    assert story.settle() == ["run.waiting"]
+    assert story.run.waiting is not None
+    assert story.run.waiting.until == story.now + timedelta(seconds=60)
+
+
+def test_a_pause_that_lasts_longer_than_the_run_keeps_nothing_from_being_tried() -> None:
+    story = started(task("a"))
+    braked(story, WORKER.model, 900)
+
+    assert story.starting() == [("a", 1)]
 
 
 def test_a_wake_up_changes_nothing_that_is_decided() -> None:

@@ -1,21 +1,17 @@
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
 from app.domain import events as ev
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
-from app.domain.fold import after, extended, fold
-from app.domain.results import Output, Problem
+from app.domain.fold import after, extend, fold
+from app.domain.results import Problem
+from app.domain.topics import Topic
 from app.domain.usage import Usage
-from tests.domain.story import SPENT, Story, brief, call_block, plan_of, started, statuses, task, text_block
-
-
-def numbered(story: Story, event: Event, seq: int) -> Event:
-    return event.model_copy(update={"seq": seq})
+from tests.domain.story import SPENT, Story, brief, call_block, called, plan_of, started, statuses, task, text_block
 
 
 def ended() -> Story:
@@ -43,7 +39,7 @@ def test_new_events_are_numbered_after_the_last() -> None:
 def test_an_event_that_is_not_the_next_is_refused(seq: int) -> None:
     story = started(task("a"))
     story.start("a")
-    event = numbered(story, ev.RunCancelRequested(**story.whose(), data=ev.CancelRequested()), seq)
+    event = Event(seq, story.now, "run_1", None, None, ev.RunCancelRequested())
 
     with pytest.raises(IllegalMove, match="cannot follow event 4"):
         after(story.run, event)
@@ -53,14 +49,14 @@ def test_nothing_follows_the_end_of_a_run() -> None:
     story = ended()
     for event in story.log:
         with pytest.raises(IllegalMove, match="cannot follow the end"):
-            after(story.run, numbered(story, event, story.run.last_seq + 1))
+            after(story.run, replace(event, seq=story.run.last_seq + 1))
 
 
 def test_a_run_is_queued_first_and_only_once() -> None:
     story = started(task("a"))
 
     with pytest.raises(IllegalMove, match="first"):
-        extended(Story(brief()).run, [story.log[1]])
+        extend(Story(brief()).run, [story.log[1].entry], story.now)
     with pytest.raises(IllegalMove, match="first"):
         story.queued()
 
@@ -68,7 +64,7 @@ def test_a_run_is_queued_first_and_only_once() -> None:
 def test_a_run_starts_once() -> None:
     story = started(task("a"))
 
-    with pytest.raises(IllegalMove, match=r"run\.started cannot happen in state running"):
+    with pytest.raises(IllegalMove, match=r"run\.started cannot happen in a run that is running"):
         story.started()
 
 
@@ -94,19 +90,19 @@ def test_a_cancellation_is_asked_for_once() -> None:
 
 def test_an_event_of_a_task_that_the_plan_lacks_is_refused() -> None:
     story = started(task("a"))
-    data = ev.AttemptStarted(worker="able", model="m", instruction="x")
+    begun = ev.TaskStarted(worker="able", model="m", instruction="x")
 
     with pytest.raises(IllegalMove, match="'z', which the plan lacks"):
-        story.record(ev.TaskStarted(**story.whose("z", 1), data=data))
+        story.tell(begun, "z", 1)
 
 
 @pytest.mark.parametrize("number", [0, 2])
 def test_attempts_start_in_order(number: int) -> None:
     story = started(task("a"))
-    data = ev.AttemptStarted(worker="able", model="m", instruction="x")
+    begun = ev.TaskStarted(worker="able", model="m", instruction="x")
 
     with pytest.raises(IllegalMove, match="attempt"):
-        story.record(ev.TaskStarted(**story.whose("a", number), data=data))
+        story.tell(begun, "a", number)
 
 
 def test_a_task_has_one_running_attempt_at_most() -> None:
@@ -134,7 +130,7 @@ def test_an_outcome_that_names_another_attempt_is_refused(attempt: int | None) -
     story.start("a")
 
     with pytest.raises(IllegalMove, match="not running"):
-        story.record(ev.TaskSucceeded(**story.whose("a", attempt), data=Output(summary="s")))
+        story.tell(ev.TaskSucceeded(summary="s"), "a", attempt)
 
 
 def test_a_tool_cannot_run_before_the_model_has_asked_for_it() -> None:
@@ -158,7 +154,7 @@ def test_a_cut_reply_is_counted_and_thrown_away() -> None:
     story.start("a")
     story.hear("work", [call_block("c1", path="a.txt")], "max_tokens", name="a")
 
-    talk = story.state("a").attempts[-1].conversation
+    talk = story.talk(Topic("work", "a"))
     assert (talk.turns, talk.truncations, talk.steps) == ((), 1, 1)
     assert story.run.usage == SPENT
 
@@ -169,7 +165,7 @@ def test_a_paused_reply_is_joined_with_the_one_that_continues_it() -> None:
     story.hear("work", [text_block("first ")], "pause_turn", name="a")
     story.hear("work", [text_block("second")], name="a")
 
-    talk = story.state("a").attempts[-1].conversation
+    talk = story.talk(Topic("work", "a"))
     assert [turn.content for turn in talk.turns] == [[text_block("first "), text_block("second")]]
     assert (talk.turns[0].stop_reason, talk.pauses, talk.steps) == ("end_turn", 1, 2)
 
@@ -179,20 +175,20 @@ def test_a_reply_ends_the_row_of_failed_calls() -> None:
     story.start("a")
     story.fail_call("work", "rate_limited", "a", again_in=2)
     story.wait(2)
-    assert story.state("a").attempts[-1].conversation.failures == 1
+    assert story.talk(Topic("work", "a")).failures == 1
     story.hear("work", [call_block("c1")], "tool_use", name="a")
 
-    talk = story.state("a").attempts[-1].conversation
+    talk = story.talk(Topic("work", "a"))
     assert (talk.failures, talk.retry_at, talk.error) == (0, None, None)
 
 
 def test_a_cancelled_call_costs_and_leaves_the_conversation_as_it_was() -> None:
     story = started(task("a"))
     story.start("a")
-    before = story.state("a").attempts[-1].conversation
+    before = story.talk(Topic("work", "a"))
     story.fail_call("work", "cancelled", "a")
 
-    after = story.state("a").attempts[-1].conversation
+    after = story.talk(Topic("work", "a"))
     assert after == replace(before, stopped_seq=story.run.last_seq)
     assert story.run.usage == SPENT
 
@@ -201,13 +197,10 @@ def test_the_opening_is_kept_from_the_first_call_alone() -> None:
     story = started(task("a"))
     story.start("a")
     for message in ("first", "second"):
-        data = ev.ModelReplied(
-            purpose="work", model="m", usage=SPENT, duration_ms=1, stop_reason="max_tokens", content=[],
-            opening=ev.Opening(system="s", message=message),
-        )  # fmt: skip
-        story.record(ev.LlmCompleted(**story.whose("a", 1), data=data))
+        call = called("work").model_copy(update={"opening": ev.Opening(system="s", message=message)})
+        story.tell(call.completed(stop_reason="max_tokens", content=[]), "a", 1)
 
-    prompt = story.state("a").attempts[-1].conversation.prompt
+    prompt = story.talk(Topic("work", "a")).prompt
     assert prompt is not None
     assert prompt.message == "first"
 
@@ -233,10 +226,7 @@ def test_rewriting_an_instruction_is_spent_on_the_task_but_on_no_attempt() -> No
     story = started(task("a"))
     story.start("a")
     story.time_out("a")
-    data = ev.ModelReplied(
-        purpose="refine", model="m", usage=SPENT, duration_ms=1, stop_reason="end_turn", content=[text_block("better")]
-    )
-    story.record(ev.LlmCompleted(**story.whose("a", 2), data=data))
+    story.hear("refine", [text_block("better")], name="a")
 
     assert story.state("a").usage == SPENT
     assert story.state("a").attempts[0].usage == Usage()
@@ -256,8 +246,8 @@ def test_a_crash_costs_a_running_attempt_none_of_its_time() -> None:
     story.wait(50)
     story.resumed()
 
-    assert story.state("a").attempts[-1].since == story.now
-    assert story.state("a").attempts[-1].started_at == story.now - timedelta(seconds=50)
+    assert story.state("a").attempt.since == story.now
+    assert story.state("a").attempt.started_at == story.now - timedelta(seconds=50)
 
 
 def test_waiting_for_the_provider_costs_an_attempt_none_of_its_time() -> None:
@@ -266,7 +256,7 @@ def test_waiting_for_the_provider_costs_an_attempt_none_of_its_time() -> None:
     story.fail_call("work", "rate_limited", "a", again_in=300)
 
     took = timedelta(milliseconds=1)
-    assert story.state("a").attempts[-1].since == story.now + timedelta(seconds=300) + took
+    assert story.state("a").attempt.since == story.now + timedelta(seconds=300) + took
 
 
 def test_the_time_of_a_call_that_failed_is_the_providers_and_so_is_the_wait_of_one_to_be_sent() -> None:
@@ -274,18 +264,13 @@ def test_the_time_of_a_call_that_failed_is_the_providers_and_so_is_the_wait_of_o
     story.start("a")
     began = story.now
     story.wait(100)
-    whose = story.whose("a", 1)
-    facts: dict[str, Any] = {"purpose": "work", "model": "m", "usage": Usage()}
     problem = Problem(code="provider_unavailable", message="silent")
-    failed = ev.ModelFailed(**facts, duration_ms=100_000, error=problem, retry_at=story.now)
-    story.record(ev.LlmFailed(**whose, data=failed))
-    assert story.state("a").attempts[-1].since == began + timedelta(seconds=100)
+    story.tell(called("work", duration_ms=100_000).failed(problem, retry_at=story.now), "a", 1)
+    assert story.state("a").attempt.since == began + timedelta(seconds=100)
 
-    replied = ev.ModelReplied(
-        **facts, duration_ms=50_000, waited_ms=40_000, silent_ms=6_000, stop_reason="end_turn", content=[]
-    )
-    story.record(ev.LlmCompleted(**story.whose("a", 1), data=replied))
-    assert story.state("a").attempts[-1].since == began + timedelta(seconds=146)
+    call = called("work", duration_ms=50_000).model_copy(update={"waited_ms": 40_000, "silent_ms": 6_000})
+    story.tell(call.completed(stop_reason="end_turn", content=[]), "a", 1)
+    assert story.state("a").attempt.since == began + timedelta(seconds=146)
 
 
 def test_a_resume_during_that_wait_takes_nothing_from_the_attempt_either() -> None:
@@ -296,7 +281,7 @@ def test_a_resume_during_that_wait_takes_nothing_from_the_attempt_either() -> No
     story.wait(100)
     story.resumed()
 
-    assert story.state("a").attempts[-1].since == may_go_on
+    assert story.state("a").attempt.since == may_go_on
 
 
 @pytest.mark.parametrize("code", ["provider_auth", "provider_billing"])
@@ -311,7 +296,7 @@ def test_a_fault_of_the_account_is_fatal_for_the_run(code: str) -> None:
 
 def test_a_waiting_run_takes_up_no_work_before_it_is_resumed() -> None:
     story = started(task("a"))
-    story.record(ev.RunWaiting(**story.whose(), data=ev.Waiting(reason="provider", until=story.now)))
+    story.parked()
 
     with pytest.raises(IllegalMove, match="waiting"):
         story.start("a")
@@ -322,7 +307,7 @@ def test_a_waiting_run_takes_up_no_work_before_it_is_resumed() -> None:
 
 def test_a_waiting_run_can_be_cancelled_with_its_tasks() -> None:
     story = started(task("a"))
-    story.record(ev.RunWaiting(**story.whose(), data=ev.Waiting(reason="provider", until=story.now)))
+    story.parked()
     story.cancel_requested()
     story.settle()
 

@@ -1,26 +1,24 @@
 """The fold obeys the tables: what they list can be folded in that state, and nothing else."""
 
 from itertools import product
-from typing import Any
+from typing import get_args
 
 import pytest
 
-from app.domain import events as ev
 from app.domain.errors import IllegalMove
-from app.domain.events import ANY_EVENT, Event
-from app.domain.fold import extended
-from app.domain.states import RUN_MOVES, TASK_MOVES, TERMINAL_RUN
+from app.domain.events import Entry, event_from
+from app.domain.fold import extend
+from app.domain.states import ALLOWED_WHILE, RUN_MOVES, TASK_MOVES, TERMINAL_RUN, RunStatus
 from tests.domain.story import Story, brief, started, task, text_block
-from tests.domain.test_events import DATA, TYPES
+from tests.domain.test_events import TYPES, written
 
-RUN_EVENTS = [kind for kind in TYPES if kind.startswith("run.") and kind not in ("run.queued", "run.cancel_requested")]
 TASK_EVENTS = [kind for kind in TYPES if kind.startswith("task.")]
-RUN_STATES = ["queued", "running", "waiting", "succeeded", "partial", "failed", "cancelled"]
+RUN_STATES = get_args(RunStatus)
 TASK_STATES = ["pending", "running", "succeeded", "failed", "skipped", "cancelled"]
 
 
-def event(story: Story, kind: str, **whose: Any) -> Event:
-    return ANY_EVENT.validate_python({**story.whose(**whose), "type": kind, "data": DATA[kind]})
+def example(kind: str, name: str | None = None, attempt: int | None = None) -> Entry:
+    return Entry(event_from(written(kind)).data, name, attempt)
 
 
 def run_that_is(status: str) -> Story:
@@ -31,9 +29,9 @@ def run_that_is(status: str) -> Story:
     story.started()
     story.planned(task("a"))
     if status == "waiting":
-        story.record(event(story, "run.waiting"))
+        story.parked()
     elif status in TERMINAL_RUN:
-        story.record(event(story, f"run.{status}"))
+        story.record(example(f"run.{status}"))
     return story
 
 
@@ -45,26 +43,38 @@ def story_with_task(status: str) -> Story:
         story.hear("work", [text_block("said")], name="a")
     if status not in ("pending", "running"):
         attempt = None if status == "skipped" else 1
-        story.record(event(story, f"task.{status}", name="a", attempt=attempt))
+        story.record(example(f"task.{status}", "a", attempt))
     return story
 
 
-def can_follow(story: Story, event: Event) -> bool:
+def can_follow(story: Story, entry: Entry) -> bool:
     try:
-        extended(story.run, [event])
+        extend(story.run, [entry], story.now)
     except IllegalMove:
         return False
     return True
 
 
 @pytest.mark.parametrize("status", RUN_STATES)
-def test_a_run_takes_exactly_the_events_that_its_table_lists(status: str) -> None:
+def test_a_run_is_moved_by_exactly_the_events_that_its_table_lists(status: str) -> None:
     story = run_that_is(status)
     assert story.run.status == status
 
-    taken = {kind for kind in RUN_EVENTS if can_follow(story, event(story, kind))}
+    moving = {kind for _, kind in RUN_MOVES}
+    taken = {kind for kind in moving if can_follow(story, example(kind))}
 
     assert taken == {kind for state, kind in RUN_MOVES if state == status}
+
+
+@pytest.mark.parametrize("status", RUN_STATES)
+def test_whatever_else_a_run_does_not_list_is_refused_for_its_status(status: RunStatus) -> None:
+    story = run_that_is(status)
+    foreign = set(TYPES) - ALLOWED_WHILE.get(status, frozenset()) - {kind for _, kind in RUN_MOVES} - {"run.queued"}
+    why = "cannot follow the end" if status in TERMINAL_RUN else f"a run that is {status}"
+
+    for kind, attempt in product(foreign, (None, 1)):
+        with pytest.raises(IllegalMove, match=why):
+            extend(story.run, [example(kind, "a", attempt)], story.now)
 
 
 @pytest.mark.parametrize("status", TASK_STATES)
@@ -73,9 +83,7 @@ def test_a_task_takes_exactly_the_events_that_its_table_lists(status: str) -> No
     assert story.state("a").status == status
 
     taken = {
-        kind
-        for kind, attempt in product(TASK_EVENTS, (None, 1, 2))
-        if can_follow(story, event(story, kind, name="a", attempt=attempt))
+        kind for kind, attempt in product(TASK_EVENTS, (None, 1, 2)) if can_follow(story, example(kind, "a", attempt))
     }
 
     assert taken == {kind for state, kind in TASK_MOVES if state == status}
@@ -83,7 +91,4 @@ def test_a_task_takes_exactly_the_events_that_its_table_lists(status: str) -> No
 
 @pytest.mark.parametrize("status", ["queued", "waiting", "succeeded"])
 def test_no_task_begins_in_a_run_that_is_not_running(status: str) -> None:
-    story = run_that_is(status)
-    data = ev.AttemptStarted(worker="able", model="m", instruction="x")
-
-    assert not can_follow(story, ev.TaskStarted(**story.whose("a", 1), data=data))
+    assert not can_follow(run_that_is(status), example("task.started", "a", 1))

@@ -19,10 +19,9 @@ from app.domain.errors import (
     StreamIncomplete,
     Transient,
 )
+from app.domain.failures import REMEDIES, Remedy, codes_with, remedy_for
 from app.domain.retries import (
     BACKOFF_CEILING_S,
-    FINAL_CODES,
-    TRANSIENT_CODES,
     Policy,
     backoff,
     failures_that_count,
@@ -159,12 +158,21 @@ def test_a_call_waits_from_the_time_of_its_failure() -> None:
     assert next_call_at(Policy(), asked, failures=1, now=later, deadline=FAR, jitter=0) == later + timedelta(seconds=7)
 
 
-def test_codes_are_transient_or_final_or_neither_but_never_both() -> None:
-    assert set(get_args(ErrorCode)) >= TRANSIENT_CODES | FINAL_CODES
-    assert not TRANSIENT_CODES & FINAL_CODES
+def test_every_code_has_one_remedy() -> None:
+    assert set(REMEDIES) == set(get_args(ErrorCode))
+    assert set(REMEDIES.values()) == set(get_args(Remedy))
+    assert all(remedy_for(code) == remedy for code, remedy in REMEDIES.items())
+
+
+def test_a_code_that_a_later_release_has_written_is_met_with_nothing() -> None:
+    assert remedy_for("struck_by_lightning") == "none"
+
+
+def test_only_a_fault_of_the_account_ends_the_run() -> None:
+    assert codes_with("end") == {"provider_auth", "provider_billing"}
 
 
 @pytest.mark.parametrize("kind", TRANSIENT)
-def test_the_code_of_a_transient_error_is_transient(kind: type[Transient]) -> None:
-    assert kind("x").code in TRANSIENT_CODES
+def test_what_is_transient_is_tried_again_as_it_was(kind: type[Transient]) -> None:
+    assert remedy_for(kind("x").code) == "again"
     assert "retry_after_s" in {field.name for field in fields(kind)}

@@ -4,21 +4,24 @@ from collections import Counter
 from functools import reduce
 from operator import add
 
-from app.domain.decisions import decide, max_steps
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.conversation import Conversation
-from app.domain.events import ANY_EVENT, RUN_ENDS, Event
+from app.domain import events as ev
+from app.domain.conversation import Conversation, GiveUp
+from app.domain.events import RUN_ENDS, Event, event_from
+from app.domain.failures import remedy_for
 from app.domain.fold import after, fold
+from app.domain.policy.agenda import SUPERVISOR_REPLIES, is_open, max_steps, open_topics, step_in
+from app.domain.policy.decide import decide
 from app.domain.results import Result
-from app.domain.retries import TRANSIENT_CODES
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.timing import timing_of
+from app.domain.topics import GO_ON, topic_named, topic_of
 from app.domain.usage import Usage
 from tests.domain.rehearsal import rehearse, runs
 from tests.domain.script import Script, scripts
-from tests.domain.story import Story, before_each
+from tests.domain.story import Story, as_json, before_each
 
 MANY = settings(
     max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
@@ -33,7 +36,8 @@ def test_every_run_ends_and_its_last_event_says_how(story: Story) -> None:
     assert story.run.ended
     assert [event.type in RUN_ENDS for event in story.log] == [False] * (len(story.log) - 1) + [True]
     assert story.log[-1].type == f"run.{story.run.status}"
-    assert all(task.ended for task in story.run.tasks.values()) or story.run.stop_reason == "internal_error"
+    assert all(task.ended for task in story.run.tasks.values())
+    assert list(open_topics(story.run)) == []
 
 
 @MANY
@@ -79,8 +83,47 @@ def test_never_more_tasks_run_at_once_than_allowed(story: Story) -> None:
 @given(runs())
 def test_no_conversation_takes_more_replies_than_allowed(story: Story) -> None:
     run = story.run
-    for state in run.tasks.values():
-        assert all(attempt.conversation.steps <= max_steps(run, state) for attempt in state.attempts)
+    for topic, talk in run.conversations.items():
+        allowed = SUPERVISOR_REPLIES if topic.purpose != "work" else max_steps(run, run.tasks[topic.task_id or ""])
+        assert talk.steps <= allowed
+
+
+@MANY
+@given(runs())
+def test_what_is_to_be_done_is_to_hold_open_conversations_that_can_go_on(story: Story) -> None:
+    for run, event in before_each(story):
+        for command in decide(run, event.at).commands:
+            assert command.topic in open_topics(run)
+            assert not isinstance(step_in(run, command.topic), GiveUp)
+
+
+@MANY
+@given(runs())
+def test_a_conversation_is_open_when_it_is_among_those_that_are(story: Story) -> None:
+    for run, _ in before_each(story):
+        opened = list(open_topics(run))
+        for topic in {*opened, *story.run.conversations}:
+            assert is_open(run, topic) == (topic in opened)
+
+
+@MANY
+@given(runs())
+def test_what_is_said_is_said_in_a_conversation_that_is_open_and_is_kept_there(story: Story) -> None:
+    for run, event in before_each(story):
+        purpose = getattr(event.data, "purpose", None)
+        if purpose is not None or event.type in GO_ON:
+            topic = topic_of(event)
+            assert topic == topic_named(event.type, purpose, event.task_id, event.attempt)
+            assert is_open(run, topic)
+            assert after(run, event).conversation(topic) != run.conversation(topic)
+
+
+@MANY
+@given(runs())
+def test_nothing_that_a_model_writes_breaks_what_reads_it(story: Story) -> None:
+    for event in story.log:
+        if isinstance(event.data, ev.LlmFailed):
+            assert event.data.error.message != "An internal error kept the reply from being read."
 
 
 @MANY
@@ -90,7 +133,7 @@ def test_a_transient_failure_is_retried_unchanged_and_any_other_only_with_a_new_
     for state in story.run.tasks.values():
         for before, retry in zip(state.attempts, state.attempts[1:], strict=False):
             assert before.error is not None
-            if before.error.code in TRANSIENT_CODES:
+            if remedy_for(before.error.code) == "again":
                 assert retry.instruction == before.instruction
                 assert (state.task.id, retry.number) not in refined
             else:
@@ -158,12 +201,11 @@ def test_a_skipped_task_was_never_begun_and_a_dependency_of_it_delivered_nothing
 @MANY
 @given(runs())
 def test_a_cancelled_run_ends_cancelled_with_a_receipt_of_every_task(story: Story) -> None:
-    asked = story.run.cancel_requested
-    assert (story.run.status == "cancelled") == (asked is not None)
-    if asked is None:
-        return
     receipt = story.run.cancellation
-    assert receipt is not None
+    assert (story.run.status == "cancelled") == story.run.cancel_requested == (receipt is not None)
+    if receipt is None:
+        return
+    [asked] = [event for event in story.log if event.type == "run.cancel_requested"]
     assert {each.task: each.status for each in receipt.tasks} == {n: s.status for n, s in story.run.tasks.items()}
     ended_before = {
         event.task_id for event in story.log if event.type in ("task.succeeded", "task.failed", "task.skipped")
@@ -178,7 +220,7 @@ def test_a_cancelled_run_ends_cancelled_with_a_receipt_of_every_task(story: Stor
 def test_after_a_cancellation_was_asked_for_nothing_is_begun(story: Story) -> None:
     begun = ("run.started", "task.started", "llm.completed", "tool.started", "task.refined", "plan.created")
     for run, event in before_each(story):
-        assert run.cancel_requested is None or event.type not in begun
+        assert not run.cancel_requested or event.type not in begun
 
 
 @MANY
@@ -196,9 +238,9 @@ def test_usage_adds_up(story: Story) -> None:
 def _spent(log: list[Event]) -> Usage:
     total = Usage()
     for event in log:
-        if event.type in ("llm.completed", "llm.failed", "run.resumed"):
+        if isinstance(event.data, ev.LlmCompleted | ev.LlmFailed | ev.RunResumed):
             total += event.data.usage
-        if event.type in ("tool.completed", "tool.failed"):
+        if isinstance(event.data, ev.ToolCompleted | ev.ToolFailed):
             total += Usage(tool_calls=1)
     return total
 
@@ -209,7 +251,15 @@ def test_no_call_is_begun_once_the_tokens_are_spent(story: Story) -> None:
     limit = story.run.brief.limits.tokens
     for run, event in before_each(story):
         if limit is not None and run.usage.input_tokens + run.usage.output_tokens >= limit:
-            assert event.type not in ("llm.completed", "task.started", "tool.started")
+            assert event.type not in ("llm.completed", "task.started", "tool.completed", "tool.failed")
+            assert event.type != "tool.started" or _came_with_its_reply(event, story.log)
+
+
+def _came_with_its_reply(intent: Event, log: list[Event]) -> bool:
+    """Whether the intent of a call was recorded together with the reply that holds it."""
+    before = log[intent.seq - 2]
+    same = (before.at, before.task_id, before.attempt) == (intent.at, intent.task_id, intent.attempt)
+    return same and (before.type == "llm.completed" or _came_with_its_reply(before, log))
 
 
 @MANY
@@ -230,9 +280,21 @@ def test_a_fault_of_the_account_is_met_once(story: Story) -> None:
 @MANY
 @given(runs())
 def test_every_call_is_answered_before_the_model_is_asked_again(story: Story) -> None:
-    for state in story.run.tasks.values():
-        for attempt in state.attempts:
-            assert _is_well_formed(attempt.conversation)
+    assert all(_is_well_formed(talk) for talk in story.run.conversations.values())
+
+
+@MANY
+@given(runs())
+def test_a_call_that_acts_once_is_not_carried_out_by_a_process_that_did_not_begin_it(story: Story) -> None:
+    begun = {}
+    for run, event in before_each(story):
+        match event.data:
+            case ev.ToolStarted(effect="once"):
+                begun[event.task_id, event.attempt, event.data.call_id] = event.seq
+            case ev.ToolCompleted() | ev.ToolFailed() as end:
+                seq = begun.get((event.task_id, event.attempt, end.call_id), run.last_seq)
+                lost = isinstance(end, ev.ToolFailed) and end.error.code == "tool_outcome_unknown"
+                assert lost or seq > run.claimed_seq
 
 
 def _is_well_formed(talk: Conversation) -> bool:
@@ -253,7 +315,7 @@ def test_the_same_state_and_time_give_the_same_decision_whether_lived_or_read_ba
     for event in story.log:
         assert decide(live, event.at) == decide(live, event.at) == decide(read_back, event.at)
         live = after(live, event)
-        read_back = after(read_back, ANY_EVENT.validate_json(ANY_EVENT.dump_json(event)))
+        read_back = after(read_back, event_from(as_json(event)))
     assert live == read_back == fold(story.run.brief, story.log) == story.run
 
 

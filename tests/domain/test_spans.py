@@ -8,13 +8,13 @@ import pytest
 from app.domain import events as ev
 from app.domain.contents import Content, Contents
 from app.domain.conversation import Block
-from app.domain.events import ANY_EVENT
+from app.domain.events import event_from
 from app.domain.fold import fold
 from app.domain.job import Limits
 from app.domain.snapshot import Brief
 from app.domain.spans import Span, Spans
 from app.domain.usage import Usage
-from tests.domain.story import call_block, text_block
+from tests.domain.story import as_json, call_block, text_block
 from tests.support.troubled import PROSE, TEAM
 
 FIRST_RELEASE: list[dict[str, Any]] = json.loads((Path(__file__).parent / "first_release.json").read_text())
@@ -30,7 +30,7 @@ def fact(seq: int, kind: str, data: dict[str, Any], task_id: str | None = None, 
 
 
 def reply(content: Sequence[Block], stop_reason: str = "end_turn", **more: Any) -> dict[str, Any]:
-    told = ev.ModelReplied(**CALL, stop_reason=stop_reason, content=list(content), **more)
+    told = ev.LlmCompleted(**CALL, stop_reason=stop_reason, content=list(content), **more)
     return told.model_dump(mode="json")
 
 
@@ -54,12 +54,12 @@ def started() -> list[Any]:
 
 
 def test_a_log_of_the_first_release_folds_to_the_end_it_had() -> None:
-    log = [ANY_EVENT.validate_python(each) for each in FIRST_RELEASE]
+    log = [event_from(each) for each in FIRST_RELEASE]
 
     run = fold(Brief(log[0].run_id, "Find out.", TEAM, Limits()), log)
 
     assert (run.status, run.result and run.result.answer) == ("succeeded", "It is 3, as two have found.")
-    assert [ANY_EVENT.validate_json(ANY_EVENT.dump_json(event)) for event in log] == log
+    assert [event_from(as_json(event)) for event in log] == log
 
 
 def test_the_spans_of_a_log_of_the_first_release_say_what_became_of_each_reply() -> None:

@@ -1,0 +1,103 @@
+"""What a scripted model writes: a good answer for each purpose, and what may be wrong with one."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+from app.domain.conversation import Block
+from app.domain.events import Purpose
+from app.domain.plan import Plan
+from app.domain.snapshot import Snapshot
+from app.domain.topics import Topic
+from tests.domain.story import call_block, text_block
+
+
+class Scene(NamedTuple):
+    """Where an answer is given."""
+
+    plan: Plan
+    """The plan that the script has the supervisor make."""
+    run: Snapshot
+    topic: Topic
+    number: int
+    """Of the reply: no two are the same, except that 0 says nothing new."""
+
+    @property
+    def delivered(self) -> list[str]:
+        return [task.task.id for task in self.run.delivered]
+
+
+ANSWERS: Mapping[Purpose, Callable[[Scene], Any]] = {
+    "plan": lambda scene: scene.plan.model_dump(mode="json", include={"goal", "tasks"}),
+    "work": lambda scene: {"summary": f"{scene.topic.task_id} done", "text": f"#{scene.number}", "data": {"n": 3}},
+    "refine": lambda scene: {"instruction": f"do {scene.topic.task_id}{scene.number or ''}", "change": "more exact"},
+    "synthesize": lambda scene: {"answer": "All told.", "statements": [{"text": "So.", "tasks": scene.delivered}]},
+}
+"""A good answer, as the JSON value that is asked for."""
+
+NOTHING_USABLE = ["", "{", "{}", '{"answer": 7, "instruction": 7, "summary": 7, "tasks": 7}', '{"a": 1} {"a": 2}']
+"""What is no answer to anything."""
+LOOKING = "Let me look first. "
+CALLS = [["look"], ["look", "send"], ["look"], ["send", "send"]]
+"""The tools that a reply calls."""
+ESCALATION = {"text": "half of it", "escalation": {"reason": "out_of_scope", "message": "Not mine."}}
+
+
+def _written(scene: Scene) -> str:
+    return json.dumps(ANSWERS[scene.topic.purpose](scene))
+
+
+FORMS: Mapping[str, Callable[[Scene], str]] = {
+    "answer": _written,
+    "wrapped": lambda scene: f"Here you are:\n```json\n{_written(scene)}\n```\nAnything else?",
+    "prose": lambda scene: f"In short, it is {scene.number}.",
+    "stale": lambda scene: _written(scene._replace(number=0)),
+    "garbled": lambda scene: json.dumps(garbled(ANSWERS[scene.topic.purpose](scene), scene.number)),
+    "useless": lambda scene: NOTHING_USABLE[scene.number % len(NOTHING_USABLE)],
+    "escalate": lambda _: json.dumps(ESCALATION),
+    "tools": lambda _: LOOKING,
+    "pause": lambda _: LOOKING,
+    "cut": lambda scene: _written(scene)[:20],
+}
+"""How an answer is written; one that ends oddly is written as well as any."""
+STOP_REASONS: Mapping[str, str] = {
+    "tools": "tool_use",
+    "cut": "max_tokens",
+    "pause": "pause_turn",
+    "refuse": "refusal",
+    "overflow": "model_context_window_exceeded",
+    "odd": "compaction",
+}
+"""How a reply ends that is not simply final."""
+
+
+def content_of(form: str, scene: Scene) -> list[Block]:
+    """The content of a reply of that form."""
+    tools = CALLS[scene.number % len(CALLS)] if form == "tools" else ()
+    text = FORMS.get(form, _written)(scene)
+    calls = [call_block(f"call_{scene.number}_{place}", name) for place, name in enumerate(tools)]
+    return [text_block(text), *calls]
+
+
+_PUT_IN: list[Any] = [None, "", "ghost", 7, [], {}, ["ghost", "ghost"], [{}]]
+
+
+def garbled(value: Any, number: int) -> Any:
+    """The value with something else in one of its places; which and what is read off the number."""
+    value = deepcopy(value)
+    places = list(_places(value))
+    holder, key = places[number % len(places)]
+    holder[key] = _PUT_IN[number // len(places) % len(_PUT_IN)]
+    return value
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    within: Iterator[tuple[Any, Any]] = iter(())
+    if isinstance(value, dict):
+        within = iter(list(value.items()))
+    elif isinstance(value, list):
+        within = enumerate(value)
+    for key, item in within:
+        yield value, key
+        yield from _places(item)
