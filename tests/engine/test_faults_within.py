@@ -4,9 +4,8 @@ from typing import Any
 
 import psycopg
 
-from app.llm.model import Model, Reply, Request
 from app.tools.tool import ToolContext
-from tests.engine.toolbox import team_with, tool
+from tests.engine.toolbox import BreakingModel, team_with, tool
 from tests.support.fixtures import Services
 from tests.support.rows import every
 from tests.support.service import Service, plan_of, report, synthesis, task
@@ -15,28 +14,6 @@ from tests.support.stub_provider import StubProvider
 from tests.support.waiting import until, until_blocked
 
 KEEP = plan_of(task("t1", "keeper"))
-
-
-class BreakingModel:
-    """A model with a bug: it breaks when it is asked for a purpose."""
-
-    def __init__(self, model: Model, purpose: str) -> None:
-        self._model = model
-        self._purpose = purpose
-
-    async def reply(self, request: Request) -> Reply:
-        """Answer, or break."""
-        if request.purpose == self._purpose:
-            raise KeyError("a bug")
-        return await self._model.reply(request)
-
-    def model_id(self, model: str) -> str:
-        """The id that a tier or an id stands for."""
-        return self._model.model_id(model)
-
-    async def close(self) -> None:
-        """Let go of connections."""
-        await self._model.close()
 
 
 async def test_a_bug_while_a_worker_works_ends_its_task_alone(service: Service, stub: StubProvider) -> None:

@@ -12,10 +12,9 @@ from app.domain.errors import FAULTS
 from app.engine import engine, under_way
 from app.engine.desk import RunDesk
 from app.llm import claude
-from app.llm.model import Model, Reply, Request
 from app.store import journal_sql, projection
 from app.tools.tool import ToolContext
-from tests.engine.toolbox import team_with, tool
+from tests.engine.toolbox import BreakingModel, team_with, tool
 from tests.support.fixtures import Services
 from tests.support.rows import every
 from tests.support.service import Service, plan_of, report, synthesis, task
@@ -25,30 +24,6 @@ from tests.support.waiting import until
 
 TWO = plan_of(task("a"), task("b"))
 KEEP = plan_of(task("t1", "keeper"))
-
-
-class BreakingModel:
-    """A model with a bug: it breaks when it is asked for a purpose."""
-
-    def __init__(self, model: Model, purpose: str) -> None:
-        self._model = model
-        self._purpose = purpose
-        self.broken = 0
-
-    async def reply(self, request: Request) -> Reply:
-        """Answer, or break."""
-        if request.purpose == self._purpose:
-            self.broken += 1
-            raise KeyError("a bug")
-        return await self._model.reply(request)
-
-    def model_id(self, model: str) -> str:
-        """The id that a tier or an id stands for."""
-        return self._model.model_id(model)
-
-    async def close(self) -> None:
-        """Let go of connections."""
-        await self._model.close()
 
 
 @pytest.mark.parametrize(
