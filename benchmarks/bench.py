@@ -46,18 +46,19 @@ class Bench:
         return figures
 
     def written(self) -> dict[str, float]:
-        """What has been written to the database so far: commits, rows, bytes of log."""
+        """What has been written to the database so far: transactions that wrote, rows, bytes of log."""
         with psycopg.connect(self.database_url, autocommit=True) as connection:
             connection.execute("SELECT pg_stat_force_next_flush()")
             row = connection.execute(
                 """
-                SELECT (SELECT sum(n_tup_ins) FROM pg_stat_user_tables) AS inserted,
+                SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint) AS commits,
+                       (SELECT sum(n_tup_ins) FROM pg_stat_user_tables) AS inserted,
                        (SELECT sum(n_tup_upd) FROM pg_stat_user_tables) AS updated,
                        pg_current_wal_lsn() - '0/0'::pg_lsn AS wal_bytes
                 """
             ).fetchone()
             assert row is not None
-            return dict(zip(("inserted", "updated", "wal_bytes"), map(float, row), strict=True))
+            return dict(zip(("commits", "inserted", "updated", "wal_bytes"), map(float, row), strict=True))
 
 
 def _on_measured_core() -> None:
@@ -65,13 +66,16 @@ def _on_measured_core() -> None:
 
 
 @contextmanager
-def bench(*, call_seconds: float) -> Iterator[Bench]:
-    """Surroundings in which every model call takes `call_seconds` and every commit `COMMIT_MS`."""
+def bench(*, call_seconds: float, script: str = "script") -> Iterator[Bench]:
+    """Surroundings in which every model call takes `call_seconds` and every commit `COMMIT_MS`.
+
+    `script` of `reference_job` says what the model answers.
+    """
     os.sched_setaffinity(0, SERVING)
     with tempfile.TemporaryDirectory() as home, embedded_postgres(Path(home), settings=_settings(), erase=True) as url:
         migrate(url)
         commit_ms = _with_commits_of(url, COMMIT_MS)
-        with _stub(call_seconds) as stub_url:
+        with _stub(call_seconds, script) as stub_url:
             yield Bench(url, stub_url, commit_ms)
 
 
@@ -109,8 +113,8 @@ def _commit_ms(connection: psycopg.Connection) -> float:
 
 
 @contextmanager
-def _stub(call_seconds: float) -> Iterator[str]:
-    command = [sys.executable, "-m", "tests.support.stub_provider", "--script", "benchmarks.reference_job:script"]
+def _stub(call_seconds: float, script: str) -> Iterator[str]:
+    command = [sys.executable, "-m", "tests.support.stub_provider", "--script", f"benchmarks.reference_job:{script}"]
     environment = os.environ | {"CALL_SECONDS": str(call_seconds)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
