@@ -28,6 +28,32 @@ PROBES = 40
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """What has been written to the database."""
+
+    commits: float
+    """Transactions that wrote something."""
+    inserted: float
+    updated: float
+    """Rows."""
+    log_bytes: float
+
+    @property
+    def rows(self) -> float:
+        """Inserted and updated ones."""
+        return self.inserted + self.updated
+
+    def per_run(self, before: "Written", runs: int) -> "Written":
+        """What each of so many runs has written since `before`."""
+        return Written(
+            (self.commits - before.commits) / runs,
+            (self.inserted - before.inserted) / runs,
+            (self.updated - before.updated) / runs,
+            (self.log_bytes - before.log_bytes) / runs,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Bench:
     """The surroundings of a measurement."""
 
@@ -45,20 +71,19 @@ class Bench:
         figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return figures
 
-    def written(self) -> dict[str, float]:
-        """What has been written to the database so far: transactions that wrote, rows, bytes of log."""
+    def written(self) -> Written:
+        """What has been written so far, as Postgres counts it."""
         with psycopg.connect(self.database_url, autocommit=True) as connection:
             connection.execute("SELECT pg_stat_force_next_flush()")
             row = connection.execute(
                 """
-                SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint) AS commits,
-                       (SELECT sum(n_tup_ins) FROM pg_stat_user_tables) AS inserted,
-                       (SELECT sum(n_tup_upd) FROM pg_stat_user_tables) AS updated,
-                       pg_current_wal_lsn() - '0/0'::pg_lsn AS wal_bytes
+                SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint), -- ids go to writers alone
+                       sum(n_tup_ins), sum(n_tup_upd), pg_current_wal_lsn() - '0/0'::pg_lsn
+                FROM pg_stat_user_tables
                 """
             ).fetchone()
             assert row is not None
-            return dict(zip(("commits", "inserted", "updated", "wal_bytes"), map(float, row), strict=True))
+            return Written(*map(float, row))
 
 
 def _on_measured_core() -> None:

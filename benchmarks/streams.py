@@ -55,6 +55,7 @@ async def start_measured_replica(surroundings: Bench, teams_dir: Path) -> Replic
         surroundings.stub_url,
         teams_dir=str(teams_dir),
         lease_seconds="10",
+        poll_seconds="2",
         log_level="warning",
     )
     os.sched_setaffinity(replica.process.pid, MEASURED)
