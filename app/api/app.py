@@ -18,6 +18,7 @@ from app.api.border import BodyLimit, HeadRequests, RequestIds, WholeBodies
 from app.api.deps import known_parameters_alone
 from app.api.description import complete
 from app.api.errors import install_error_handlers
+from app.api.pace import Line
 from app.api.stream import SharedPages
 from app.api.waiting import SharedLooks
 from app.runtime import Runtime
@@ -50,6 +51,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
             app.state.runtime = opened
             app.state.looks = SharedLooks(opened.database)
             app.state.pages = SharedPages(opened.database)
+            app.state.line = Line()
             with _draining_on_signals(opened.draining):
                 yield
 
