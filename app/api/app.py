@@ -20,6 +20,7 @@ from app.api.description import complete
 from app.api.errors import install_error_handlers
 from app.api.feeds import Feeds
 from app.api.frames import SharedPages
+from app.api.pace import Line
 from app.api.waiting import SharedLooks, called_when_set
 from app.runtime import Runtime
 
@@ -51,6 +52,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
             app.state.runtime = opened
             app.state.looks = SharedLooks(opened.database)
             app.state.feeds = feeds = Feeds(opened, SharedPages(opened.database))
+            app.state.line = Line()
             with _draining_on_signals(opened.draining), called_when_set(opened.draining, feeds.ring):
                 yield
 
