@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from app.domain.topics import Topic
-from tests.domain.story import Story, brief, planning, started, task, with_team
+from tests.support.story import Story, brief, planning, started, task, with_team
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 

@@ -16,8 +16,8 @@ from app.domain.hearing import heard
 from app.domain.policy.agenda import is_open, step_in
 from app.domain.topics import Topic
 from tests.agents.asked import ASKED
-from tests.domain.replies import ANSWERS, FORMS, NOTHING_USABLE, Scene
-from tests.domain.story import (
+from tests.support.scripted_replies import ANSWERS, FORMS, NOTHING_USABLE, Scene
+from tests.support.story import (
     Story,
     as_json,
     called,

@@ -2,11 +2,11 @@ import asyncio
 from typing import Any
 
 from app.tools.tool import Arguments, ToolContext
-from tests.engine.toolbox import team_with, tool
 from tests.support.fixtures import Services
 from tests.support.service import Service, plan_of, report, task
 from tests.support.stub_answers import as_json, call, held, tool_calls
 from tests.support.stub_provider import StubProvider
+from tests.support.toolbox import team_with, tool
 
 QUICK: dict[str, Any] = {"lease_seconds": 0.6, "poll_seconds": 0.1}
 

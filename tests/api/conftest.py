@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.serving import Api, Starts, running_api, served
+from tests.support.api import Api, Starts, running_api, served
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from app.api.bodies import depth_of, parsed
 from app.api.errors import Refusal
 from app.api.json_reader import VALUES_ALLOWED
-from tests.api.serving import BODY_LIMIT, JOB, Api
+from tests.support.api import BODY_LIMIT, JOB, Api
 from tests.support.waiting import until
 
 JSON = {"Content-Type": "application/json"}

@@ -1,6 +1,6 @@
 from structlog.testing import capture_logs
 
-from tests.api.serving import Api
+from tests.support.api import Api
 
 
 async def test_a_log_line_shows_the_beginning_of_a_long_path(api: Api) -> None:

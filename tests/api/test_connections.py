@@ -25,7 +25,7 @@ from app.api.connections import (
     STRETCH_SECONDS,
 )
 from app.api.server import Server, listening_socket, shown_address
-from tests.api.serving import Api, served
+from tests.support.api import Api, served
 from tests.support.waiting import until
 
 BODY = json.dumps({"objective": "Find out."}).encode()

@@ -13,7 +13,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from app.api.app import create_app
-from tests.api.serving import Api
+from tests.support.api import Api
 
 EXAMPLES = hypothesis.settings(
     max_examples=8, deadline=None, database=None, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck)

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.api.serving import Api
+from tests.support.api import Api
 
 
 async def test_events_are_paged_in_order(api: Api) -> None:

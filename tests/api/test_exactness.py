@@ -8,7 +8,7 @@ import pytest
 from app.domain.team import Team
 from app.runtime import TENANT
 from app.store.teams import put_team
-from tests.api.serving import JOB, Api
+from tests.support.api import JOB, Api
 
 TASK = {"id": "t1", "instruction": "Do it.", "worker": "writer"}
 

@@ -10,8 +10,8 @@ from app.api.feeds import KEPT_BYTES, Batch, Feed, Feeds, Subscription
 from app.api.frames import Frame as LogFrame
 from app.api.frames import SharedPages
 from app.store.wakeups import Wakeups
-from tests.api.reading import Frame, Reading, reading
-from tests.api.serving import Api, Starts, served
+from tests.support.api import Api, Starts, served
+from tests.support.raw_reader import Frame, Reading, reading
 from tests.support.waiting import until
 
 

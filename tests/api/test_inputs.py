@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 
 from app.api.schemas.runs import InputPage
-from tests.api.serving import Api
+from tests.support.api import Api
 
 PARQUET = "application/vnd.apache.parquet"
 

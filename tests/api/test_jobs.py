@@ -11,7 +11,7 @@ from app.api.schemas.runs import Run
 from app.domain import events as ev
 from app.domain.events import Entry
 from app.store.runs import Listing, page_of_runs
-from tests.api.serving import JOB, Api
+from tests.support.api import JOB, Api
 
 PLAN = {"goal": "g", "tasks": [{"id": "T 1", "instruction": "Do it.", "worker": "Writer"}]}
 

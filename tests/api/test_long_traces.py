@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from tests.api.serving import Api
+from tests.support.api import Api
 from tests.support.processes import start_replica
 
 MIB = 1024 * 1024

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from tests.api.serving import Api
+from tests.support.api import Api
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 ELSEWHERE = re.compile(r"(?:https?:)?//(?!api\.test)[a-z]", re.IGNORECASE)

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from app.api.schemas.service import ProblemDocument
 from app.api.waiting import SharedLooks
 from app.store.database import Database
-from tests.api.serving import JOB, Api
+from tests.support.api import JOB, Api
 
 NO_RUN = "/v1/runs/run_00000000000000000000000000000000"
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.api import waiting
 from app.api.waiting import LOOKS_AT_ONCE, SharedLooks
 from app.store.database import Database
-from tests.api.serving import JOB, Api
+from tests.support.api import JOB, Api
 from tests.support.waiting import until
 
 WAIT = {"Prefer": "wait=30"}

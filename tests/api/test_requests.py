@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from app.api import border
 from app.api.border import BODIES_AT_ONCE
-from tests.api.serving import BODY_LIMIT, JOB, Api
+from tests.support.api import BODY_LIMIT, JOB, Api
 
 JSON = {"Content-Type": "application/json"}
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

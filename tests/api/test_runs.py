@@ -12,7 +12,7 @@ from app.domain.job import Job, Limits
 from app.domain.plan import Plan
 from app.store.acceptance import NewRun, accept
 from app.store.teams import put_team, team_named
-from tests.api.serving import JOB, Api
+from tests.support.api import JOB, Api
 
 
 async def run_of_another_tenant(api: Api) -> str:

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from tests.api.reading import reading
-from tests.api.serving import JOB, Starts
+from tests.support.api import JOB, Starts
+from tests.support.raw_reader import reading
 
 
 @pytest.fixture

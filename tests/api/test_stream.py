@@ -12,8 +12,8 @@ from app.api.feeds import Feeds
 from app.api.frames import Frame, SharedPages
 from app.store.database import Database
 from app.store.wakeups import Wakeups
-from tests.api.reading import reading
-from tests.api.serving import Api, Starts, served
+from tests.support.api import Api, Starts, served
+from tests.support.raw_reader import reading
 
 ALL = list(range(1, 11))
 

@@ -11,8 +11,8 @@ from app.domain.events import Entry
 from app.domain.results import Problem
 from app.domain.spans import Spans
 from app.domain.usage import Usage
-from tests.api.playing import Play
-from tests.api.serving import Api
+from tests.support.api import Api
+from tests.support.play import Play
 from tests.support.waiting import until_blocked
 
 

@@ -18,7 +18,7 @@ from app.llm.demo import DemoModel
 from app.llm.model import Model, Request
 from app.tools.calculate import CALCULATE
 from tests.llm import demo_driver as driver
-from tests.llm.asking import claude_at
+from tests.support.model_calls import claude_at
 from tests.support.stub_answers import Answer, as_json, call, held, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest

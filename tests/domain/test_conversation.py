@@ -18,7 +18,7 @@ from app.domain.conversation import (
     text_of,
     tool_calls_of,
 )
-from tests.domain.story import call_block, text_block
+from tests.support.story import call_block, text_block
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

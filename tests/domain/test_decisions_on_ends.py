@@ -8,7 +8,7 @@ from app.domain.errors import ErrorCode
 from app.domain.policy.agenda import ANSWERING
 from app.domain.policy.answer import TASKS_NAMED
 from app.domain.topics import Topic
-from tests.domain.story import (
+from tests.support.story import (
     Story,
     brief,
     call_block,

@@ -7,7 +7,7 @@ from app.domain.policy.agenda import PLANNING
 from app.domain.policy.commands import Converse, Decision
 from app.domain.policy.endings import MESSAGE_CHARACTERS
 from app.domain.topics import Topic
-from tests.domain.story import (
+from tests.support.story import (
     Story,
     brief,
     plan_of,

@@ -13,7 +13,7 @@ from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import MESSAGE_CHARACTERS
 from app.domain.results import Escalation
 from app.domain.topics import Topic
-from tests.domain.story import (
+from tests.support.story import (
     WORKER,
     Story,
     brief,

@@ -17,7 +17,7 @@ from app.domain.plan import Plan
 from app.domain.results import Escalation, Output, Synthesis
 from app.domain.snapshot import Snapshot
 from app.domain.topics import GO_ON, topic_named, topic_of
-from tests.domain.story import as_json, brief
+from tests.support.story import as_json, brief
 
 TYPES = tuple(FACTS)
 

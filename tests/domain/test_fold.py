@@ -11,7 +11,7 @@ from app.domain.fold import after, extend, fold
 from app.domain.results import Problem
 from app.domain.topics import Topic
 from app.domain.usage import Usage
-from tests.domain.story import SPENT, Story, brief, call_block, called, plan_of, started, statuses, task, text_block
+from tests.support.story import SPENT, Story, brief, call_block, called, plan_of, started, statuses, task, text_block
 
 
 def ended() -> Story:

@@ -9,8 +9,8 @@ from app.domain.errors import IllegalMove
 from app.domain.events import Entry, event_from
 from app.domain.fold import extend
 from app.domain.states import ALLOWED_WHILE, RUN_MOVES, TASK_MOVES, TERMINAL_RUN, RunStatus
-from tests.domain.story import Story, brief, started, task, text_block
 from tests.domain.test_events import TYPES, written
+from tests.support.story import Story, brief, started, task, text_block
 
 TASK_EVENTS = [kind for kind in TYPES if kind.startswith("task.")]
 RUN_STATES = get_args(RunStatus)

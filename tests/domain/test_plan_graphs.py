@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.domain.names import normalised
 from app.domain.plan import Plan, Task, validated
-from tests.domain.graphs import plans, tasks
+from tests.support.graphs import plans, tasks
 
 MANY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 

@@ -19,9 +19,9 @@ from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.timing import timing_of
 from app.domain.topics import GO_ON, topic_named, topic_of
 from app.domain.usage import Usage
-from tests.domain.rehearsal import rehearse, runs
-from tests.domain.script import Script, scripts
-from tests.domain.story import Story, as_json, before_each
+from tests.support.rehearsal import rehearse, runs
+from tests.support.script import Script, scripts
+from tests.support.story import Story, as_json, before_each
 
 MANY = settings(
     max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]

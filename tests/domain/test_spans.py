@@ -14,7 +14,7 @@ from app.domain.job import Limits
 from app.domain.snapshot import Brief
 from app.domain.spans import Span, Spans
 from app.domain.usage import Usage
-from tests.domain.story import as_json, call_block, text_block
+from tests.support.story import as_json, call_block, text_block
 from tests.support.troubled import PROSE, TEAM
 
 FIRST_RELEASE: list[dict[str, Any]] = json.loads((Path(__file__).parent / "first_release.json").read_text())

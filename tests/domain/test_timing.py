@@ -1,6 +1,6 @@
 from app.domain.plan import Task
 from app.domain.timing import Timing, timing_of
-from tests.domain.story import Story, brief, started, task
+from tests.support.story import Story, brief, started, task
 
 
 def worked(story: Story, name: str, seconds: float) -> None:

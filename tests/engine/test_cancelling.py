@@ -5,12 +5,12 @@ from app.domain import events as ev
 from app.domain.events import RUN_ENDS
 from app.store.wakeups import Wakeups
 from app.tools.tool import ToolContext
-from tests.engine.toolbox import team_with, tool
 from tests.support.fixtures import Services
 from tests.support.rows import every
 from tests.support.service import Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, call, delayed, held, rate_limited, tool_calls
 from tests.support.stub_provider import StubProvider
+from tests.support.toolbox import team_with, tool
 
 TWO = plan_of(task("a"), task("b"))
 

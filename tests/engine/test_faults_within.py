@@ -5,12 +5,12 @@ from typing import Any
 import psycopg
 
 from app.tools.tool import ToolContext
-from tests.engine.toolbox import BreakingModel, team_with, tool
 from tests.support.fixtures import Services
 from tests.support.rows import every
 from tests.support.service import Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, call, held, tool_calls
 from tests.support.stub_provider import StubProvider
+from tests.support.toolbox import BreakingModel, team_with, tool
 from tests.support.waiting import until, until_blocked
 
 KEEP = plan_of(task("t1", "keeper"))

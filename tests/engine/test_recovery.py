@@ -11,7 +11,7 @@ from app.domain.topics import Topic
 from app.engine.recovery import Lost, reckon_lost
 from app.llm.demo import DemoModel
 from app.tools.tool import Tool
-from tests.domain.story import Story, brief, planning, started, task
+from tests.support.story import Story, brief, planning, started, task
 
 LEASE_S = 15
 

@@ -7,13 +7,13 @@ import pytest
 from app.domain import events as ev
 from app.domain.events import RUN_ENDS, Effect, Event
 from app.tools.tool import ToolContext
-from tests.engine.toolbox import team_with, tool
 from tests.support.fixtures import Services
 from tests.support.rows import every
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import Answer, as_json, call, held, server_error, text, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import Script, SeenRequest
+from tests.support.toolbox import team_with, tool
 
 FORK = plan_of(task("a", "researcher"), task("b", "analyst"), task("c", "writer", ["a", "b"]))
 KEEP = plan_of(task("t1", "keeper"))

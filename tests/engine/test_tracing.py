@@ -13,11 +13,11 @@ from app.api.schemas.trace import Trace
 from app.api.trace import TOOL_CHARACTERS
 from app.domain import events as ev
 from app.runtime import Runtime
-from tests.engine.toolbox import Nothing, team_with, tool
 from tests.support.service import Service, plan_of, report, task
 from tests.support.stub_answers import as_json, call, fault, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest, system_of
+from tests.support.toolbox import Nothing, team_with, tool
 from tests.support.troubled import PROSE, troubled_run
 
 

@@ -14,12 +14,12 @@ from app.engine.desk import RunDesk
 from app.llm import claude
 from app.store import journal_sql, projection
 from app.tools.tool import ToolContext
-from tests.engine.toolbox import BreakingModel, team_with, tool
 from tests.support.fixtures import Services
 from tests.support.rows import every
 from tests.support.service import Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, call, delayed, held, overloaded, refusal, text, tool_calls
 from tests.support.stub_provider import StubProvider
+from tests.support.toolbox import BreakingModel, team_with, tool
 from tests.support.waiting import until
 
 TWO = plan_of(task("a"), task("b"))

@@ -9,7 +9,6 @@ import pytest
 from app.domain import events as ev
 from app.domain.conversation import LONGEST_TEXT
 from app.tools.tool import ToolContext
-from tests.engine.toolbox import Note, Nothing, Numbers, team_with, tool
 from tests.support.service import Service, new_run_id, plan_of, report, synthesis, task
 from tests.support.stub_answers import (
     Answer,
@@ -24,6 +23,7 @@ from tests.support.stub_answers import (
 )
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
+from tests.support.toolbox import Note, Nothing, Numbers, team_with, tool
 
 KEEP = plan_of(task("t1", "keeper"))
 

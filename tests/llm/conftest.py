@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from app.llm.claude import Claude
-from tests.llm.asking import claude_at
+from tests.support.model_calls import claude_at
 from tests.support.stub_provider import StubProvider
 
 

@@ -18,7 +18,7 @@ from app.domain.errors import (
 )
 from app.domain.usage import Usage
 from app.llm.claude import Claude
-from tests.llm.asking import claude_at, failure_of, ignored, request
+from tests.support.model_calls import claude_at, failure_of, ignored, request
 from tests.support.stub_answers import (
     Answer,
     cut,

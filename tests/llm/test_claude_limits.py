@@ -8,7 +8,7 @@ import pytest
 from app.domain.errors import OutOfTime, ProviderUnavailable
 from app.domain.usage import Usage
 from app.llm.claude import Claude
-from tests.llm.asking import claude_at, failure_of, ignored, request
+from tests.support.model_calls import claude_at, failure_of, ignored, request
 from tests.support.stub_answers import delayed, held, text
 from tests.support.stub_provider import StubProvider
 

@@ -10,7 +10,7 @@ import pytest
 from app.domain.conversation import Block
 from app.llm.claude import Claude
 from app.llm.model import Reply
-from tests.llm.asking import ignored, request
+from tests.support.model_calls import ignored, request
 from tests.support.stub_answers import (
     Answer,
     call,

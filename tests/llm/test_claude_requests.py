@@ -4,7 +4,7 @@ import pytest
 
 from app.domain.conversation import Message, ToolSpec
 from app.llm.claude import Claude
-from tests.llm.asking import assistant, claude_at, ignored, request, user
+from tests.support.model_calls import assistant, claude_at, ignored, request, user
 from tests.support.stub_answers import call, paused, text, thinking
 from tests.support.stub_provider import StubProvider
 

@@ -8,7 +8,7 @@ import pytest
 from app.domain.usage import Usage
 from app.llm.claude import Claude
 from app.llm.counts import MOST_TOKENS, Counts
-from tests.llm.asking import request
+from tests.support.model_calls import request
 from tests.support.stub_answers import text
 from tests.support.stub_provider import StubProvider
 

@@ -18,7 +18,7 @@ from app.domain.errors import (
 from app.llm.claude import Claude
 from app.llm.draft import LARGEST_CONTENT, MOST_BLOCKS, MOST_CALLS
 from app.llm.wire import LARGEST_DOCUMENT
-from tests.llm.asking import failure_of, ignored, request
+from tests.support.model_calls import failure_of, ignored, request
 from tests.support.stub_answers import Answer, call, text
 from tests.support.stub_provider import StubProvider
 

@@ -8,7 +8,7 @@ from genai_prices import calc_price
 
 from app.domain.usage import Usage
 from app.llm.pricing import estimated_usage, price, priced
-from tests.llm.asking import TIERS, request
+from tests.support.model_calls import TIERS, request
 
 AT_3_AND_15 = "claude-sonnet-4-6"
 

@@ -6,8 +6,8 @@ import pytest
 
 from app.domain.errors import ContextExceeded, RequestRejected
 from app.llm.claude import Claude
-from tests.llm.asking import failure_of, request
 from tests.llm.test_claude_requests import SCHEMA, TOOLS
+from tests.support.model_calls import failure_of, request
 from tests.support.stub_answers import Answer, error_event, fault, text
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest

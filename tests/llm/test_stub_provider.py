@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from app.llm.claude import Claude
-from tests.llm.asking import claude_at, request
+from tests.support.model_calls import claude_at, request
 from tests.support.stub_answers import call, paused, smallest, text
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_rules import refusal_of

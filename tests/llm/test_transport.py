@@ -10,7 +10,7 @@ import pytest
 
 from app.domain.errors import ProviderUnavailable, RateLimited, Transient
 from app.llm.claude import Claude
-from tests.llm.asking import claude_at, failure_of, request
+from tests.support.model_calls import claude_at, failure_of, request
 from tests.support.stub_provider import StubProvider
 
 WHOLE = json.dumps(

@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.llm.wording import presentable
-from tests.llm.asking import claude_at, failure_of, request, user
+from tests.support.model_calls import claude_at, failure_of, request, user
 from tests.support.stub_answers import Answer, error_event, fault, low_credit, overloaded, rate_limited, text
 from tests.support.stub_provider import StubProvider
 

@@ -12,15 +12,15 @@ from app.domain import events as ev
 from app.domain.events import RUN_ENDS
 from app.engine import engine
 from app.tools.tool import ToolContext
-from tests.engine.toolbox import team_with, tool
-from tests.replicas.watching import authority, runs_on
 from tests.support.fixtures import Services
 from tests.support.processes import Replicas, post_job
 from tests.support.proxy import Proxy, listening
 from tests.support.service import plan_of, report, task
+from tests.support.sightings import authority, runs_on
 from tests.support.stub_answers import as_json, call, delayed, held, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
+from tests.support.toolbox import team_with, tool
 
 ONE = plan_of(task("t1"))
 RACES = 50

@@ -10,9 +10,9 @@ import pytest
 from app.store import deltas as deltas_module
 from app.store.deltas import DELTAS_CHANNEL, LISTENERS_CHANNEL, Deltas, Passage
 from app.store.wakeups import Wakeups
-from tests.api.reading import reading
 from tests.support.processes import Replicas, post_job
 from tests.support.proxy import Proxy
+from tests.support.raw_reader import reading
 from tests.support.service import plan_of, report, task
 from tests.support.stub_answers import as_json, held
 from tests.support.stub_provider import StubProvider

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from app.store.database import Database
-from tests.api.playing import Player, playing
+from tests.support.play import Player, playing
 from tests.support.processes import Replica, Replicas, following, post_job, run_at_end
 from tests.support.service import plan_of, report, task
 from tests.support.stub_answers import as_json, held

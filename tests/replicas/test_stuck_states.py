@@ -9,8 +9,8 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.events import RUN_ENDS, Entry
-from tests.api.playing import OWNER, Play, playing
 from tests.support.fixtures import Services
+from tests.support.play import OWNER, Play, playing
 from tests.support.service import Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json
 from tests.support.stub_provider import StubProvider

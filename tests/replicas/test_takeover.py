@@ -12,8 +12,11 @@ from app.domain.events import RUN_ENDS
 from app.store.database import Database
 from app.store.ownership import IDLE_CLAIMS_ALLOWED
 from app.tools.tool import ToolContext
-from tests.engine.toolbox import team_with, tool
-from tests.replicas.watching import (
+from tests.support.fixtures import Services
+from tests.support.processes import QUICK, Replica, Replicas, post_job, run_at_end
+from tests.support.rows import check_rows, events_in
+from tests.support.service import plan_of, report, task
+from tests.support.sightings import (
     audit,
     authority,
     runs_on,
@@ -21,13 +24,10 @@ from tests.replicas.watching import (
     until_said,
     writes_after_takeover,
 )
-from tests.support.fixtures import Services
-from tests.support.processes import QUICK, Replica, Replicas, post_job, run_at_end
-from tests.support.rows import check_rows, events_in
-from tests.support.service import plan_of, report, task
 from tests.support.stub_answers import Answer, as_json, call, held, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
+from tests.support.toolbox import team_with, tool
 from tests.support.waiting import until
 
 LEASE_S, POLL_S = float(QUICK["CHARGEHAND_LEASE_SECONDS"]), float(QUICK["CHARGEHAND_POLL_SECONDS"])

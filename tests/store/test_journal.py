@@ -13,7 +13,7 @@ from app.domain.policy.decide import decide
 from app.store import journal as journal_module
 from app.store.journal import Journal, RunLog
 from app.store.journal_sql import commit
-from tests.store.claiming import ME, claimed, failed, spent, started
+from tests.support.claims import ME, claimed, failed, spent, started
 from tests.support.rows import check_rows
 from tests.support.service import Service
 from tests.support.waiting import until_blocked

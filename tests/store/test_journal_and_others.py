@@ -16,7 +16,7 @@ from app.domain.policy.decide import decide
 from app.store.journal import Journal, RunLog
 from app.store.journal_sql import Batch, commit
 from app.store.ownership import _CLAIM
-from tests.store.claiming import ME, claimed, spent, started
+from tests.support.claims import ME, claimed, spent, started
 from tests.support.service import Service
 
 CLAIMS = 300

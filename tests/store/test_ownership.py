@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from app.store.ownership import release_if_owned, renew
-from tests.store.claiming import ME, claimed, try_claim
+from tests.support.claims import ME, claimed, try_claim
 from tests.support.rows import every
 from tests.support.service import Service
 

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from app.store.reconcile import announce_unattended
-from tests.store.claiming import claimed
+from tests.support.claims import claimed
 from tests.support.service import Service
 
 RUNNING = "status = 'running', started_at = now()"

@@ -11,12 +11,12 @@ from app.store.retention import RUNS_AT_A_TIME, prune_ended
 from app.store.runs import events_of
 from app.store.teams import put_team, team_named
 from app.tools.tool import ToolContext
-from tests.engine.toolbox import Note, team_with, tool
 from tests.support.fixtures import Services
 from tests.support.service import CREW, Service, new_run_id, plan_of, report, task
 from tests.support.stub_answers import Answer, as_json, call, held, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
+from tests.support.toolbox import Note, team_with, tool
 from tests.support.waiting import until
 
 ONE = plan_of(task("t1"))

@@ -35,9 +35,9 @@ from app.domain.usage import Usage
 from app.engine.recovery import reckon_lost
 from app.llm.model import Reply, Request
 from app.tools.tool import Tool
-from tests.domain.replies import STOP_REASONS, Scene, content_of
-from tests.domain.script import BUGS, FAULTS, TOOLS, Script, scripts
-from tests.domain.story import Story
+from tests.support.script import BUGS, FAULTS, TOOLS, Script, scripts
+from tests.support.scripted_replies import STOP_REASONS, Scene, content_of
+from tests.support.story import Story
 
 TURNS_ALLOWED = 3_000
 """Far more than any run may take: eight tasks of three attempts with a few replies each."""

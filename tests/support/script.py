@@ -13,9 +13,9 @@ from app.domain.snapshot import Brief
 from app.domain.team import Team
 from app.domain.usage import Usage
 from app.tools.tool import Arguments, Tool
-from tests.domain.graphs import plans
-from tests.domain.replies import FORMS, STOP_REASONS
-from tests.domain.story import WORKER
+from tests.support.graphs import plans
+from tests.support.scripted_replies import FORMS, STOP_REASONS
+from tests.support.story import WORKER
 
 FAULTS: Mapping[str, ModelError] = {
     "busy": RateLimited("busy", Usage(llm_calls=1)),

@@ -14,7 +14,7 @@ from app.api.app import create_app
 from app.api.server import Server
 from app.runtime import Runtime, open_runtime
 from app.settings import Settings
-from tests.api.playing import Play, Player, playing
+from tests.support.play import Play, Player, playing
 from tests.support.waiting import until
 
 BODY_LIMIT = 300_000

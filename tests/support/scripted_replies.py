@@ -10,7 +10,7 @@ from app.domain.events import Purpose
 from app.domain.plan import Plan
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
-from tests.domain.story import call_block, text_block
+from tests.support.story import call_block, text_block
 
 
 class Scene(NamedTuple):
