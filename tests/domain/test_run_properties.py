@@ -292,7 +292,7 @@ def test_a_call_that_acts_once_is_not_carried_out_by_a_process_that_did_not_begi
             case ev.ToolStarted(effect="once"):
                 begun[event.task_id, event.attempt, event.data.call_id] = event.seq
             case ev.ToolCompleted() | ev.ToolFailed() as end:
-                seq = begun.get((event.task_id, event.attempt, end.call_id), run.last_seq)
+                seq = begun.get((event.task_id, event.attempt, end.call_id), event.seq)
                 lost = isinstance(end, ev.ToolFailed) and end.error.code == "tool_outcome_unknown"
                 assert lost or seq > run.claimed_seq
 
