@@ -1,9 +1,9 @@
 FROM python:3.13-slim AS build
 
 WORKDIR /srv/chargehand
-COPY requirements.lock .
+COPY requirements-run.lock .
 # Every package is checked against its hash here; the environment below takes what it needs from these wheels alone.
-RUN pip wheel --no-cache-dir --no-deps --require-hashes --wheel-dir /wheels -r requirements.lock
+RUN pip wheel --no-cache-dir --no-deps --require-hashes --wheel-dir /wheels -r requirements-run.lock
 COPY pyproject.toml README.md ./
 COPY app app
 COPY migrations migrations

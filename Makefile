@@ -2,6 +2,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
+COMPILE := uv pip compile --generate-hashes --universal --python-version 3.11 \
+	--no-header --no-emit-index-url --no-emit-find-links -q pyproject.toml
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check format openapi clients states lock bench soak fuzz clean
@@ -34,9 +36,9 @@ clients: $(READY) ## Lint openapi.json and run a job with clients that npm's gen
 states: $(READY) ## Write the state diagrams of README.md from the code
 	$(BIN)/python -m app states README.md
 
-lock: ## Write requirements.lock from pyproject.toml (needs uv)
-	uv pip compile --generate-hashes --universal --python-version 3.11 --all-extras \
-		--no-header --no-emit-index-url --no-emit-find-links -q pyproject.toml -o requirements.lock
+lock: ## Write requirements.lock from pyproject.toml, and of it requirements-run.lock, which the image takes (needs uv)
+	$(COMPILE) --all-extras -o requirements.lock
+	$(COMPILE) --extra build --constraint requirements.lock -o requirements-run.lock
 
 bench: $(READY) ## Run the benchmarks
 	$(BIN)/python -m benchmarks

@@ -59,6 +59,8 @@ class Runtime:
     materials: Materials = field(default_factory=Materials)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the process has been told to stop."""
+    readers: int = 0
+    """Streams and long polls that are served at this moment."""
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
-`python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, takeover, cancel, pickup, replicas.
+`python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
+replicas.
 """
 
 import asyncio
@@ -11,33 +12,19 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.bench import MEASURED, SERVING, Bench, bench, percentile
-from benchmarks.reference_job import CALLS_IN_A_ROW, MODEL_CALLS
+from benchmarks.readers import measure as measure_readers
+from benchmarks.reference_job import CALLS_IN_A_ROW
 from benchmarks.replicas import FAST, SLOW, cancel_seconds, first_calls, spread, takeover_seconds
 from benchmarks.replicas import throughput as throughput_of
 from benchmarks.streams import measure
+from benchmarks.throughput import measure as measure_throughput
 
-RUNS, AT_ONCE = 300, 50
+AT_ONCE = 50
 
 
 def throughput() -> None:
-    """The reference job with calls of 50 ms, beside the bare program."""
-    with bench(call_seconds=0.05) as surroundings:
-        print(f"\nCommits of {surroundings.commit_ms:.1f} ms, {AT_ONCE} runs at once, calls of 50 ms, one core:\n")
-        print("| | runs/s | one run over its critical path | CPU per call |\n|---|---|---|---|")
-        for transport in ("httpx2", "aiohttp"):
-            figures = surroundings.measured("benchmarks.floor", surroundings.stub_url, RUNS, AT_ONCE, transport)
-            _row(f"floor on {transport}", figures, 0.05)
-        before = surroundings.written()
-        figures = _service(surroundings, RUNS, AT_ONCE)
-        after = surroundings.written()
-        _row("this service", figures, 0.05)
-    runs = RUNS + figures["extra_runs"]
-    written = {name: (after[name] - before[name]) / runs for name in after}
-    print(
-        f"\nWritten per run: {figures['commits'] / runs:.1f} commits of the journal and the intake, "
-        f"{written['inserted']:.0f} rows inserted, {written['updated']:.0f} updated, "
-        f"{written['wal_bytes'] / 1000:.0f} kB of log (the queue's included)."
-    )
+    """The reference job with calls of 50 ms, beside the bare programs."""
+    measure_throughput()
 
 
 def slow_calls() -> None:
@@ -68,6 +55,18 @@ def streams() -> None:
         f"{figures['p99_ms']:.1f} ms (99th percentile), {figures['arrivals']} arrivals; "
         f"at most {figures['reader_kib']:.0f} KiB a reader."
     )
+
+
+def readers() -> None:
+    """What readers cost one process, and how late events come to them."""
+    print("\n| readers | CPU of the process | delay of an event: median | 99th percentile | arrivals |")
+    print("|---|---|---|---|---|")
+    for count in (0, 10, 1000):
+        with (
+            bench(call_seconds=1.0, script="script_in_turn") as surroundings,
+            TemporaryDirectory() as teams_dir,
+        ):
+            print(f"| {count} | {asyncio.run(measure_readers(surroundings, Path(teams_dir), count))} |")
 
 
 def takeover() -> None:
@@ -109,13 +108,8 @@ def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0)
     )
 
 
-def _row(name: str, figures: dict[str, object], call_seconds: float) -> None:
-    alone = float(figures["alone"]) / (call_seconds * CALLS_IN_A_ROW)  # type: ignore[arg-type]
-    cpu_ms = float(figures["cpu"]) / RUNS / MODEL_CALLS * 1000  # type: ignore[arg-type]
-    print(f"| {name} | {RUNS / float(figures['wall']):.1f} | {alone:.2f} | {cpu_ms:.2f} ms |")  # type: ignore[arg-type]
-
-
-PARTS = {part.__name__: part for part in (throughput, slow_calls, memory, streams, takeover, cancel, pickup, replicas)}
+_PARTS = (throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup, replicas)
+PARTS = {part.__name__: part for part in _PARTS}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or PARTS:

@@ -28,6 +28,32 @@ PROBES = 40
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """What has been written to the database."""
+
+    commits: float
+    """Transactions that wrote something."""
+    inserted: float
+    updated: float
+    """Rows."""
+    log_bytes: float
+
+    @property
+    def rows(self) -> float:
+        """Inserted and updated ones."""
+        return self.inserted + self.updated
+
+    def per_run(self, before: "Written", runs: int) -> "Written":
+        """What each of so many runs has written since `before`."""
+        return Written(
+            (self.commits - before.commits) / runs,
+            (self.inserted - before.inserted) / runs,
+            (self.updated - before.updated) / runs,
+            (self.log_bytes - before.log_bytes) / runs,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Bench:
     """The surroundings of a measurement."""
 
@@ -45,19 +71,19 @@ class Bench:
         figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return figures
 
-    def written(self) -> dict[str, float]:
-        """What has been written to the database so far: commits, rows, bytes of log."""
+    def written(self) -> Written:
+        """What has been written so far, as Postgres counts it."""
         with psycopg.connect(self.database_url, autocommit=True) as connection:
             connection.execute("SELECT pg_stat_force_next_flush()")
             row = connection.execute(
                 """
-                SELECT (SELECT sum(n_tup_ins) FROM pg_stat_user_tables) AS inserted,
-                       (SELECT sum(n_tup_upd) FROM pg_stat_user_tables) AS updated,
-                       pg_current_wal_lsn() - '0/0'::pg_lsn AS wal_bytes
+                SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint), -- ids go to writers alone
+                       sum(n_tup_ins), sum(n_tup_upd), pg_current_wal_lsn() - '0/0'::pg_lsn
+                FROM pg_stat_user_tables
                 """
             ).fetchone()
             assert row is not None
-            return dict(zip(("inserted", "updated", "wal_bytes"), map(float, row), strict=True))
+            return Written(*map(float, row))
 
 
 def _on_measured_core() -> None:
@@ -65,13 +91,16 @@ def _on_measured_core() -> None:
 
 
 @contextmanager
-def bench(*, call_seconds: float) -> Iterator[Bench]:
-    """Surroundings in which every model call takes `call_seconds` and every commit `COMMIT_MS`."""
+def bench(*, call_seconds: float, script: str = "script") -> Iterator[Bench]:
+    """Surroundings in which every model call takes `call_seconds` and every commit `COMMIT_MS`.
+
+    `script` of `reference_job` says what the model answers.
+    """
     os.sched_setaffinity(0, SERVING)
     with tempfile.TemporaryDirectory() as home, embedded_postgres(Path(home), settings=_settings(), erase=True) as url:
         migrate(url)
         commit_ms = _with_commits_of(url, COMMIT_MS)
-        with _stub(call_seconds) as stub_url:
+        with _stub(call_seconds, script) as stub_url:
             yield Bench(url, stub_url, commit_ms)
 
 
@@ -109,8 +138,8 @@ def _commit_ms(connection: psycopg.Connection) -> float:
 
 
 @contextmanager
-def _stub(call_seconds: float) -> Iterator[str]:
-    command = [sys.executable, "-m", "tests.support.stub_provider", "--script", "benchmarks.reference_job:script"]
+def _stub(call_seconds: float, script: str) -> Iterator[str]:
+    command = [sys.executable, "-m", "tests.support.stub_provider", "--script", f"benchmarks.reference_job:{script}"]
     environment = os.environ | {"CALL_SECONDS": str(call_seconds)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None

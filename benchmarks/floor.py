@@ -8,6 +8,7 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anthropic
@@ -16,18 +17,32 @@ import uvloop
 from benchmarks.reference_job import PLAN
 
 SYSTEM = 'You are the worker "worker". ' + "Do the task with your tool and report. " * 20
+ALONE = 3
+"""Runs that are measured one at a time."""
+
+Step = tuple[str, str | None, Any]
+"""Kind of a step of a run, its task, and what came of it."""
+Record = Callable[..., Awaitable[None]]
+"""Takes steps of one run, and returns once they are as safe as they are to be."""
 
 
-async def run(client: anthropic.AsyncAnthropic) -> float:
+async def forget(*_steps: Step) -> None:
+    """Keep nothing."""
+
+
+async def run(client: anthropic.AsyncAnthropic, record: Record) -> float:
     """One reference job; seconds."""
     start = time.perf_counter()
-    await _ask(client, "You are the supervisor.", [_user("Plan.")], "tasks")
-    await asyncio.gather(*(_work(client, task) for task in PLAN["tasks"]))
-    await _ask(client, "You are the supervisor.", [_user("Reconcile.")], "answer")
+    await record(("started", None, PLAN["goal"]))
+    plan = await _ask(client, "You are the supervisor.", [_user("Plan.")], "tasks")
+    await record(("model", None, plan))
+    await asyncio.gather(*(_work(client, record, task) for task in PLAN["tasks"]))
+    answer = await _ask(client, "You are the supervisor.", [_user("Reconcile.")], "answer")
+    await record(("model", None, answer), ("ended", None, "succeeded"))
     return time.perf_counter() - start
 
 
-async def _work(client: anthropic.AsyncAnthropic, task: dict[str, Any]) -> None:
+async def _work(client: anthropic.AsyncAnthropic, record: Record, task: dict[str, Any]) -> None:
     messages = [_user(task["instruction"])]
     reply = await _ask(client, SYSTEM, messages, "summary")
     blocks = [block.model_dump(exclude_unset=True) for block in reply.content]
@@ -36,8 +51,9 @@ async def _work(client: anthropic.AsyncAnthropic, task: dict[str, Any]) -> None:
         for block in blocks
         if block["type"] == "tool_use"
     ]
+    await record(("model", task["id"], reply), *(("tool", task["id"], result) for result in results))
     messages += [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
-    await _ask(client, SYSTEM, messages, "summary")
+    await record(("model", task["id"], await _ask(client, SYSTEM, messages, "summary")))
 
 
 async def _ask(client: anthropic.AsyncAnthropic, system: str, messages: list[dict[str, Any]], field: str) -> Any:
@@ -61,23 +77,25 @@ def _user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-async def main(url: str, runs: int, at_once: int, transport: str) -> None:
-    """Do `runs` jobs, `at_once` at a time."""
+async def measured(
+    url: str, runs: int, at_once: int, transport: str, recorder: Callable[[], Record] = lambda: forget
+) -> dict[str, Any]:
+    """The figures of `runs` jobs, `at_once` at a time; each is recorded by what `recorder` makes for it."""
     kinds = {"aiohttp": anthropic.DefaultAioHttpClient, "httpx2": anthropic.DefaultAsyncHttpxClient}
     async with anthropic.AsyncAnthropic(
         api_key="sk-test", base_url=url, max_retries=0, timeout=60, http_client=kinds[transport]()
     ) as client:
-        alone = [await run(client) for _ in range(3)]
+        alone = [await run(client, recorder()) for _ in range(ALONE)]
         slots, times = asyncio.Semaphore(at_once), []
 
         async def one() -> None:
             async with slots:
-                times.append(await run(client))
+                times.append(await run(client, recorder()))
 
         before, start = cpu_seconds(), time.perf_counter()
         await asyncio.gather(*(one() for _ in range(runs)))
         wall, cpu = time.perf_counter() - start, cpu_seconds() - before
-    print(json.dumps({"alone": sorted(alone)[1], "times": times, "wall": wall, "cpu": cpu}))
+    return {"alone": sorted(alone)[ALONE // 2], "extra_runs": ALONE, "times": times, "wall": wall, "cpu": cpu}
 
 
 def cpu_seconds() -> float:
@@ -88,4 +106,4 @@ def cpu_seconds() -> float:
 
 if __name__ == "__main__":
     _, url, runs, at_once, transport = sys.argv
-    uvloop.run(main(url, int(runs), int(at_once), transport))
+    print(json.dumps(uvloop.run(measured(url, int(runs), int(at_once), transport))))

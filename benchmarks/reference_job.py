@@ -6,7 +6,7 @@
 import os
 from typing import Any
 
-from tests.support.stub_answers import as_json, call, delayed, tool_calls
+from tests.support.stub_answers import as_json, call, delayed, held, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
 
@@ -71,6 +71,18 @@ def script(stub: StubProvider) -> None:
     stub.on("plan", plan)
     stub.on("synthesize", synthesis)
     stub.on("work", lambda seen: report if _has_used_tool(seen) else use_tool)
+
+
+def script_in_turn(stub: StubProvider) -> None:
+    """The same, with the plan of each run held back until its latch is released."""
+    script(stub)
+    plan = delayed(as_json(PLAN), CALL_SECONDS)
+    stub.on("plan", lambda seen: held(plan, plan_latch(seen.call)))
+
+
+def plan_latch(number: int) -> str:
+    """What holds back the plan that is asked for as the `number`th, counted from 1."""
+    return f"plan {number}"
 
 
 def _has_used_tool(seen: SeenRequest) -> bool:

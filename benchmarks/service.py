@@ -14,7 +14,6 @@ import uvloop
 
 from app.domain.team import Team
 from app.runtime import tune_garbage_collection
-from app.store import journal
 from benchmarks.floor import cpu_seconds
 from benchmarks.reference_job import EVENTS, TEAM
 from tests.support.service import Service, running_service
@@ -23,20 +22,9 @@ from tests.support.stub_provider import StubProvider
 ALONE = 7
 """Runs that are measured one at a time; the first of them only warms up."""
 
-committed = journal.commit
-commits = 0
-
-
-async def counted_commit(*arguments: object) -> object:
-    """The journal's commit, counted."""
-    global commits
-    commits += 1
-    return await committed(*arguments)  # type: ignore[arg-type]
-
 
 async def main(url: str, stub_url: str, runs: int, at_once: int, stagger_s: float) -> None:
     """Do `runs` jobs, `at_once` at a time; the first ones start `stagger_s` seconds one after the other."""
-    journal.commit = counted_commit  # type: ignore[assignment]
     stub = StubProvider()
     stub.url = stub_url
     team = Team.model_validate(TEAM)
@@ -59,7 +47,6 @@ async def main(url: str, stub_url: str, runs: int, at_once: int, stagger_s: floa
         "times": times,
         "wall": wall,
         "cpu": cpu,
-        "commits": commits + runs + ALONE,
         "extra_runs": ALONE,
         "peak_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }

@@ -17,34 +17,26 @@ import yaml
 
 from benchmarks.bench import MEASURED, Bench, percentile
 from benchmarks.reference_job import TEAM
-from tests.support.processes import start_replica
+from tests.support.processes import Replica, start_replica
 
 RUNS = 10
 
 
 async def measure(surroundings: Bench, teams_dir: Path, streams: int) -> dict[str, Any]:
     """Follow ten runs with `streams` readers; the delays of all arrivals in milliseconds, and what a reader weighs."""
-    (teams_dir / "bench.yaml").write_text(yaml.safe_dump(TEAM), encoding="utf-8")
-    replica = await start_replica(
-        surroundings.database_url,
-        surroundings.stub_url,
-        teams_dir=str(teams_dir),
-        lease_seconds="10",
-        log_level="warning",
-    )
-    os.sched_setaffinity(replica.process.pid, MEASURED)
+    replica = await start_measured_replica(surroundings, teams_dir)
     arrivals: list[tuple[str, int, float]] = []
     try:
         connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(replica.url, connector=connector) as session:
-            ids = [await _post(session) for _ in range(RUNS)]
+            ids = [await post_reference_job(session) for _ in range(RUNS)]
             process = psutil.Process(replica.process.pid)
             before = process.memory_info().rss
             opened = await asyncio.gather(*(_follow(session, ids[n % RUNS], arrivals) for n in range(streams)))
             reader_kib = (process.memory_info().rss - before) / 1024 / streams
     finally:
         await replica.end()
-    committed = _commit_times(surroundings.database_url)
+    committed = commit_times(surroundings.database_url)
     live = [each for each in arrivals if committed[each[:2]] > max(opened)]
     delays = [(at - committed[run_id, seq]) * 1000 for run_id, seq, at in live]
     return {
@@ -55,7 +47,23 @@ async def measure(surroundings: Bench, teams_dir: Path, streams: int) -> dict[st
     }
 
 
-async def _post(session: aiohttp.ClientSession) -> str:
+async def start_measured_replica(surroundings: Bench, teams_dir: Path) -> Replica:
+    """A replica on the measured core that knows the team of the reference job."""
+    (teams_dir / "bench.yaml").write_text(yaml.safe_dump(TEAM), encoding="utf-8")
+    replica = await start_replica(
+        surroundings.database_url,
+        surroundings.stub_url,
+        teams_dir=str(teams_dir),
+        lease_seconds="10",
+        poll_seconds="2",
+        log_level="warning",
+    )
+    os.sched_setaffinity(replica.process.pid, MEASURED)
+    return replica
+
+
+async def post_reference_job(session: aiohttp.ClientSession) -> str:
+    """Post a reference job; the id of its run."""
     async with session.post("/v1/jobs", json={"objective": "Do the sums.", "team": "bench"}) as response:
         return str((await response.json())["id"])
 
@@ -71,7 +79,8 @@ async def _follow(session: aiohttp.ClientSession, run_id: str, arrivals: list[tu
     return opened
 
 
-def _commit_times(url: str) -> dict[tuple[str, int], float]:
+def commit_times(url: str) -> dict[tuple[str, int], float]:
+    """When each event was committed, by run and number."""
     with psycopg.connect(url) as connection:
         rows = connection.execute(
             "SELECT run_id, seq, extract(epoch FROM pg_xact_commit_timestamp(xmin)) FROM events"

@@ -18,8 +18,10 @@ from app.api.border import BodyLimit, HeadRequests, RequestIds, WholeBodies
 from app.api.deps import known_parameters_alone
 from app.api.description import complete
 from app.api.errors import install_error_handlers
-from app.api.stream import SharedPages
-from app.api.waiting import SharedLooks
+from app.api.feeds import Feeds
+from app.api.frames import SharedPages
+from app.api.pace import Line
+from app.api.waiting import SharedLooks, called_when_set
 from app.runtime import Runtime
 
 SEND_LIMIT_S = 30.0
@@ -49,8 +51,9 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
         async with runtime() as opened:
             app.state.runtime = opened
             app.state.looks = SharedLooks(opened.database)
-            app.state.pages = SharedPages(opened.database)
-            with _draining_on_signals(opened.draining):
+            app.state.feeds = feeds = Feeds(opened, SharedPages(opened.database))
+            app.state.line = Line()
+            with _draining_on_signals(opened.draining), called_when_set(opened.draining, feeds.ring):
                 yield
 
     app = Application(

@@ -11,7 +11,14 @@ from fastapi.routing import APIRoute
 
 from app.api.errors import Refusal
 from app.api.findings import pointer_to
-from app.api.json_reader import PIECE_BYTES, VALUES_ALLOWED, JsonReader, NotJson, TooManyValues
+from app.api.json_reader import (
+    BARE_BYTES_ALLOWED,
+    PIECE_BYTES,
+    VALUES_ALLOWED,
+    JsonReader,
+    NotJson,
+    TooManyValues,
+)
 
 DEPTH_ALLOWED = 100
 """Levels that a body may nest."""
@@ -116,7 +123,7 @@ def _refusals() -> Iterator[None]:
     except NotJson as error:
         raise Refusal(400, "json_invalid", str(error)) from None
     except TooManyValues:
-        detail = f"The body may have at most {VALUES_ALLOWED} values."
+        detail = f"The body may have at most {VALUES_ALLOWED} values, and {BARE_BYTES_ALLOWED} bytes outside of texts."
         raise Refusal(422, "too_many_values", detail) from None
 
 

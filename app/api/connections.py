@@ -34,6 +34,8 @@ STRETCH_SECONDS = 20.0
 STRETCH_BYTES = 256 * 1024
 LINGER_SECONDS = 2.0
 """Time for a refused client to read why."""
+HALF_CLOSED_SECONDS = 2.0
+"""Time for the answers to a client that has closed its half of the connection."""
 PIPELINED_ALLOWED = 20
 """Requests that may wait for the answer to one before them on the same connection."""
 FRAMING = 8
@@ -69,6 +71,8 @@ class BoundedConnection(HttpToolsProtocol):
 
     _refused: _Refused | None = None
     """Why nothing more is read."""
+    _half_closed = False
+    """Whether the client sends nothing more; it may be there to read, or may have gone."""
     _answering: RequestResponseCycle | None = None
     """The request that is being answered, or was the last to be; `cycle` is the newest, which may wait behind it."""
     _due = 0.0
@@ -121,6 +125,18 @@ class BoundedConnection(HttpToolsProtocol):
         method, version = self.parser.get_method(), self.parser.get_http_version().encode()
         headers = [b"%b: %b\r\n" % header for header in self.headers if header[0] != b"upgrade"]
         return b"%b %b HTTP/%b\r\n%b\r\n" % (method, self.url, version, b"".join(headers))
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Answer what was asked in full, if that does not take long: who has gone looks like one who only listens."""
+        self._half_closed = self._refused is None and self._is_answering()
+        if self._half_closed:
+            self._await(HALF_CLOSED_SECONDS)
+        return self._half_closed
+
+    def _is_answering(self) -> bool:
+        """Whether all that was begun has come, and the answer has not gone out."""
+        newest = self.cycle
+        return newest is not None and newest.scope is self.scope and not (newest.more_body or newest.response_complete)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -180,10 +196,12 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._refused is None:
-            self._await_next()
-        else:
+        if self._refused is not None:
             self._end_when_answered(self._refused)
+        elif not self._half_closed:
+            self._await_next()
+        elif self.cycle.response_complete:
+            self.transport.close()
 
     def _await_next(self) -> None:
         """Give the client its time for another request, once nothing is left to do about the newest one."""
@@ -194,7 +212,7 @@ class BoundedConnection(HttpToolsProtocol):
         """End the connection of a client that has kept us waiting for too long."""
         if not self._due or now() < self._due or self.transport.is_closing():
             return
-        if self._refused or self._is_idle():
+        if self._refused or self._half_closed or self._is_idle():
             self.transport.close()
         elif self.flow.read_paused:  # It may have sent everything: the one who waits for us is the client.
             self._await(STRETCH_SECONDS)

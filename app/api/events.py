@@ -10,10 +10,11 @@ from starlette.responses import Response
 
 from app.api.deps import Looks, RunId, RuntimeOf, only
 from app.api.errors import Refusal, RunNotFound
+from app.api.feeds import Subscription
 from app.api.runs import existing_run
 from app.api.schemas.service import PROBLEMS
 from app.api.schemas.trace import EventPage
-from app.api.stream import EventStream, Reader, follow
+from app.api.stream import EventStream, follow
 from app.api.waiting import check_room
 from app.domain.events import FACTS
 from app.domain.states import TERMINAL_RUN
@@ -94,7 +95,8 @@ async def list_or_follow_events(
     ended = row["status"] in TERMINAL_RUN
     if ended and not await events_of(runtime.database, TENANT, run_id, after=known, limit=1, types=wanted.type_names):
         return Response(status_code=204)
-    frames = follow(runtime, request.app.state.pages, Reader(run_id, known, wanted.type_names, wanted.deltas))
+    subscription = Subscription(run_id, frozenset(wanted.type_names), wanted.deltas)
+    frames = follow(runtime, request.app.state.feeds, subscription, known)
     return EventStream(frames, send_limit_s=request.app.state.send_limit_s)
 
 

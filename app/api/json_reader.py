@@ -1,7 +1,8 @@
 """JSON read piece by piece while it arrives, so that no body holds the loop however large it is.
 
-Long texts are taken out and decoded as their pieces come. What is left, the skeleton, is small: it has a bounded number
-of values, each of bounded length, and is parsed in one go. A place in it is told as the place in the whole.
+Long texts are taken out and decoded as their pieces come. What is left, the skeleton, is small: it has short texts
+alone, and bounded numbers of values and of bytes between texts, and is parsed in one go. A place in it is told as the
+place in the whole.
 """
 
 import codecs
@@ -16,7 +17,9 @@ from app.domain.text import clean_text
 
 VALUES_ALLOWED = 20_000
 """Items of arrays and members of objects that a body may have in all: each may be wrong in a way of its own."""
-SHORT_BYTES = 512
+BARE_BYTES_ALLOWED = 2 * 1024 * 1024
+"""Bytes outside of texts that a body may have: numbers, punctuation, and the spaces that make it look nice."""
+SHORT_BYTES = 128
 """Texts up to this length stay in the skeleton."""
 PIECE_BYTES = 32 * 1024
 """How much is read at a time, without letting others have their turn."""
@@ -31,7 +34,7 @@ class NotJson(Exception):
 
 
 class TooManyValues(Exception):
-    """There are more than `VALUES_ALLOWED` values."""
+    """There are more than `VALUES_ALLOWED` values, or more than `BARE_BYTES_ALLOWED` outside of texts."""
 
 
 class JsonReader:
@@ -51,7 +54,7 @@ class JsonReader:
         """The text that is open; its bytes are in `_open` while it is short."""
         self._open: list[bytes] | None = None
         self._open_bytes = 0
-        self._values = 0
+        self._values = self._bare_bytes = 0
         self._strings = 0
 
     def take(self, piece: bytes) -> None:
@@ -122,8 +125,9 @@ class JsonReader:
                 self._text.take(b"".join(self._open))
         else:
             self._skeleton.append(part)
+            self._bare_bytes += len(part)
             self._values += part.count(b",") + part.count(b"[") + part.count(b"{")
-            if self._values > VALUES_ALLOWED:
+            if self._values > VALUES_ALLOWED or self._bare_bytes > BARE_BYTES_ALLOWED:
                 raise TooManyValues
 
     def _turn(self) -> None:

@@ -38,7 +38,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "media_type_unsupported": Meaning(415, "The body is not sent as `application/json`."),
     "request_invalid": Meaning(422, "The request does not fit the description of this endpoint; `errors` says where."),
     "nesting_too_deep": Meaning(422, "The body nests deeper than this service reads."),
-    "too_many_values": Meaning(422, "The body has more values than this service reads."),
+    "too_many_values": Meaning(422, "The body has more values, or more between its texts, than this service reads."),
     "number_out_of_range": Meaning(422, "The body has a number beyond the range or the precision that is kept."),
     "parameter_unknown": Meaning(422, "A query parameter is not known here, or is given twice; `errors` says which."),
     "team_unknown": Meaning(422, "The job names a team that is not known."),

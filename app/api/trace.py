@@ -1,16 +1,17 @@
 """The trace: a run's whole execution as one JSON document."""
 
-import asyncio
 import json
+from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from app.api.deps import RunId, RuntimeOf
 from app.api.errors import Refusal
+from app.api.pace import PIECE_CHARACTERS, Pace
 from app.api.resources import run_resource, task_resources
 from app.api.runs import existing_whole_run
 from app.api.schemas.service import PROBLEMS
@@ -22,10 +23,12 @@ from app.runtime import TENANT, Runtime
 from app.store.runs import Row, StoredEvent, WholeRun, events_of
 
 PAGE_EVENTS = 200
+PAGE_BYTES = 512 * 1024
+"""Bytes of events that are held for one reader, however slowly it reads; one event may have more."""
 TOOL_CHARACTERS = 1_000
 """What the span of a tool call shows of its input and of its output, unless content is asked for."""
-_CHARACTERS_AT_A_TIME = 50_000
-"""Characters of events that are read before others get their turn on the loop."""
+_EVENT_CHARACTERS = 500
+"""What the reading of an event costs beside that of its characters."""
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
 
@@ -47,7 +50,9 @@ Include = Annotated[
 
 
 @router.get("/{run_id}/trace", response_model=Trace)
-async def get_trace(run_id: RunId, runtime: RuntimeOf, form: Form = "json", include: Include = "") -> Response:
+async def get_trace(
+    request: Request, run_id: RunId, runtime: RuntimeOf, form: Form = "json", include: Include = ""
+) -> Response:
     """Everything there is to know about how a run went: its plans, tasks, events and spans.
 
     First come the spans of the run, its tasks and their attempts in the order of their beginning, then those of model
@@ -56,54 +61,86 @@ async def get_trace(run_id: RunId, runtime: RuntimeOf, form: Form = "json", incl
     if form != "json":
         raise Refusal(422, "format_not_offered", "Traces are offered as JSON alone.")
     run = await existing_whole_run(runtime, run_id)
-    return StreamingResponse(_document(runtime, run, bool(include)), media_type="application/json")
+    pace = Pace(request.app.state.line)
+    document = _document(_Log(runtime, run.row, pace), run, bool(include))
+    return StreamingResponse(_paced(document, pace), media_type="application/json")
 
 
-async def _document(runtime: Runtime, run: WholeRun, with_content: bool) -> AsyncIterator[str]:
-    """The document, piece by piece, so that a long run needs no more memory than a short one.
+async def _paced(document: AsyncIterator[str], pace: Pace) -> AsyncIterator[str]:
+    """The same in pieces of one length, which costs least to send, and between which others have their turn."""
+    waiting: list[str] = []
+    size = 0
+    async for part in document:
+        waiting.append(part)
+        size += len(part)
+        if size >= PIECE_CHARACTERS:
+            for piece in _cut("".join(waiting)):
+                yield piece
+                await pace.keep(len(piece))
+            waiting, size = [], 0
+    yield "".join(waiting)
+
+
+def _cut(text: str) -> Iterator[str]:
+    return (text[start : start + PIECE_CHARACTERS] for start in range(0, len(text), PIECE_CHARACTERS))
+
+
+async def _document(log: "_Log", run: WholeRun, with_content: bool) -> AsyncIterator[str]:
+    """The document, part by part, so that a long run needs no more memory than a short one.
 
     The log is read twice: for its events, and again for the spans of calls, each handed on as soon as it is complete.
     """
     yield f'{{"run":{_json(run_resource(run.row, datetime.now(UTC)))},"plan_revisions":{_json(run.plans)},"tasks":['
-    for piece in _listed(map(_json, task_resources(run))):
-        yield piece
+    for part in _listed(map(_json, task_resources(run))):
+        yield part
     yield '],"events":['
     spans, comma = Spans(), ""
-    async for event in _log(runtime, run.row):
+    async for event in log.events():
         spans.take(json.loads(event.json))
-        yield comma + event.json
+        yield comma
+        yield event.json
         comma = ","
     yield '],"spans":['
-    for piece in _listed(map(_json, spans.frames())):
-        yield piece
-    async for span in _calls(runtime, run.row, with_content):
-        for piece in _pieces(span):
-            yield piece
+    for part in _listed(map(_json, spans.frames())):
+        yield part
+    async for span in _calls(log, with_content):
+        for part in _parts(span):
+            yield part
     yield "]}"
 
 
-async def _log(runtime: Runtime, row: Row) -> AsyncIterator[StoredEvent]:
-    """The run's events up to the one that its row counts as the last, even when there are newer ones by now."""
-    after, since_pause = 0, 0
-    while after < row["last_seq"]:
-        limit = min(PAGE_EVENTS, row["last_seq"] - after)
-        page = await events_of(runtime.database, TENANT, row["id"], after=after, limit=limit)
-        if not page:
-            return  # The run is as old as runs are kept, and has just been deleted.
-        for event in page:
-            yield event
-            since_pause += len(event.json)
-            if since_pause > _CHARACTERS_AT_A_TIME:
-                since_pause = 0
-                await asyncio.sleep(0)
-        after = page[-1].seq
+class _Log:
+    """The events of a run up to the one that its row counts as the last, even when there are newer ones by now."""
+
+    def __init__(self, runtime: Runtime, row: Row, pace: Pace) -> None:
+        self._database, self._row, self._pace = runtime.database, row, pace
+
+    async def events(self) -> AsyncIterator[StoredEvent]:
+        """All of them from the first on, read a page at a time."""
+        after, limit = 0, PAGE_EVENTS
+        while after < self._row["last_seq"]:
+            page = await self._page(after, limit)
+            if not page:
+                return  # The run is as old as runs are kept, and has just been deleted.
+            after = page[-1].seq
+            # Postgres weighs all that it is asked for: of long events, of which few make a page, few are asked for.
+            limit = min(2 * len(page), PAGE_EVENTS)
+            while page:
+                event = page.popleft()
+                yield event
+                await self._pace.keep(len(event.json) + _EVENT_CHARACTERS)
+
+    async def _page(self, after: int, limit: int) -> deque[StoredEvent]:
+        limit = min(limit, self._row["last_seq"] - after)
+        run_id = self._row["id"]
+        return deque(await events_of(self._database, TENANT, run_id, after=after, limit=limit, page_bytes=PAGE_BYTES))
 
 
-async def _calls(runtime: Runtime, row: Row, with_content: bool) -> AsyncIterator[Span]:
+async def _calls(log: _Log, with_content: bool) -> AsyncIterator[Span]:
     """The spans of model and tool calls as they are completed, then those that are not."""
     spans, contents = Spans(), Contents()
     held: dict[str, Any] = {}
-    async for event in _log(runtime, row):
+    async for event in log.events():
         fact = json.loads(event.json)
         if with_content and (content := contents.take(fact)) is not None:
             held[f"llm:{event.seq}"] = content
@@ -130,7 +167,7 @@ def _in_short(value: Any) -> Any:
     return value if len(text) <= TOOL_CHARACTERS else shorten(text, TOOL_CHARACTERS)[0]
 
 
-def _pieces(span: Span) -> Iterator[str]:
+def _parts(span: Span) -> Iterator[str]:
     """A span behind others, message by message: a long conversation makes long requests."""
     yield ","
     if "content" not in span:

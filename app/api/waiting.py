@@ -47,7 +47,7 @@ class SharedLooks:
 
 def has_room(runtime: Runtime) -> bool:
     """Whether this process can serve another reader."""
-    return runtime.wakeups.listeners < READERS_ALLOWED
+    return runtime.readers < READERS_ALLOWED
 
 
 def check_room(runtime: Runtime) -> None:
@@ -55,6 +55,16 @@ def check_room(runtime: Runtime) -> None:
     if not has_room(runtime):
         detail = "This process serves as many streams and waiting requests as it can; come back in a moment."
         raise Refusal(503, "too_many_readers", detail, headers={"Retry-After": "5"})
+
+
+@contextmanager
+def counted_reader(runtime: Runtime) -> Iterator[None]:
+    """Take the room of one reader, for as long as the block."""
+    runtime.readers += 1
+    try:
+        yield
+    finally:
+        runtime.readers -= 1
 
 
 async def run_settled(
@@ -68,7 +78,11 @@ async def run_settled(
         return await find_run(runtime.database, TENANT, run_id)
     loop, heard = asyncio.get_running_loop(), asyncio.Event()
     deadline = loop.time() + wait_s
-    with runtime.wakeups.listening(run_id, lambda _: heard.set()), called_when_set(runtime.draining, heard.set):
+    with (
+        counted_reader(runtime),
+        runtime.wakeups.listening(run_id, lambda _: heard.set()),
+        called_when_set(runtime.draining, heard.set),
+    ):
         while True:
             heard.clear()
             row = await looks.at(run_id)

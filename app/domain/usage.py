@@ -34,7 +34,7 @@ class Usage(BaseModel):
     """True when a part of it is our estimate: a call whose end the provider never reported."""
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage.model_construct(
+        return Usage(
             llm_calls=self.llm_calls + other.llm_calls,
             tool_calls=self.tool_calls + other.tool_calls,
             input_tokens=self.input_tokens + other.input_tokens,

@@ -66,7 +66,7 @@ class Counts:
         if output is None or (output == 0 and written) or (self._output_is_early and output * _TOO_FEW < written):
             output, estimated = written, True
         searches, sure = self._searches()
-        usage = Usage.model_construct(
+        usage = Usage(
             llm_calls=1,
             input_tokens=fresh + read + kept,
             cache_read_tokens=read,

@@ -43,7 +43,7 @@ def estimated_usage(request: Request, model_id: str, output_tokens: int | None =
     tools = [tool.server or tool.input_schema for tool in request.tools]
     characters = len(request.system) + len(json.dumps([parts, tools, request.output_schema], ensure_ascii=False))
     written = min(TYPICAL_OUTPUT_TOKENS, request.max_tokens) if output_tokens is None else output_tokens
-    usage = Usage.model_construct(
+    usage = Usage(
         llm_calls=1,
         input_tokens=characters // CHARACTERS_PER_TOKEN,
         output_tokens=written,

@@ -59,11 +59,6 @@ class Wakeups:
             if not self._listeners[run_id]:
                 del self._listeners[run_id]
 
-    @property
-    def listeners(self) -> int:
-        """How many are listening."""
-        return sum(len(each) for each in self._listeners.values())
-
     async def listen_forever(self) -> None:
         """Hear wake-ups until cancelled, through as many connections as it takes."""
         failures = 0

@@ -54,8 +54,8 @@ class Api:
         return answer.json()
 
     async def until_heard_by(self, listeners: int) -> None:
-        """Wait until just so many listen to wake-ups of runs."""
-        await until(lambda: self.runtime.wakeups.listeners == listeners)
+        """Wait until just so many streams and long polls are open."""
+        await until(lambda: self.runtime.readers == listeners)
 
 
 @asynccontextmanager

@@ -95,7 +95,7 @@ async def serving(application: ASGIApp) -> AsyncIterator[Serving]:
 @pytest.fixture
 async def hasty(monkeypatch: pytest.MonkeyPatch, api: Api) -> AsyncIterator[str]:
     """A server that waits for nobody."""
-    for name in ("HEAD_SECONDS", "STRETCH_SECONDS", "LINGER_SECONDS"):
+    for name in ("HEAD_SECONDS", "STRETCH_SECONDS", "LINGER_SECONDS", "HALF_CLOSED_SECONDS"):
         monkeypatch.setattr(connections, name, 0.3)
     async with served(api) as address:
         yield address
@@ -279,6 +279,35 @@ async def test_a_stream_ends_with_its_connection_whatever_waits_behind_it(addres
         await api.until_heard_by(1)
 
     await api.until_heard_by(0)
+
+
+async def test_a_client_that_closes_its_half_gets_the_answers_to_all_that_it_asked(address: str) -> None:
+    job = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
+    async with wire(address) as client:
+        await client.say(job + job + b"GET /livez HTTP/1.1\r\n\r\n")
+        client.writer.write_eof()
+
+        assert [(await client.answer())[0] for _ in range(3)] == [202, 202, 200]
+        assert await client.end() == b""
+
+
+async def test_a_client_that_has_closed_its_half_is_not_served_for_long(hasty: str, api: Api) -> None:
+    run_id = await api.post()
+    async with wire(hasty) as client:
+        await client.say(f"GET /v1/runs/{run_id}/events HTTP/1.1\r\nAccept: text/event-stream\r\n\r\n".encode())
+        client.writer.write_eof()
+        await api.until_heard_by(1)
+        await api.until_heard_by(0)
+
+        assert b"here it begins" in await client.end()
+
+
+async def test_half_a_request_of_a_client_that_has_closed_its_half_ends_the_connection(address: str) -> None:
+    async with wire(address) as client:
+        await client.say(HEAD + b"Content-Length: 9\r\n\r\n{")
+        client.writer.write_eof()
+
+        assert await client.end() == b""
 
 
 async def test_a_server_on_every_address_serves_both_families() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.api.bodies import parsed
-from app.api.json_reader import PIECE_BYTES, SHORT_BYTES, JsonReader, NotJson
+from app.api.json_reader import BARE_BYTES_ALLOWED, PIECE_BYTES, SHORT_BYTES, JsonReader, NotJson, TooManyValues
 from app.domain.text import clean_text
 
 LONG = "x" * (SHORT_BYTES + 1)
@@ -114,12 +114,22 @@ def test_names_that_are_the_same_in_the_end_are_refused(one: str, other: str) ->
 
 def test_the_place_of_a_fault_is_found_soon_however_many_texts_there_are() -> None:
     texts = ",".join([f'"{LONG}"'] * 2_000)
-    body = f"[{texts}\n{' ' * 4_000_000}x".encode()
+    body = f"[{texts}\n{' ' * 2_000_000}x".encode()
     reader = JsonReader()
     for start in range(0, len(body), PIECE_BYTES):
         reader.take(body[start : start + PIECE_BYTES])
     begun = time.perf_counter()
-    with pytest.raises(NotJson, match="at line 2, column 4000001"):
+    with pytest.raises(NotJson, match="at line 2, column 2000001"):
         reader.value()
 
     assert time.perf_counter() - begun < 0.5
+
+
+@pytest.mark.parametrize("bare", [b" ", b"\n", b"1", b"x", b"-", b"1 "])
+def test_what_is_outside_of_texts_is_bounded_and_texts_are_not(bare: bytes) -> None:
+    reader = JsonReader()
+    reader.take(b'"%b"' % (b" " * 2 * BARE_BYTES_ALLOWED))
+    reader.take((bare * BARE_BYTES_ALLOWED)[:BARE_BYTES_ALLOWED])
+
+    with pytest.raises(TooManyValues):
+        reader.take(bare)

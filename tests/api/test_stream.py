@@ -8,13 +8,12 @@ from urllib.parse import urlsplit
 import pytest
 from structlog.testing import capture_logs
 
-from app.api.stream import SharedPages
+from app.api.feeds import Feeds
+from app.api.frames import Frame, SharedPages
 from app.store.database import Database
-from app.store.runs import StoredEvent
 from app.store.wakeups import Wakeups
 from tests.api.reading import reading
 from tests.api.serving import Api, Starts, served
-from tests.support.waiting import until
 
 ALL = list(range(1, 11))
 
@@ -271,12 +270,12 @@ async def test_text_makes_nobody_read_the_log(api: Api, address: str) -> None:
     looks = 0
 
     class Counting(SharedPages):
-        async def behind(self, run_id: str, after: int) -> Sequence[StoredEvent]:
+        async def behind(self, run_id: str, after: int) -> Sequence[Frame]:
             nonlocal looks
             looks += 1
             return await super().behind(run_id, after)
 
-    api.app.state.pages = Counting(api.runtime.database)
+    api.app.state.feeds = Feeds(api.runtime, Counting(api.runtime.database))
     play = await api.played()
     async with reading(address, play.run_id, "?deltas=true", last_event_id="1") as stream:
         await api.until_heard_by(1)
@@ -291,14 +290,15 @@ async def test_an_outage_of_the_database_only_delays_a_stream(start_api: Starts)
     class Failing(SharedPages):
         failures = 2
 
-        async def behind(self, run_id: str, after: int) -> Sequence[StoredEvent]:
+        async def behind(self, run_id: str, after: int) -> Sequence[Frame]:
             if after == 1 and self.failures:
                 self.failures -= 1
                 raise OSError
             return await super().behind(run_id, after)
 
     api = await start_api(poll_seconds=0.1)
-    api.app.state.pages = failing = Failing(api.runtime.database)
+    failing = Failing(api.runtime.database)
+    api.app.state.feeds = Feeds(api.runtime, failing)
     play = await api.played()
     await play.start()
     async with served(api) as address, reading(address, play.run_id, last_event_id="1") as stream:
@@ -353,7 +353,7 @@ async def test_a_reader_that_takes_nothing_is_dropped_and_nobody_else_suffers(
             with capture_logs() as lines:
                 for _ in range(20):
                     await play.chatter(100, characters=3000)
-                await until(lambda: api.runtime.wakeups.listeners == 1)
+                await api.until_heard_by(1)
             await play.fail()
             ids = await other.ids()
         async with reading(address, play.run_id, last_event_id="100") as back:

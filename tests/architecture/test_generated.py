@@ -13,6 +13,19 @@ from app.store.tables import metadata
 from tests.support.postgres import ROOT
 
 LOCK = (ROOT / "requirements.lock").read_text()
+RUN_LOCK = (ROOT / "requirements-run.lock").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PACKAGE = re.compile(r"^([a-z0-9._-]+)==.*?(?=^[a-z]|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def names_of(requirements: list[str]) -> set[str]:
+    return {re.split(r"[\[<>=;~! ]", each, maxsplit=1)[0].lower() for each in requirements}
+
+
+def locked(lock: str) -> dict[str, list[str]]:
+    """The lines of each package, without those that say for whom it is there."""
+    listed = {package[1]: package[0].splitlines() for package in PACKAGE.finditer(lock)}
+    return {name: [line for line in lines if "#" not in line] for name, lines in listed.items()}
 
 
 @pytest.mark.parametrize("arguments", [["openapi", "--check"], ["states", "README.md", "--check"]])
@@ -46,17 +59,23 @@ def test_a_schema_made_by_the_migrations_passes_and_one_that_is_missing_does_not
 
 
 def test_the_lock_file_holds_every_dependency() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + [name for extra in project["optional-dependencies"].values() for name in extra]
-    names = {re.split(r"[\[<>=;~! ]", each, maxsplit=1)[0].lower() for each in wanted}
-    locked = set(re.findall(r"^([a-z0-9._-]+)==", LOCK, re.MULTILINE))
+    extras = [name for extra in PROJECT["optional-dependencies"].values() for name in extra]
 
-    assert sorted(names - locked) == []
+    assert names_of(PROJECT["dependencies"] + extras) <= locked(LOCK).keys()
 
 
-def test_every_locked_package_has_a_hash_and_none_names_a_host() -> None:
-    packages = re.findall(r"^[a-z0-9._-]+==.*?(?=^[a-z]|\Z)", LOCK, re.MULTILINE | re.DOTALL)
+def test_the_image_takes_what_runs_the_service_as_it_is_locked_and_nothing_else() -> None:
+    whole, image = locked(LOCK), locked(RUN_LOCK)
+    extras = PROJECT["optional-dependencies"]
+    needed = names_of(PROJECT["dependencies"] + extras["build"])
 
-    assert packages
-    assert [each.splitlines()[0] for each in packages if "--hash=sha256:" not in each] == []
-    assert re.findall(r"https?://|--(?:extra-)?index-url|--find-links", LOCK) == []
+    assert needed <= image.keys()
+    assert image.items() <= whole.items()
+    assert image.keys() & (names_of(extras["dev"] + extras["embedded"]) - needed) == set()
+
+
+@pytest.mark.parametrize("lock", [LOCK, RUN_LOCK], ids=["whole", "run"])
+def test_every_locked_package_has_a_hash_and_none_names_a_host(lock: str) -> None:
+    assert [name for name, lines in locked(lock).items() if not any("--hash=sha256:" in line for line in lines)] == []
+    assert locked(lock)
+    assert re.findall(r"https?://|--(?:extra-)?index-url|--find-links", lock) == []

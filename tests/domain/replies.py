@@ -93,11 +93,8 @@ def garbled(value: Any, number: int) -> Any:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    within: Iterator[tuple[Any, Any]] = iter(())
-    if isinstance(value, dict):
-        within = iter(list(value.items()))
-    elif isinstance(value, list):
-        within = enumerate(value)
-    for key, item in within:
+    """Every place within a JSON value: what holds it, and under which key."""
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
         yield value, key
-        yield from _places(item)
+        yield from _places(value[key])

@@ -9,8 +9,10 @@ import psutil
 import psycopg
 import pytest
 
+from app.api.feeds import Feeds, Subscription
+from app.api.frames import SharedPages
 from app.api.server import SILENT_CLIENT_MS, listening_socket
-from app.api.stream import Reader, SharedPages, follow
+from app.api.stream import follow
 from app.domain.events import RUN_ENDS
 from app.store.connections import ImpatientConnection
 from tests.support.fixtures import Services
@@ -53,7 +55,8 @@ def silent(proxy: Proxy, _: psycopg.Connection) -> object:
 
 async def read_all(service: Service, run_id: str) -> list[int]:
     """The ids of a stream of the run, to its end."""
-    frames = follow(service.runtime, SharedPages(service.database), Reader(run_id, 0))
+    feeds = Feeds(service.runtime, SharedPages(service.database))
+    frames = follow(service.runtime, feeds, Subscription(run_id), 0)
     lines = b"".join([frame async for frame in frames]).decode().splitlines()
     return [int(line.removeprefix("id:")) for line in lines if line.startswith("id:")]
 
