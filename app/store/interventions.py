@@ -50,8 +50,9 @@ _NOTE_CANCEL = text(
         SELECT id, coalesce(lease_until > now(), false) AS held, cancellation IS NOT NULL AS asked
         FROM runs WHERE id = :id AND tenant = :tenant FOR UPDATE
     ), changed AS (
+        -- After waiting for a commit the row is the new one, while events are still seen as they were before.
         UPDATE runs SET cancellation = CAST(:cancellation AS json),
-            last_seq = (SELECT max(seq) + 1 FROM events WHERE run_id = runs.id)
+            last_seq = greatest(runs.last_seq, (SELECT max(seq) FROM events WHERE run_id = runs.id)) + 1
         FROM found WHERE runs.id = found.id AND found.held AND NOT found.asked RETURNING runs.id, runs.last_seq
     ), event AS (
         INSERT INTO events (run_id, seq, type, at, data)

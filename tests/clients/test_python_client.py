@@ -37,7 +37,7 @@ async def test_a_generated_client_has_every_operation_and_runs_a_job(served: Rep
         "ended": True,
         "typed": "Run",
         "answer": True,
-        "events": ["RunQueued", "RunStarted"],
+        "events": ["RunQueuedEvent", "RunStartedEvent"],
         "last": True,
         "trace": True,
         "refused": ["ProblemDocument", "run_not_found"],

@@ -8,8 +8,8 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.events import Event
+from app.domain.policy.agenda import PLANNING
 from app.domain.retries import SUPERVISOR_ATTEMPTS
-from app.domain.topics import Topic
 from tests.support.fixtures import Services
 from tests.support.rows import every
 from tests.support.service import Service, new_run_id, plan_of, report, synthesis, task
@@ -285,9 +285,23 @@ async def test_what_one_runs_provider_asked_for_is_no_failure_of_another_run(
     waiting = await service.until(second, lambda row: row["status"] == "waiting")
 
     assert waiting["usage"]["llm_calls"] == 0
-    [held] = failures_in(await service.events(second))
+    assert failures_in(await service.events(second)) == []
+    assert (await service.folded(second)).tasks["t1"].attempts == ()
+    assert len(stub.log) == 1
+
+
+async def test_a_planning_call_that_is_held_back_since_another_run_was_told_to_pause_has_not_failed(
+    service: Service, stub: StubProvider
+) -> None:
+    stub.on("plan", rate_limited("30"))
+    await service.until(await service.submit(), lambda row: row["status"] == "waiting")
+    run_id = await service.submit()
+    waiting = await service.until(run_id, lambda row: row["status"] == "waiting")
+
+    assert waiting["usage"]["llm_calls"] == 0
+    [held] = failures_in(await service.events(run_id))
     assert (held.error.code, held.sent, held.usage.llm_calls) == ("rate_limited", False, 0)
-    assert (await service.folded(second)).conversation(Topic("work", "t1")).failures == 0
+    assert (await service.folded(run_id)).conversation(PLANNING).failures == 0
     assert len(stub.log) == 1
 
 

@@ -153,6 +153,20 @@ async def test_a_cancel_between_two_appends_is_folded_in_where_it_happened(journ
     assert (await service.folded(log.run_id)).usage == log.snapshot.usage
 
 
+async def test_a_cancel_that_waits_for_a_commit_is_folded_in_behind_it(
+    journal: Journal, service: Service, sql: psycopg.Connection
+) -> None:
+    log = await opened(journal, service)
+    with held_row(sql, log):
+        recorded = log.append(spent())
+        await until_blocked(service.database)
+        cancelling = asyncio.create_task(service.cancel(log.run_id))
+        await until_blocked(service.database, statements=2)
+
+    assert (await recorded, await cancelling) == (True, True)
+    assert await types_of(service, log) == ["run.queued", "run.started", "llm.failed", "run.cancel_requested"]
+
+
 async def test_an_end_decided_in_ignorance_of_a_cancel_is_dropped(journal: Journal, service: Service) -> None:
     log = await opened(journal, service)
     await service.cancel(log.run_id)
