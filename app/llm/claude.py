@@ -1,9 +1,9 @@
 """The Messages API through the vendor's SDK: one request in, one reply or one classified error out.
 
-The SDK carries the bytes and nothing else. It does not retry (we own retries), and it builds objects neither of the
-request nor of the reply: blocks go back to the provider in later requests, so they are kept as the JSON that came,
-fields the SDK knows nothing of included. Every call is streamed, so that silence means trouble: for us, and for the
-gateways and networks in between, which cut connections that say nothing.
+The SDK adds the address, the key and the headers, and no more. It does not retry (we own retries), and it builds
+objects neither of the request nor of the reply: blocks go back to the provider in later requests, so they are kept as
+the JSON that came, fields the SDK knows nothing of included. Every call is streamed, so that silence means trouble: for
+us, and for the gateways and networks in between, which cut connections that say nothing.
 """
 
 import asyncio
