@@ -135,7 +135,7 @@ class Engine:
                 return
             if not claim.suspect:
                 self._clear(run_id)
-            await self._execute(claim, self._held_until(asked_at))
+            await self._execute(claim, self._held_until(asked_at, self._runtime.lease_s))
         finally:
             self._clear(run_id)
 
@@ -193,9 +193,9 @@ class Engine:
                     broke=execution.broke,
                 )
 
-    def _held_until(self, asked_at: float) -> float:
-        """When a lease asked for at `asked_at` must be taken for lapsed, on the monotonic clock."""
-        return asked_at + self._runtime.lease_s * (1 - LEASE_MARGIN)
+    def _held_until(self, asked_at: float, left_s: float) -> float:
+        """When a lease that had so long left at `asked_at` must be taken for lapsed, on the monotonic clock."""
+        return asked_at + left_s - self._runtime.lease_s * LEASE_MARGIN
 
     async def _renew_forever(self) -> None:
         pause = min(self._runtime.lease_s / RENEWALS_PER_LEASE, RENEWAL_CEILING_S)
@@ -214,13 +214,13 @@ class Engine:
         epochs = {run_id: execution.log.epoch for run_id, execution in held.items()}
         asked_at = time.monotonic()
         runtime = self._runtime
-        ours = await renew(runtime.database, epochs, owner=runtime.name, lease_s=runtime.lease_s)
+        leases = await renew(runtime.database, epochs, owner=runtime.name, lease_s=runtime.lease_s)
         for run_id, execution in held.items():
             if execution.has_moved:
                 self._clear(run_id)
-            if run_id in ours:
-                execution.held_until = self._held_until(asked_at)
-                execution.log.look(ours[run_id])
+            if lease := leases.get(run_id):
+                execution.held_until = self._held_until(asked_at, lease.left_s)
+                execution.log.look(lease.newest)
             elif not execution.log.snapshot.ended:
                 execution.log.close()
 

@@ -57,7 +57,7 @@ class Execution:
     @property
     def has_moved(self) -> bool:
         """Whether more has been recorded here than that we have the run."""
-        return self.log.snapshot.last_seq > self._claim.snapshot.last_seq + 1
+        return self.log.snapshot.last_seq > self._claim.snapshot.last_seq + (not self._claim.begins)
 
     # The desk.
 
@@ -157,14 +157,10 @@ class Execution:
                     await self.log.settled()
 
     async def _begin(self) -> None:
-        engine, epoch = self._runtime.name, self.log.epoch
-        if self.run.status == "queued":
-            claimed = ev.Claimed(engine=engine, epoch=epoch)
-            await self.record(ev.RunStarted(at=self.now(), run_id=self.log.run_id, data=claimed))
-        else:
+        if not self._claim.begins:
             lapsed_at = self._claim.lapsed_at
             lost = resumption(self.run, min(self.now(), lapsed_at), self.model) if lapsed_at else {}
-            resumed = ev.Resumed(engine=engine, epoch=epoch, **lost)
+            resumed = ev.Resumed(engine=self._runtime.name, epoch=self.log.epoch, **lost)
             await self.record(ev.RunResumed(at=self.now(), run_id=self.log.run_id, data=resumed))
         if self._claim.poisoned:
             await self.record(*self._end_in_fault("The processes that executed this run kept dying or standing still."))

@@ -35,11 +35,9 @@ def nothing() -> None:
 
 
 async def opened(journal: Journal, service: Service) -> RunLog:
-    """The log of a new run that has been started."""
+    """The log of a new run, which its claim has started."""
     claim = await claimed(service)
-    log = journal.open(claim.snapshot, claim.epoch, nothing)
-    assert await log.append(started(log.run_id))
-    return log
+    return journal.open(claim.snapshot, claim.epoch, nothing)
 
 
 async def types_of(service: Service, log: RunLog) -> list[str]:
@@ -170,7 +168,7 @@ async def test_a_look_fetches_what_others_have_added(journal: Journal, service: 
     log = journal.open(claim.snapshot, claim.epoch, changed.set)
     await service.cancel(log.run_id)
 
-    log.look(2)
+    log.look(3)
 
     await asyncio.wait_for(changed.wait(), 10)
     assert log.snapshot.cancel_requested is not None
@@ -181,7 +179,7 @@ async def test_a_commit_whose_answer_was_lost_is_recognised_as_done(service: Ser
     claim = await claimed(service)
     journal = Journal(service.database, ME)
     log = journal.open(claim.snapshot, claim.epoch, nothing)
-    recorded = [log.append(started(log.run_id)), log.append(spent(log.run_id), spent(log.run_id))]
+    recorded = [log.append(spent(log.run_id)), log.append(spent(log.run_id))]
     assert await commit(service.database, ME, [log.batch(datetime.now(UTC))]) == {log.run_id}
     recorded += [log.append(spent(log.run_id)) for _ in range(later)]
 
