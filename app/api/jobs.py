@@ -77,7 +77,7 @@ async def accept_job(
         raise await _team_unknown(runtime, job.team)
     limits = _limits(job, team.team)
     new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, limits, _own_plan(job, team.team, limits), origin)
-    accepted = await accept(runtime.database, runtime.queue, TENANT, new, key=await _scoped(key, job))
+    accepted = await accept(runtime.database, TENANT, new, key=await _scoped(key, job))
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
     if wait_s and not has_room(runtime):
         wait_s = None  # The job is taken: its client has to ask again, as one does who named no time.

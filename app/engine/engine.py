@@ -118,7 +118,7 @@ class Engine:
                 return
             if not claim.suspect:
                 self._clear(run_id)
-            await self._execute(claim, self._leases.held_until(asked_at))
+            await self._execute(claim, self._leases.held_until(asked_at, self._runtime.lease_s))
         finally:
             self._clear(run_id)
 

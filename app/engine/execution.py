@@ -47,7 +47,7 @@ class Execution:
     @property
     def has_moved(self) -> bool:
         """Whether more has been recorded here than that we have the run."""
-        return self.log.snapshot.last_seq > self._claim.snapshot.last_seq + 1
+        return self.log.snapshot.last_seq > self._claim.snapshot.last_seq + (not self._claim.begins)
 
     def hand_back(self) -> None:
         """Start nothing more: what is under way may finish, then the run is for another process to continue."""
@@ -67,11 +67,10 @@ class Execution:
                     await self.log.settled()
 
     async def _begin(self) -> None:
-        desk, epoch, lapsed_at = self.desk, self.log.epoch, self._claim.lapsed_at
-        if desk.run.status == "queued":
-            await desk.record(Entry(ev.RunStarted(engine=self._engine, epoch=epoch)))
-        else:
+        desk, lapsed_at = self.desk, self._claim.lapsed_at
+        if not self._claim.begins:
             lost = await reckon_lost(desk, min(desk.now(), lapsed_at)) if lapsed_at else Lost()
+            epoch = self.log.epoch
             resumed = ev.RunResumed(engine=self._engine, epoch=epoch, lost_calls=lost.calls, usage=lost.usage)
             await desk.record(Entry(resumed))
         if self._claim.poisoned:

@@ -28,9 +28,9 @@ class Leases:
         self._held = held
         self._moved = moved
 
-    def held_until(self, asked_at: float) -> float:
-        """When a lease asked for at `asked_at` must be taken for lapsed, on the monotonic clock."""
-        return asked_at + self._runtime.lease_s * (1 - LEASE_MARGIN)
+    def held_until(self, asked_at: float, left_s: float) -> float:
+        """When a lease that had so long left at `asked_at` must be taken for lapsed, on the monotonic clock."""
+        return asked_at + left_s - self._runtime.lease_s * LEASE_MARGIN
 
     async def renew_forever(self) -> None:
         """Renew all leases, a few times in each one's length."""
@@ -50,13 +50,13 @@ class Leases:
         epochs = {run_id: execution.log.epoch for run_id, execution in held.items()}
         asked_at = time.monotonic()
         runtime = self._runtime
-        ours = await renew(runtime.database, epochs, owner=runtime.name, lease_s=runtime.lease_s)
+        leases = await renew(runtime.database, epochs, owner=runtime.name, lease_s=runtime.lease_s)
         for run_id, execution in held.items():
             if execution.has_moved:
                 self._moved(run_id)
-            if run_id in ours:
-                execution.desk.held_until = self.held_until(asked_at)
-                execution.log.hear_of(ours[run_id])
+            if lease := leases.get(run_id):
+                execution.desk.held_until = self.held_until(asked_at, lease.left_s)
+                execution.log.hear_of(lease.newest)
             elif not execution.log.snapshot.ended:
                 execution.log.close()
 

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 import structlog
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
 from app.domain.errors import JobRefused
@@ -17,43 +16,39 @@ from app.domain.snapshot import Brief, Snapshot
 from app.domain.team import TeamRef
 from app.store.database import Database
 from app.store.projection import Row, as_json, plain, run_row
-from app.store.queue import Place, RunQueue
+from app.store.queue import NEW_ENTRY
 from app.store.teams import StoredTeam
 
 log = structlog.get_logger(__name__)
 
-_INSERT_RUN = text(
-    """
-    WITH run AS (
+_ACCEPT = f"""
+    WITH key AS (
+        INSERT INTO idempotency_keys (tenant, key, request, digest, run_id)
+        SELECT %(tenant)s, %(key)s, %(request)s, %(digest)s, %(id)s WHERE CAST(%(key)s AS text) IS NOT NULL
+        ON CONFLICT DO NOTHING RETURNING run_id
+    ), run AS (
         INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
                           progress, usage, timing, last_seq, created_at)
-        SELECT :id, :tenant, 'queued', :objective, :team_name, :team_version, :priority,
-               greatest((SELECT min(turn) FROM runs WHERE status = 'queued' AND priority = :priority),
+        SELECT %(id)s, %(tenant)s, 'queued', %(objective)s, %(team_name)s, %(team_version)s, %(priority)s,
+               greatest((SELECT min(turn) FROM runs WHERE status = 'queued' AND priority = %(priority)s),
                         (SELECT max(turn) + 1 FROM runs
-                         WHERE status = 'queued' AND priority = :priority AND tenant = :tenant), 0),
-               CAST(:metadata AS json), CAST(:limits AS json), CAST(:progress AS json), CAST(:usage AS json),
-               CAST(:timing AS json), 1, :at
-        RETURNING turn
+                         WHERE status = 'queued' AND priority = %(priority)s AND tenant = %(tenant)s), 0),
+               CAST(%(metadata)s AS json), CAST(%(limits)s AS json), CAST(%(progress)s AS json),
+               CAST(%(usage)s AS json), CAST(%(timing)s AS json), 1, %(at)s
+        WHERE CAST(%(key)s AS text) IS NULL OR EXISTS (SELECT FROM key)
+        RETURNING id, priority, turn
     ), event AS (
-        INSERT INTO events (run_id, seq, type, at, data) VALUES (:id, 1, 'run.queued', :at, CAST(:queued AS json))
+        INSERT INTO events (run_id, seq, type, at, data)
+        SELECT id, 1, 'run.queued', %(at)s, CAST(%(queued)s AS json) FROM run
+    ), inputs AS (
+        INSERT INTO run_inputs (run_id, position, name, media_type, content)
+        SELECT run.id, n.position - 1, n.name, n.media_type, n.content
+        FROM run, unnest(CAST(%(names)s AS text[]), CAST(%(media_types)s AS text[]), CAST(%(contents)b AS text[]))
+                  WITH ORDINALITY AS n(name, media_type, content, position)
     )
-    SELECT turn FROM run
-    """
-)
-_INSERT_INPUT = text(
-    """
-    INSERT INTO run_inputs (run_id, position, name, media_type, content)
-    VALUES (:run_id, :position, :name, :media_type, :content)
-    """
-)
+    SELECT {NEW_ENTRY} FROM run
+"""
 _KEY = text("SELECT run_id, digest FROM idempotency_keys WHERE tenant = :tenant AND key = :key AND request = :request")
-_INSERT_KEY = text(
-    """
-    INSERT INTO idempotency_keys (tenant, key, request, digest, run_id)
-    VALUES (:tenant, :key, :request, :digest, :run_id)
-    ON CONFLICT DO NOTHING RETURNING run_id
-    """
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +76,6 @@ class Accepted:
         return self.row is None
 
 
-class _Duplicate(Exception):
-    """Somebody else has used the key while we were at it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The request that brought a job."""
@@ -107,10 +98,8 @@ class NewRun:
     origin: Origin = Origin()
 
 
-async def accept(
-    database: Database, queue: RunQueue, tenant: str, new: NewRun, *, key: IdempotencyKey | None = None
-) -> Accepted:
-    """Store the run, its first event and its queue entry in one transaction.
+async def accept(database: Database, tenant: str, new: NewRun, *, key: IdempotencyKey | None = None) -> Accepted:
+    """Store the run, its first event and its queue entry in one statement.
 
     Raises `JobRefused` (`idempotency_key_reused`) when the key was used with another body.
     """
@@ -118,13 +107,9 @@ async def accept(
         return found
     run, [event] = extend(Snapshot(_brief(new)), [Entry(queued := _queued(new))], datetime.now(UTC))
     row = _row(new, run, event.at)
-    try:
-        async with database.transaction() as connection:
-            turn = await _insert(connection, tenant, new, queued, row)
-            if key and not await _insert_key(connection, tenant, key, new.run_id):
-                raise _Duplicate
-            await queue.announce_new(connection, new.run_id, Place(new.job.priority, turn))
-    except _Duplicate:
+    async with database.driver() as connection:
+        stored = await connection.rows(_ACCEPT, _values_of(tenant, new, queued, row, key))
+    if not stored:  # Somebody else has used the key while we were at it.
         assert key is not None
         found = await _replayed(database, tenant, key)
         assert found is not None
@@ -171,33 +156,29 @@ def _row(new: NewRun, run: Snapshot, at: datetime) -> Row:
     return plain(run_row(run, at) | job)
 
 
-async def _insert(connection: AsyncConnection, tenant: str, new: NewRun, queued: ev.RunQueued, row: Row) -> int:
-    """Store the run; its turn. A tenant's runs stand one behind the other, side by side with those of other tenants.
+def _values_of(tenant: str, new: NewRun, queued: ev.RunQueued, row: Row, key: IdempotencyKey | None) -> Row:
+    """What `_ACCEPT` stores.
 
-    Each priority has a line of its own. A turn is never before that of the run which waits longest, so a new tenant
-    overtakes nobody who was there first by more than one run (start-time fair queueing, Goyal, Vin and Cheng 1996).
+    A tenant's runs stand one behind the other, side by side with those of other tenants. Each priority has a line of
+    its own. A turn is never before that of the run which waits longest, so a new tenant overtakes nobody who was there
+    first by more than one run (start-time fair queueing, Goyal, Vin and Cheng 1996).
     """
-    inserted = await connection.execute(
-        _INSERT_RUN,
-        {
-            "id": new.run_id,
-            "tenant": tenant,
-            "priority": new.job.priority,
-            **{name: row[name] for name in ("objective", "team_name", "team_version")},
-            **{name: as_json(row[name]) for name in ("metadata", "limits", "progress", "usage", "timing")},
-            "at": row["created_at"],
-            "queued": as_json(queued),
-        },
-    )
-    inputs = [{"run_id": new.run_id, "position": n} | item.model_dump() for n, item in enumerate(new.job.inputs)]
-    if inputs:
-        await connection.execute(_INSERT_INPUT, inputs)
-    return int(inserted.scalar_one())
-
-
-async def _insert_key(connection: AsyncConnection, tenant: str, key: IdempotencyKey, run_id: str) -> bool:
-    values = {"tenant": tenant, "key": key.key, "request": key.request, "digest": key.digest, "run_id": run_id}
-    return (await connection.execute(_INSERT_KEY, values)).one_or_none() is not None
+    inputs = new.job.inputs
+    return {
+        "id": new.run_id,
+        "tenant": tenant,
+        "priority": new.job.priority,
+        **{name: row[name] for name in ("objective", "team_name", "team_version")},
+        **{name: as_json(row[name]) for name in ("metadata", "limits", "progress", "usage", "timing")},
+        "at": row["created_at"],
+        "queued": as_json(queued),
+        "names": [item.name for item in inputs],
+        "media_types": [item.media_type for item in inputs],
+        "contents": [item.content for item in inputs],
+        "key": key and key.key,
+        "request": key and key.request,
+        "digest": key and key.digest,
+    }
 
 
 async def _replayed(database: Database, tenant: str, key: IdempotencyKey) -> Accepted | None:

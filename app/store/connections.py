@@ -6,14 +6,15 @@ was demoted answers, and refuses whatever we write: to us it is as good as away.
 """
 
 import re
+import time
 from collections.abc import Mapping
-from typing import Any, Self, TypeVar
+from typing import Any, LiteralString, Self, TypeVar
 
 import psycopg
 from psycopg import pq
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.rows import TupleRow
+from psycopg.rows import TupleRow, namedtuple_row
 
 CONNECTION_DEFAULTS: Mapping[str, str] = {
     "application_name": "chargehand",
@@ -46,6 +47,9 @@ _SET_UP = """
 """
 IS_READ_ONLY = "SELECT current_setting('transaction_read_only')::bool"
 """Asks a session whether it takes no writes."""
+
+IDLE_SECONDS = 1.0
+"""How long a session may have said nothing before it is asked whether it still takes writes."""
 
 _SCHEME = re.compile(r"postgres(ql)?(\+\w+)?://")
 """What the tools of other libraries write names a driver behind a plus."""
@@ -87,6 +91,8 @@ class ImpatientConnection(psycopg.AsyncConnection[TupleRow]):
 
     answer_seconds = 15.0
     """Waiting for notices is not bounded by it."""
+    answered_at = 0.0
+    """When the server last answered, on the monotonic clock."""
 
     def __del__(self, *_: object) -> None:
         """Close what was dropped: a task that is cancelled twice while it gives a connection back gets no further."""
@@ -102,6 +108,12 @@ class ImpatientConnection(psycopg.AsyncConnection[TupleRow]):
         await connection.set_autocommit(autocommit)
         return connection
 
+    async def rows(self, query: LiteralString, values: Mapping[str, Any]) -> list[Any]:
+        """What a query finds; columns are attributes."""
+        async with self.cursor(row_factory=namedtuple_row) as cursor:
+            await cursor.execute(query, values)
+            return list(await cursor.fetchall())
+
     async def ensure_writable(self) -> None:
         """One round trip. Raises `psycopg.OperationalError` when the session takes no writes, and ends it then."""
         autocommit = self.autocommit
@@ -115,6 +127,16 @@ class ImpatientConnection(psycopg.AsyncConnection[TupleRow]):
             self.pgconn.finish()
             raise psycopg.OperationalError("the session is read-only")
 
+    async def ensure_writable_after_idling(self) -> None:
+        """The same for one that lay idle; a busy one has just shown it."""
+        if self.lay_idle:
+            await self.ensure_writable()
+
+    @property
+    def lay_idle(self) -> bool:
+        """Whether nothing has come from the server for a while."""
+        return time.monotonic() - self.answered_at > IDLE_SECONDS
+
     async def wait(
         self,
         gen: PQGen[ResultT],
@@ -125,7 +147,7 @@ class ImpatientConnection(psycopg.AsyncConnection[TupleRow]):
         if timeout != _FOR_AN_ANSWER:
             return await super().wait(gen, interval, timeout)
         try:
-            return await super().wait(gen, interval, self.answer_seconds)
+            answer = await super().wait(gen, interval, self.answer_seconds)
         except psycopg.OperationalError:
             if self.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
                 self.pgconn.finish()
@@ -138,3 +160,5 @@ class ImpatientConnection(psycopg.AsyncConnection[TupleRow]):
             if error.diag.message_primary:
                 error.args = (error.diag.message_primary,)
             raise
+        self.answered_at = time.monotonic()
+        return answer

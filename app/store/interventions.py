@@ -25,7 +25,7 @@ from app.domain.retries import Policy
 from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN
 from app.store.chronicle import tell
-from app.store.database import Database
+from app.store.database import Database, driver_of
 from app.store.journal_sql import EVENTS_CHANNEL, Batch, write
 from app.store.projection import as_json
 from app.store.queue import Place, RunQueue
@@ -102,7 +102,7 @@ async def _intervene(
             run, ends = extend(run, decide(run, now).entries, now)
             events += ends
         batch = Batch(run, events, row.owner_epoch, row.last_seq, now)
-        if events and not await write(connection, row.owner, [batch]):
+        if events and not await write(await driver_of(connection), row.owner, [batch]):
             raise _Overtaken
         if not run.ended and (row.owner is None or row.lapsed):
             await queue.announce(connection, run.brief.run_id, Place(row.priority, row.turn))

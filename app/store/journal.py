@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from functools import reduce
 from itertools import islice
 
+import psycopg
 import structlog
-from sqlalchemy.exc import DataError, DBAPIError
 
 from app.domain.errors import FAULTS, IllegalMove, OwnershipLost, RunUnreadable, Unwritable, place_of
 from app.domain.events import RUN_ENDS, Entry, Event
@@ -39,10 +39,10 @@ RETRY_SECONDS = 0.1
 RETRY_CEILING_SECONDS = 2.0
 REFUSALS_ALLOWED = 8
 """Times that Postgres may refuse what one run writes before this process gives the run up."""
-REFUSAL = (DBAPIError, Unwritable, RunUnreadable)
+REFUSAL = (psycopg.Error, Unwritable, RunUnreadable)
 """What is raised when Postgres refuses to take something, when our own code cannot write it down, or cannot read what
 others have added; unless it is an outage, which some of these are too."""
-FOR_GOOD = (DataError, Unwritable)
+FOR_GOOD = (psycopg.DataError, Unwritable)
 """Those of them that the same words would meet again."""
 
 
@@ -286,7 +286,7 @@ async def _what_comes_at_the_same_time() -> None:
 
 def _named(error: BaseException) -> str:
     """The error's class, and what Postgres calls it."""
-    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    state = error.sqlstate if isinstance(error, psycopg.Error) else None
     return f"{type(error).__name__} {state}" if state else type(error).__name__
 
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from app.domain.errors import FAULTS, RunUnreadable, Unwritable
 from app.domain.events import Event, event_from
 from app.domain.snapshot import Snapshot
+from app.store.connections import ImpatientConnection
 from app.store.database import Database
 from app.store.projection import as_json, changed_rows, event_row, run_row
 
@@ -33,10 +31,9 @@ class Batch:
     now: datetime
 
 
-_COMMIT = text(
-    """
+_COMMIT = """
     WITH new AS (
-        SELECT * FROM json_to_recordset(CAST(:runs AS json)) AS n(
+        SELECT * FROM json_to_recordset(CAST(%(runs)s AS json)) AS n(
             id text, epoch bigint, expected_seq bigint, status text, phase text, stop_reason text, plan_revision int,
             progress json, usage json, timing json, result json, error json, cancellation json, last_seq bigint,
             started_at timestamptz, finished_at timestamptz, waiting_for text, wake_at timestamptz, clock timestamptz,
@@ -44,7 +41,7 @@ _COMMIT = text(
     ), locked AS MATERIALIZED (
         -- In one order everywhere, so that statements over many runs never wait for each other in a circle.
         SELECT runs.id FROM runs JOIN new ON runs.id = new.id
-        WHERE runs.owner IS NOT DISTINCT FROM :owner
+        WHERE runs.owner IS NOT DISTINCT FROM %(owner)s
           AND runs.owner_epoch = new.epoch AND runs.last_seq = new.expected_seq
         ORDER BY runs.id FOR UPDATE OF runs
     ), changed AS (
@@ -63,60 +60,60 @@ _COMMIT = text(
     ), new_events AS (
         INSERT INTO events (run_id, seq, type, at, task_id, attempt, data)
         SELECT n.run_id, n.seq, n.type, n.at, n.task_id, n.attempt, n.data
-        FROM json_to_recordset(CAST(:events AS json)) AS n(
+        FROM json_to_recordset(CAST(%(events)s AS json)) AS n(
             run_id text, seq bigint, type text, at timestamptz, task_id text, attempt int, data json)
         JOIN changed ON changed.id = n.run_id
     ), new_plans AS (
         INSERT INTO plans (run_id, revision, plan, created_at)
         SELECT n.run_id, n.revision, n.plan, n.created_at
-        FROM json_to_recordset(CAST(:plans AS json)) AS n(
+        FROM json_to_recordset(CAST(%(plans)s AS json)) AS n(
             run_id text, revision int, plan json, created_at timestamptz)
+        JOIN changed ON changed.id = n.run_id
+    ), task_rows AS MATERIALIZED (
+        SELECT n.* FROM json_to_recordset(CAST(%(tasks)s AS json)) AS n(
+            run_id text, task_id text, position int, status text, error json, output json, usage json,
+            finished_at timestamptz, is_new bool)
         JOIN changed ON changed.id = n.run_id
     ), new_tasks AS (
         INSERT INTO tasks (run_id, task_id, position, status, error, output, usage, finished_at)
-        SELECT n.run_id, n.task_id, n.position, n.status, n.error, n.output, n.usage, n.finished_at
-        FROM json_to_recordset(CAST(:tasks AS json)) AS n(
-            run_id text, task_id text, position int, status text, error json, output json, usage json,
-            finished_at timestamptz)
-        JOIN changed ON changed.id = n.run_id
-        ON CONFLICT (run_id, task_id) DO UPDATE SET
-            status = excluded.status, error = excluded.error, output = excluded.output, usage = excluded.usage,
-            finished_at = excluded.finished_at
+        SELECT run_id, task_id, position, status, error, output, usage, finished_at FROM task_rows WHERE is_new
+    ), changed_tasks AS (
+        UPDATE tasks SET
+            status = n.status, error = n.error, output = n.output, usage = n.usage, finished_at = n.finished_at
+        FROM task_rows AS n WHERE tasks.run_id = n.run_id AND tasks.task_id = n.task_id AND NOT n.is_new
     ), new_attempts AS (
         INSERT INTO attempts (run_id, task_id, number, worker, model, status, detail, started_at, finished_at)
         SELECT n.run_id, n.task_id, n.number, n.worker, n.model, n.status, n.detail, n.started_at, n.finished_at
-        FROM json_to_recordset(CAST(:attempts AS json)) AS n(
+        FROM json_to_recordset(CAST(%(attempts)s AS json)) AS n(
             run_id text, task_id text, number int, worker text, model text, status text, detail json,
             started_at timestamptz, finished_at timestamptz)
         JOIN changed ON changed.id = n.run_id
-        ORDER BY n.run_id, n.task_id, n.number
+        -- Releases before this one write the row when the attempt starts.
         ON CONFLICT (run_id, task_id, number) DO UPDATE SET
             status = excluded.status, detail = excluded.detail, finished_at = excluded.finished_at
     )
-    SELECT array_agg(id) AS ids, pg_notify(:channel, string_agg(id || ':' || last_seq, ' '))
+    SELECT array_agg(id) AS ids, pg_notify(%(channel)s, string_agg(id || ':' || last_seq, ' '))
     FROM changed HAVING count(*) > 0
-    """
-)
+"""
 
-_NEWER = text(
-    """
+_NEWER = """
     SELECT runs.id, events.seq, events.type, events.at, events.task_id, events.attempt, events.data
-    FROM unnest(CAST(:ids AS text[]), CAST(:epochs AS bigint[]), CAST(:seqs AS bigint[])) AS known(id, epoch, seq)
-    JOIN runs ON runs.id = known.id AND runs.owner = :owner AND runs.owner_epoch = known.epoch
+    FROM unnest(CAST(%(ids)s AS text[]), CAST(%(epochs)s AS bigint[]), CAST(%(seqs)s AS bigint[]))
+         AS known(id, epoch, seq)
+    JOIN runs ON runs.id = known.id AND runs.owner = %(owner)s AND runs.owner_epoch = known.epoch
              AND runs.last_seq >= known.seq
     LEFT JOIN events ON events.run_id = runs.id AND events.seq > known.seq
     ORDER BY runs.id, events.seq
-    """
-)
+"""
 
 
 async def commit(database: Database, owner: str, batches: Sequence[Batch]) -> set[str]:
     """Write the batches whose condition holds, and say of which runs. The others are left untouched."""
-    async with database.statement() as connection:
+    async with database.driver() as connection:
         return await write(connection, owner, batches)
 
 
-async def write(connection: AsyncConnection, owner: str | None, batches: Sequence[Batch]) -> set[str]:
+async def write(connection: ImpatientConnection, owner: str | None, batches: Sequence[Batch]) -> set[str]:
     """The same, as part of what goes on on a connection. Without an owner, of runs that nobody owns.
 
     Raises `Unwritable` when our own code cannot make rows of a batch.
@@ -125,9 +122,8 @@ async def write(connection: AsyncConnection, owner: str | None, batches: Sequenc
         values = _values_of(batches)
     except FAULTS as error:
         raise Unwritable from error
-    found = await connection.execute(_COMMIT, {**values, "owner": owner, "channel": EVENTS_CHANNEL})
-    row = found.one_or_none()
-    return set(row.ids) if row else set()
+    rows = await connection.rows(_COMMIT, {**values, "owner": owner, "channel": EVENTS_CHANNEL})
+    return {run_id for row in rows for run_id in row.ids}
 
 
 def _values_of(batches: Sequence[Batch]) -> dict[str, str]:
@@ -162,8 +158,8 @@ async def events_after(
     ids = list(known)
     values = {"ids": ids, "epochs": [known[i][0] for i in ids], "seqs": [known[i][1] for i in ids], "owner": owner}
     newer: dict[str, list[Event]] = defaultdict(list)
-    async with database.statement() as connection:
-        for row in await connection.execute(_NEWER, values):
+    async with database.driver() as connection:
+        for row in await connection.rows(_NEWER, values):
             found = newer[row.id]
             if row.seq is not None:
                 found.append(_read_event(row.id, row))

@@ -1,16 +1,25 @@
-"""Who may execute a run: claims, leases and their renewal. The run row is the authority, whatever the queue says."""
+"""Who may execute a run: claims, leases and their renewal. The run row is the authority, whatever the queue says.
+
+Whoever is the first to claim a run begins it in the same statement: `run.started` costs no commit of its own.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import text
 
+from app.domain import events as ev
 from app.domain.errors import RunUnreadable
+from app.domain.events import Entry
+from app.domain.fold import extend
 from app.domain.retries import Policy
 from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN
+from app.store.chronicle import tell
 from app.store.database import Database
+from app.store.journal_sql import EVENTS_CHANNEL
 from app.store.queue import Place, RunQueue
 from app.store.run_log import LOG_OF_RUN, end_unreadable, read_run
 
@@ -19,41 +28,64 @@ IDLE_CLAIMS_ALLOWED = 5
 SUSPECT_AFTER = 2
 """Such claims after which a run is suspected of it: a process takes one of those at a time, so that the others, which
 may only have died with it, clear themselves."""
+RENEWED_BELOW = 0.8
+"""Share of a lease that must be left; with less it is renewed."""
 
-_CLAIM = text(
-    f"""
+_CLAIM = f"""
     WITH free AS (
-        SELECT id, lease_until AS lapsed_at FROM runs
-        WHERE id = :id AND NOT status = ANY(:ended) AND (owner IS NULL OR lease_until < now())
-          AND (wake_at IS NULL OR wake_at <= now()) AND (idle_claims < :suspect_after OR :suspects)
-        FOR UPDATE SKIP LOCKED
+        SELECT runs.id, runs.lease_until AS lapsed_at, runs.status = 'queued' AND told.is_new AS begins
+        FROM runs, LATERAL (
+            SELECT max(seq) AS newest,
+                   count(*) > 0 AND bool_and(type IN ('run.queued', 'run.cancel_requested')) AS is_new
+            FROM events WHERE events.run_id = runs.id
+        ) AS told
+        WHERE runs.id = %(id)s AND NOT runs.status = ANY(%(ended)s) AND (runs.owner IS NULL OR runs.lease_until < now())
+          AND (runs.wake_at IS NULL OR runs.wake_at <= now()) AND (runs.idle_claims < %(suspect_after)s OR %(suspects)s)
+          -- What is selected beside a row may be older than the row. Whoever begins a run adds to the log that it sees.
+          AND (NOT told.is_new OR runs.last_seq <= told.newest)
+        FOR UPDATE OF runs SKIP LOCKED
+    ), claimed AS (
+        UPDATE runs SET
+            owner = %(owner)s, owner_epoch = owner_epoch + 1, lease_until = now() + make_interval(secs => %(lease)s),
+            idle_claims = idle_claims + 1, waiting_for = NULL, wake_at = NULL,
+            status = CASE WHEN free.begins OR status = 'waiting' THEN 'running' ELSE status END,
+            phase = CASE WHEN free.begins THEN 'planning' ELSE phase END,
+            started_at = CASE WHEN free.begins THEN %(at)s ELSE started_at END,
+            timing = CASE WHEN free.begins THEN json_build_object( -- as `timing_of` has it at the start
+                'queued_ms', greatest(round(CAST(extract(epoch FROM %(at)s - runs.created_at) AS float8) * 1000), 0),
+                'wall_ms', 0, 'critical_path_ms', 0, 'sequential_ms', 0, 'speedup', 1.0) ELSE timing END,
+            last_seq = greatest(last_seq, (SELECT max(seq) FROM events WHERE run_id = runs.id)) + free.begins::int
+        FROM free, teams
+        WHERE runs.id = free.id
+          AND teams.tenant = runs.tenant AND teams.name = runs.team_name AND teams.version = runs.team_version
+        RETURNING runs.id, runs.owner_epoch, runs.idle_claims, runs.last_seq,
+                  teams.definition, free.lapsed_at, free.begins, {LOG_OF_RUN}
+    ), started AS (
+        INSERT INTO events (run_id, seq, type, at, data)
+        SELECT id, last_seq, 'run.started', %(at)s,
+               json_build_object('engine', CAST(%(owner)s AS text), 'epoch', owner_epoch)
+        FROM claimed WHERE begins
     )
-    UPDATE runs SET
-        owner = :owner, owner_epoch = owner_epoch + 1, lease_until = now() + make_interval(secs => :lease),
-        idle_claims = idle_claims + 1,
-        status = CASE WHEN status = 'waiting' THEN 'running' ELSE status END, waiting_for = NULL, wake_at = NULL,
-        -- What is selected beside the row may be older than the row, if that had to be waited for.
-        last_seq = greatest(last_seq, (SELECT max(seq) FROM events WHERE run_id = runs.id))
-    FROM free, teams
-    WHERE runs.id = free.id
-      AND teams.tenant = runs.tenant AND teams.name = runs.team_name AND teams.version = runs.team_version
-    RETURNING runs.owner_epoch, runs.idle_claims, teams.definition, free.lapsed_at,
-              {LOG_OF_RUN}
-    """
-)
-_RENEW = text(
-    """
-    WITH ours AS MATERIALIZED (
-        SELECT runs.id FROM runs
-        JOIN unnest(CAST(:ids AS text[]), CAST(:epochs AS bigint[])) AS held(id, epoch) ON runs.id = held.id
-        WHERE runs.owner = :owner AND runs.owner_epoch = held.epoch
+    SELECT *, CASE WHEN begins THEN pg_notify(%(channel)s, id || ':' || last_seq) END FROM claimed
+"""
+_RENEW = """
+    WITH held AS (
+        SELECT * FROM unnest(CAST(%(ids)s AS text[]), CAST(%(epochs)s AS bigint[])) AS held(id, epoch)
+    ), due AS MATERIALIZED (
+        SELECT runs.id FROM runs JOIN held ON runs.id = held.id
+        WHERE runs.owner = %(owner)s AND runs.owner_epoch = held.epoch
+          AND runs.lease_until < now() + make_interval(secs => %(enough)s)
         ORDER BY runs.id FOR UPDATE OF runs
+    ), renewed AS (
+        UPDATE runs SET lease_until = now() + make_interval(secs => %(lease)s)
+        FROM due WHERE runs.id = due.id AND runs.owner = %(owner)s
+        RETURNING runs.id
     )
-    UPDATE runs SET lease_until = now() + make_interval(secs => :lease)
-    FROM ours WHERE runs.id = ours.id AND runs.owner = :owner
-    RETURNING runs.id, runs.last_seq
-    """
-)
+    SELECT runs.id, runs.last_seq, renewed.id IS NOT NULL AS renewed,
+           CAST(extract(epoch FROM runs.lease_until - now()) AS float8) AS left_s
+    FROM held JOIN runs ON runs.id = held.id LEFT JOIN renewed ON renewed.id = runs.id
+    WHERE runs.owner = %(owner)s AND runs.owner_epoch = held.epoch
+"""
 _PLACE = text("SELECT priority, turn FROM runs WHERE id = :id AND finished_at IS NULL")
 _RELEASE = text(
     """
@@ -70,12 +102,24 @@ class Claim:
 
     snapshot: Snapshot
     epoch: int
+    begins: bool
+    """Whether this is the run's first claim: its log says already that it has started."""
     lapsed_at: datetime | None
     """Until when the process before us may have been at work, if it vanished; None when it let the run go."""
     suspect: bool
     """Whether the run may be what killed the processes before us."""
     poisoned: bool
     """Whether too many processes have had the run and left without a trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What a look at a run of ours has found."""
+
+    newest: int
+    """Number of the run's newest event."""
+    left_s: float
+    """How long nobody else may take the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,27 +139,50 @@ async def claim_if_free(database: Database, run_id: str, claimant: Claimant, *, 
     Without `suspects` a run that is suspected of killing its processes is left alone. Raises `RunUnreadable`: such a
     run is left to processes of another release, and failed when it has been taken in vain too often.
     """
-    values = {"id": run_id, "owner": claimant.owner, "lease": claimant.lease_s, "ended": list(TERMINAL_RUN)}
-    values |= {"suspects": suspects, "suspect_after": SUSPECT_AFTER}
-    async with database.statement() as connection:
-        row = (await connection.execute(_CLAIM, values)).one_or_none()
-        if row is None:
-            return None
-        poisoned = row.idle_claims > IDLE_CLAIMS_ALLOWED
-        try:
-            snapshot = read_run(run_id, row.definition, row.log, claimant.policy, claimant.models)
-        except RunUnreadable:
-            if poisoned:
+    now = datetime.now(UTC)
+    row = await _claimed(database, run_id, claimant, now, suspects=suspects)
+    if row is None:
+        return None
+    poisoned = row.idle_claims > IDLE_CLAIMS_ALLOWED
+    try:
+        snapshot = read_run(run_id, row.definition, row.log, claimant.policy, claimant.models)
+    except RunUnreadable:
+        if poisoned:
+            async with database.statement() as connection:
                 await end_unreadable(connection, run_id, owner=claimant.owner, epoch=row.owner_epoch)
-            raise
-    return Claim(snapshot, row.owner_epoch, row.lapsed_at, row.idle_claims > SUSPECT_AFTER, poisoned)
+        raise
+    if row.begins:
+        started = Entry(ev.RunStarted(engine=claimant.owner, epoch=row.owner_epoch))
+        snapshot, events = extend(snapshot, [started], now)
+        tell(snapshot, events)
+    return Claim(snapshot, row.owner_epoch, row.begins, row.lapsed_at, row.idle_claims > SUSPECT_AFTER, poisoned)
 
 
-async def renew(database: Database, held: Mapping[str, int], *, owner: str, lease_s: float) -> Mapping[str, int]:
-    """Prolong the leases of the runs in `held` (epoch by id); returns the last event number of those still ours."""
+async def _claimed(database: Database, run_id: str, claimant: Claimant, now: datetime, *, suspects: bool) -> Any:
+    values = {
+        "id": run_id,
+        "owner": claimant.owner,
+        "lease": claimant.lease_s,
+        "ended": list(TERMINAL_RUN),
+        "suspects": suspects,
+        "suspect_after": SUSPECT_AFTER,
+        "at": now,
+        "channel": EVENTS_CHANNEL,
+    }
+    async with database.driver() as connection:
+        return next(iter(await connection.rows(_CLAIM, values)), None)
+
+
+async def renew(database: Database, held: Mapping[str, int], *, owner: str, lease_s: float) -> Mapping[str, Lease]:
+    """Prolong the leases that have spent a part of their time, of the runs in `held` (epoch by id); those still ours.
+
+    A lease that is prolonged at every look would cost a run that waits on its model more rows than all its events.
+    """
     values = {"ids": list(held), "epochs": list(held.values()), "owner": owner, "lease": lease_s}
-    async with database.statement() as connection:
-        return {row.id: row.last_seq for row in await connection.execute(_RENEW, values)}
+    values["enough"] = lease_s * RENEWED_BELOW
+    async with database.driver() as connection:
+        rows = await connection.rows(_RENEW, values)
+    return {row.id: Lease(row.last_seq, lease_s if row.renewed else row.left_s) for row in rows}
 
 
 async def announce_again(database: Database, queue: RunQueue, run_id: str) -> None:

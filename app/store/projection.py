@@ -31,6 +31,8 @@ def plain(row: Row) -> Row:
 
 
 TASK_STATES = get_args(TaskStatus)
+INSIDE_AN_ATTEMPT = ("task.rejected", "task.escalated")
+"""Events of a task that leave its row as it is."""
 
 
 def event_row(event: Event) -> Row:
@@ -126,16 +128,21 @@ def attempt_detail(run: Snapshot, task: TaskState, attempt: Attempt) -> Row:
 def changed_rows(run: Snapshot, events: Sequence[Event]) -> tuple[list[Row], list[Row], list[Row]]:
     """Rows of plans, tasks and attempts that `events`, the newest of the run, have made or changed.
 
-    Calls inside an attempt change only what it has spent, and there are many: the rows follow when the attempt ends.
-    Until then readers look at the log (`store/runs.py`).
+    An attempt has its row once it has ended. What happens inside one that runs changes only that attempt and what has
+    been spent, and it happens often: until its end readers look at the log (`store/runs.py`).
     """
     plans = [plan_row(event, event.data) for event in events if isinstance(event.data, PlanCreated)]
-    touched = {(event.task_id, event.attempt) for event in events if event.type.startswith("task.")}
+    touched = {
+        (event.task_id, event.attempt)
+        for event in events
+        if event.type.startswith("task.") and event.type not in INSIDE_AN_ATTEMPT
+    }
     names = {name for name, _ in touched}
     tasks: list[Row] = []
     attempts: list[Row] = []
     for position, (name, task) in enumerate(run.tasks.items()):
         if plans or name in names:
-            tasks.append(task_row(run, task, position))
-            attempts += [attempt_row(run, task, tried) for tried in task.attempts if (name, tried.number) in touched]
+            tasks.append(task_row(run, task, position) | {"is_new": bool(plans)})
+            ended = (tried for tried in task.attempts if (name, tried.number) in touched and tried.finished_at)
+            attempts += [attempt_row(run, task, tried) for tried in ended]
     return plans, tasks, attempts

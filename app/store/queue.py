@@ -22,7 +22,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.connections import ImpatientConnection, with_defaults
-from app.store.database import OUTAGE, Database
+from app.store.database import OUTAGE, Database, driver_of
 
 log = structlog.get_logger(__name__)
 
@@ -37,6 +37,14 @@ SILENCE_SECONDS = 10.0
 TURNS = 10_000_000
 """Turns that one step of priority outweighs; the queue's own priority has 32 bits."""
 CHANNEL = "procrastinate_any_queue_v1"
+
+NEW_ENTRY = f"""
+    procrastinate_defer_jobs_v1(ARRAY[ROW(
+        '{QUEUE}', '{TASK}', priority * {TURNS} - least(turn, {TURNS - 1}), NULL, 'run:' || id,
+        jsonb_build_object('run_id', id), NULL
+    )::procrastinate_job_to_defer_v1])
+"""
+"""Announces a run that is made in this very statement, as part of a query for its row; see `RunQueue.announce`."""
 
 Look = Callable[[str], Awaitable[None]]
 """Takes a run id; whatever it does, it decides from the run's row."""
@@ -85,6 +93,7 @@ class _Connector(procrastinate.PsycopgConnector):
             timeout=10,
             reconnect_timeout=2,
             connection_class=ImpatientConnection,
+            kwargs={"autocommit": True},  # One round trip for each of its statements instead of three.
         )
         self._conninfo = conninfo
         self.listening = asyncio.Event()
@@ -115,7 +124,7 @@ class _Connector(procrastinate.PsycopgConnector):
 
 def _pool(**arguments: Any) -> AsyncConnectionPool[Any]:
     """A pool that hands out no connection which takes no writes."""
-    return AsyncConnectionPool(**arguments | {"check": ImpatientConnection.ensure_writable})
+    return AsyncConnectionPool(**arguments | {"check": ImpatientConnection.ensure_writable_after_idling})
 
 
 class RunQueue:
@@ -150,16 +159,14 @@ class RunQueue:
         try:
             # A savepoint: the refusal of a second entry must not abort the caller's transaction unseen.
             async with connection.begin_nested():
-                await self.announce_new(connection, run_id, place)
+                raw = await driver_of(connection)
+                lock = f"run:{run_id}"
+                entry = self._app.configure_task(
+                    TASK, queue=QUEUE, priority=place.in_queue, queueing_lock=lock, connection=raw
+                )
+                await entry.defer_async(run_id=run_id)
         except AlreadyEnqueued:
             return
-
-    async def announce_new(self, connection: AsyncConnection, run_id: str, place: Place) -> None:
-        """The same for a run made in this very transaction, which cannot have an entry yet."""
-        raw = (await connection.get_raw_connection()).driver_connection
-        lock = f"run:{run_id}"
-        task = self._app.configure_task(TASK, queue=QUEUE, priority=place.in_queue, queueing_lock=lock, connection=raw)
-        await task.defer_async(run_id=run_id)
 
     async def poke(self, database: Database) -> None:
         """Have every process look at the queue: entries that were locked when they were announced are free now."""

@@ -53,7 +53,7 @@ async def test_a_job_that_ends_within_the_wait_is_answered_with_its_end(api: Api
     page: Any = {"data": []}
     while not page["data"]:
         page = await api.get("/v1/runs")
-    play = await api.player.take(page["data"][0]["id"])
+    play = api.player.play(page["data"][0]["id"])
     await play.whole()
     answer = await answering
 
@@ -69,7 +69,7 @@ async def test_a_posted_job_waits_for_the_end_and_a_read_for_a_parked_run_too(ap
     answering = asyncio.create_task(api.client.post("/v1/jobs", json=JOB, headers=wait))
     await api.until_heard_by(1)
     (run,) = (await api.get("/v1/runs"))["data"]
-    play = await api.player.take(run["id"])
+    play = api.player.play(run["id"])
     await play.start()
     reading = asyncio.create_task(api.get(f"/v1/runs/{play.run_id}", headers=wait))
     await api.until_heard_by(2)

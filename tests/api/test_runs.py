@@ -23,7 +23,7 @@ async def run_of_another_tenant(api: Api) -> str:
     theirs = await team_named(database, "other", "general")
     assert theirs is not None
     new = NewRun(f"run_{uuid7().hex}", Job(objective="Theirs."), theirs, Limits())
-    accepted = await accept(database, api.runtime.queue, "other", new)
+    accepted = await accept(database, "other", new)
     return accepted.run_id
 
 

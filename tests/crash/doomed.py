@@ -2,7 +2,7 @@
 
 `python -m tests.crash.doomed` loads everything an engine needs and then forks one for each line of its input, a `Doom`
 as JSON: a death costs a fork and not a start of Python. It answers each with the engine's process id, and with its exit
-code once it is gone. No code of the service knows of this: the one that dies is the journal's commit, or a tool.
+code once it is gone. No code of the service knows of this: what dies is a claim, the journal's commit, or a tool.
 """
 
 import asyncio
@@ -21,17 +21,21 @@ from typing import Any, Self
 
 from pydantic import SecretStr
 
+import app.engine.engine
 import app.store.journal
 from app.engine.engine import running_engine
 from app.runtime import open_runtime
 from app.settings import Settings
 from app.store.database import Database
 from app.store.journal_sql import Batch, commit
+from app.store.ownership import Claim, Claimant, claim_if_free
 from app.telemetry import set_up_logging
 from tests.crash.features import PARK_AFTER_S
 from tests.support.effects import Ledger, Point, Switch, die, example_tools
 
 DIES_WITHIN_S = 40
+FIRST_OF_A_CLAIM = 2
+"""Number of the event that the first claim of a run records."""
 HASTE_S = 0.05
 
 
@@ -89,6 +93,7 @@ async def _execute(doom: Doom) -> None:
         poll_seconds=0.1,
         retry_base_s=0.02,
     )
+    _kill_at_claim(doom.at, doom.when)
     _kill_at_commit(doom.at, doom.when)
     async with open_runtime(settings, doom.database_url) as runtime:
         runtime.policy = replace(runtime.policy, park_after_s=PARK_AFTER_S)
@@ -96,6 +101,20 @@ async def _execute(doom: Doom) -> None:
         runtime.tools = {**runtime.tools, **{tool.name: tool for tool in tools}}
         async with running_engine(runtime):
             await asyncio.Event().wait()
+
+
+def _kill_at_claim(at: int, when: Point) -> None:
+    """Have the engine die at the claim that begins a run, if that records event `at`."""
+
+    async def fatal(database: Database, run_id: str, claimant: Claimant, *, suspects: bool) -> Claim | None:
+        if at == FIRST_OF_A_CLAIM and when == "before":
+            die()
+        claim = await claim_if_free(database, run_id, claimant, suspects=suspects)
+        if claim is not None and claim.begins and claim.snapshot.last_seq == at:
+            die()
+        return claim
+
+    vars(app.engine.engine)["claim_if_free"] = fatal  # The name that the engine itself calls.
 
 
 def _kill_at_commit(at: int, when: Point) -> None:

@@ -71,14 +71,14 @@ def counts(sql: psycopg.Connection) -> dict[str, int]:
 
 async def test_a_key_means_something_for_one_tenant_and_one_request_only(services: Services) -> None:
     service = await services.start(engine=False)
-    database, queue = service.runtime.database, service.runtime.queue
+    database = service.runtime.database
 
     async def accepted(tenant: str, request: str) -> tuple[str, bool]:
         await put_team(database, tenant, CREW)
         team = await team_named(database, tenant, CREW.name)
         assert team is not None
         new = NewRun(new_run_id(), Job(objective="Find out.", team=CREW.name), team, CREW.limits)
-        found = await accept(database, queue, tenant, new, key=IdempotencyKey("k-1", request, "digest"))
+        found = await accept(database, tenant, new, key=IdempotencyKey("k-1", request, "digest"))
         return found.run_id, found.replayed
 
     first = await accepted("default", "POST /v1/jobs")

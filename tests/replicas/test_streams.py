@@ -67,7 +67,7 @@ async def test_a_stream_whose_replica_is_stopped_goes_on_at_another_one_without_
     replicas: Replicas, player: Player
 ) -> None:
     stopping, staying = await asyncio.gather(replicas.start(engine="false"), replicas.start(engine="false"))
-    play = await player.take(await post_job(stopping))
+    play = player.play(await post_job(stopping))
     await play.start()
 
     async with following(stopping, play.run_id) as stream:
@@ -129,7 +129,7 @@ async def test_a_thousand_readers_of_one_run_get_all_of_it_also_those_that_chang
     replicas: Replicas, player: Player
 ) -> None:
     pair = await asyncio.gather(*(replicas.start(engine="false", database_pool="5") for _ in range(2)))
-    play = await player.take(await post_job(pair[0]))
+    play = player.play(await post_job(pair[0]))
 
     async def moved(reader: RawReader, to: Replica) -> RawReader:
         reader.close()
@@ -160,7 +160,7 @@ async def test_a_thousand_readers_of_one_run_get_all_of_it_also_those_that_chang
 
 async def test_a_reader_that_takes_nothing_costs_little_and_delays_nobody(replicas: Replicas, player: Player) -> None:
     replica = await replicas.start(engine="false")
-    play = await player.take(await post_job(replica))
+    play = player.play(await post_job(replica))
     await play.start()
     process = psutil.Process(replica.process.pid)
     async with AsyncExitStack() as stack:

@@ -105,8 +105,10 @@ async def wrecked(client: Service, sql: psycopg.Connection, wreck: Wreck) -> str
     run_id = await client.submit()
     sql.execute("DELETE FROM procrastinate_jobs")
     async with playing(client.database) as player:
-        play = await player.take(run_id)
-        await wreck.stage(play)
+        await wreck.stage(player.play(run_id))
+    if wreck.stage is queued:  # As releases leave it that begin a run some time after they claim it.
+        taken = f"owner = '{OWNER}', owner_epoch = 1, lease_until = now() + interval '1 hour'"
+        sql.execute(f"UPDATE runs SET {taken} WHERE id = %s".encode(), [run_id])
     if wreck.cancel_requested and wreck.stage is not ended:
         await client.cancel(run_id)
     if wreck.stage is ended:
@@ -166,7 +168,7 @@ async def test_a_run_that_waits_no_longer_goes_on_although_nobody_has_announced_
 ) -> None:
     run_id = await client.submit()
     async with playing(client.database) as player:
-        await parked(await player.take(run_id))
+        await parked(player.play(run_id))
     sql.execute("DELETE FROM procrastinate_jobs")
     await services.start()
 
@@ -179,8 +181,8 @@ async def test_a_parked_run_is_cancelled_although_a_process_has_just_taken_it_an
     run_id = await client.submit()
     sql.execute("DELETE FROM procrastinate_jobs")
     async with playing(client.database) as player:
-        await parked(await player.take(run_id))
-        await player.take(run_id)
+        await parked(player.play(run_id))
+        await player.claim(run_id)
 
         assert await client.cancel(run_id) is True
 
@@ -233,7 +235,7 @@ async def test_a_run_that_cannot_be_read_fails_when_enough_processes_have_tried(
     [(type_, last)] = sql.execute("SELECT type, seq FROM events ORDER BY seq DESC LIMIT 1")
     assert (type_, last) == ("run.failed", run["last_seq"])
     assert {row[0] for row in sql.execute("SELECT status FROM tasks")} == {"cancelled"}
-    assert {row[0] for row in sql.execute("SELECT status FROM attempts")} == {"cancelled"}
+    assert sql.execute("SELECT count(*) FROM attempts WHERE status = 'running'").fetchone() == (0,)
 
 
 @pytest.mark.parametrize("unreadable", DAMAGE, indirect=True)

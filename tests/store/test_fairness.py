@@ -36,7 +36,7 @@ class Line:
         assert job.plan is not None
         plan = validated(job.plan, ["writer"], 12)
         new = NewRun(new_run_id(), job, self._teams[tenant], CREW.limits, plan)
-        await accept(self._service.database, self._service.runtime.queue, tenant, new)
+        await accept(self._service.database, tenant, new)
         self.runs.append(new.run_id)
 
     async def open(self, calls: int) -> list[str]:

@@ -36,11 +36,9 @@ def nothing() -> None:
 
 
 async def opened(journal: Journal, service: Service) -> RunLog:
-    """The log of a new run that has been started."""
+    """The log of a new run, which its claim has started."""
     claim = await claimed(service)
-    log = journal.open(claim.snapshot, claim.epoch, nothing)
-    assert await log.append(started())
-    return log
+    return journal.open(claim.snapshot, claim.epoch, nothing)
 
 
 async def types_of(service: Service, log: RunLog) -> list[str]:
@@ -185,7 +183,7 @@ async def test_a_look_fetches_what_others_have_added(journal: Journal, service: 
     log = journal.open(claim.snapshot, claim.epoch, changed.set)
     await service.cancel(log.run_id)
 
-    log.hear_of(2)
+    log.hear_of(3)
 
     await asyncio.wait_for(changed.wait(), 10)
     assert log.snapshot.cancel_requested
@@ -196,7 +194,7 @@ async def test_a_commit_whose_answer_was_lost_is_recognised_as_done(service: Ser
     claim = await claimed(service)
     journal = Journal(service.database, ME)
     log = journal.open(claim.snapshot, claim.epoch, nothing)
-    recorded = [log.append(started()), log.append(spent(), spent())]
+    recorded = [log.append(spent()), log.append(spent())]
     assert await commit(service.database, ME, [log.batch(datetime.now(UTC))]) == {log.run_id}
     recorded += [log.append(spent()) for _ in range(later)]
 

@@ -16,7 +16,7 @@ from app.domain.policy.decide import decide
 from app.store.journal import Journal, RunLog
 from app.store.journal_sql import Batch, commit
 from app.store.ownership import _CLAIM
-from tests.support.claims import ME, claimed, spent, started
+from tests.support.claims import ME, claimed, spent
 from tests.support.service import Service
 
 CLAIMS = 300
@@ -24,13 +24,11 @@ CLAIMS = 300
 
 @pytest.fixture
 async def log(service: Service) -> AsyncIterator[RunLog]:
-    """The log of a run that has been started, whose committer is at work."""
+    """The log of a run that its claim has started, whose committer is at work."""
     journal = Journal(service.database, ME)
     committing = asyncio.create_task(journal.commit_forever())
     claim = await claimed(service)
-    log = journal.open(claim.snapshot, claim.epoch, lambda: None)
-    assert await log.append(started())
-    yield log
+    yield journal.open(claim.snapshot, claim.epoch, lambda: None)
     committing.cancel()
     with suppress(asyncio.CancelledError):
         await committing
@@ -69,9 +67,9 @@ async def test_a_parked_run_wakes_by_the_clock_that_it_is_looked_at_with(
 ) -> None:
     claim, ours = await claimed(service), datetime.now(UTC) + timedelta(seconds=skew_s)
     run_id = claim.snapshot.brief.run_id
-    run, events = extend(claim.snapshot, [started(), waiting(ours + timedelta(seconds=60))], ours)
+    run, events = extend(claim.snapshot, [waiting(ours + timedelta(seconds=60))], ours)
 
-    assert await commit(service.database, ME, [Batch(run, events, claim.epoch, 1, ours)]) == {run_id}
+    assert await commit(service.database, ME, [Batch(run, events, claim.epoch, 2, ours)]) == {run_id}
 
     [(left,)] = sql.execute("SELECT extract(epoch FROM wake_at - now()) FROM runs")
     assert 55 < left <= 60
@@ -80,6 +78,7 @@ async def test_a_parked_run_wakes_by_the_clock_that_it_is_looked_at_with(
 async def test_a_claim_never_sets_the_number_of_the_last_event_back(service: Service, database_url: str) -> None:
     run_id = await service.submit()
     values = {"id": run_id, "owner": ME, "lease": 1, "ended": ["failed"], "suspects": True, "suspect_after": 1_000}
+    values |= {"at": datetime.now(UTC), "channel": "nobody_listens"}
     stop = asyncio.Event()
 
     async def write() -> None:
@@ -93,11 +92,10 @@ async def test_a_claim_never_sets_the_number_of_the_last_event_back(service: Ser
     writing = asyncio.create_task(write())
     behind = 0
     for _ in range(CLAIMS):
-        async with service.database.transaction() as connection:
-            if (await connection.execute(_CLAIM, values)).one_or_none() is not None:
-                found = await connection.exec_driver_sql("SELECT max(seq) > max(last_seq) FROM events, runs")
-                behind += bool(found.scalar_one())
-            await connection.rollback()
+        async with service.database.driver() as connection, connection.transaction(force_rollback=True):
+            if await connection.rows(_CLAIM, values):
+                [found] = await connection.rows("SELECT max(seq) > max(last_seq) AS behind FROM events, runs", {})
+                behind += found.behind
     stop.set()
     await writing
 

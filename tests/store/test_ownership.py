@@ -3,9 +3,9 @@ import asyncio
 import psycopg
 import pytest
 
-from app.store.ownership import release_if_owned, renew
+from app.store.ownership import Lease, release_if_owned, renew
 from tests.support.claims import ME, claimed, try_claim
-from tests.support.rows import every
+from tests.support.rows import check_rows, every
 from tests.support.service import Service
 
 
@@ -15,10 +15,10 @@ async def test_a_free_run_is_claimed_with_all_that_is_known_of_it(service: Servi
 
     claim = await claimed(service, run_id)
 
-    assert (claim.epoch, claim.lapsed_at, claim.poisoned) == (1, None, False)
+    assert (claim.epoch, claim.begins, claim.lapsed_at, claim.poisoned) == (1, True, None, False)
     assert (claim.snapshot.status, claim.snapshot.last_seq, claim.snapshot.brief.objective) == (
-        "queued",
-        1,
+        "running",
+        2,
         "Find out.",
     )
     assert claim.snapshot.brief.team.name == "crew"
@@ -30,6 +30,37 @@ async def test_a_run_whose_lease_holds_cannot_be_claimed_even_by_its_owner(servi
 
     assert await try_claim(service, run_id) is None
     assert await try_claim(service, run_id, owner=ME) is None
+
+
+async def test_the_first_claim_begins_the_run_in_its_own_commit(service: Service, sql: psycopg.Connection) -> None:
+    claim = await claimed(service)
+    run_id = claim.snapshot.brief.run_id
+
+    assert [event.type for event in await service.events(run_id)] == ["run.queued", "run.started"]
+    await check_rows(service.database, run_id)
+    row = sql.execute("SELECT runs.xmin = events.xmin FROM runs, events WHERE seq = 2").fetchone()
+    assert row == (True,)
+
+
+async def test_a_run_that_was_begun_is_not_begun_again(service: Service, sql: psycopg.Connection) -> None:
+    claim = await claimed(service, lease_s=0)
+    run_id = claim.snapshot.brief.run_id
+    sql.execute("UPDATE runs SET status = 'queued', phase = NULL, started_at = NULL, last_seq = 1")
+
+    again = await claimed(service, run_id)
+
+    assert (again.begins, again.snapshot) == (False, claim.snapshot)
+    assert [event.seq for event in await service.events(run_id)] == [1, 2]
+
+
+async def test_a_lease_is_renewed_only_when_a_part_of_it_is_spent(service: Service, sql: psycopg.Connection) -> None:
+    run_id = (await claimed(service, lease_s=90)).snapshot.brief.run_id
+    before = sql.execute("SELECT xmin::text FROM runs").fetchone()
+
+    kept = await renew(service.database, {run_id: 1}, owner=ME, lease_s=100)
+
+    assert 80 < kept[run_id].left_s <= 90
+    assert sql.execute("SELECT xmin::text FROM runs").fetchone() == before
 
 
 async def test_a_lapsed_run_is_claimed_with_a_higher_epoch(service: Service) -> None:
@@ -80,7 +111,7 @@ async def test_renewal_prolongs_what_is_ours_and_names_it_with_its_newest_event(
 
     kept = await renew(service.database, {ours: 1, lost: 1, foreign: 1}, owner=ME, lease_s=100)
 
-    assert kept == {ours: 2}
+    assert kept == {ours: Lease(newest=3, left_s=100)}
     rows = await every(service.database, "SELECT id FROM runs WHERE lease_until > now() + interval '50 seconds'")
     assert [row["id"] for row in rows] == [ours]
 
@@ -88,7 +119,7 @@ async def test_renewal_prolongs_what_is_ours_and_names_it_with_its_newest_event(
 async def test_a_lapsed_run_that_nobody_took_may_be_renewed(service: Service) -> None:
     run_id = (await claimed(service, lease_s=0)).snapshot.brief.run_id
 
-    assert await renew(service.database, {run_id: 1}, owner=ME, lease_s=60) == {run_id: 1}
+    assert await renew(service.database, {run_id: 1}, owner=ME, lease_s=60) == {run_id: Lease(2, 60)}
     assert await try_claim(service, run_id) is None
 
 

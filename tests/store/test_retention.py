@@ -39,7 +39,7 @@ async def with_key(service: Service, key: str) -> str:
     assert job.plan is not None
     new = NewRun(new_run_id(), job, team, CREW.limits, validated(job.plan, ["writer"], 12))
     used = IdempotencyKey(key, "POST /v1/jobs", "digest")
-    return (await accept(service.database, service.runtime.queue, "default", new, key=used)).run_id
+    return (await accept(service.database, "default", new, key=used)).run_id
 
 
 def aged(sql: psycopg.Connection, run_id: str) -> None:

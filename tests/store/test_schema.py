@@ -1,5 +1,6 @@
 """What is found in a database decides whether a release works with it, migrates it, or leaves it alone."""
 
+import re
 from collections.abc import Callable, Iterator
 from uuid import uuid4
 
@@ -36,6 +37,15 @@ def test_the_revisions_are_those_that_alembic_knows() -> None:
 
     assert tuple(reversed([each.revision for each in script.walk_revisions()])) == REVISIONS
     assert {*metadata.tables} <= {*TABLES}
+
+
+def test_what_commits_and_renewals_change_stands_in_no_index_of_runs(sql: psycopg.Connection) -> None:
+    changing = {"owner", "owner_epoch", "lease_until", "last_seq", "idle_claims", "progress", "usage", "timing"}
+
+    definitions = sql.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'runs'").fetchall()
+
+    assert len(definitions) == 9
+    assert not changing & {word for (definition,) in definitions for word in re.findall(r"\w+", definition)}
 
 
 def test_a_schema_of_the_first_releases_is_taken_over_and_may_be_gone_back_to(empty_url: str) -> None:

@@ -92,7 +92,7 @@ async def test_a_session_that_takes_no_writes_is_found_by_a_ping_or_after_it_lay
     async with database.statement() as connection:
         await connection.exec_driver_sql("SET default_transaction_read_only = on")
     if idle_for:
-        monkeypatch.setattr("app.store.database.IDLE_SECONDS", -1)
+        monkeypatch.setattr("app.store.connections.IDLE_SECONDS", -1)
         await database.ping()
     else:
         with pytest.raises(OUTAGE):

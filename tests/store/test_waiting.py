@@ -1,6 +1,6 @@
 import asyncio
 import time
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from statistics import median
 
 import psycopg
@@ -149,7 +149,8 @@ def scans_of_all_runs(sql: psycopg.Connection) -> list[str]:
         (reconcile._UNATTENDED, {"limit": 200}),
         (
             ownership._CLAIM,
-            {"id": "run_0", "owner": "me", "lease": 1, "ended": ["succeeded"], "suspect_after": 2, "suspects": True},
+            {"id": "run_0", "owner": "me", "lease": 1, "ended": ["succeeded"], "suspect_after": 2, "suspects": True}
+            | {"at": datetime.now(UTC), "channel": "nobody_listens"},
         ),
     ):
         named = str(statement)

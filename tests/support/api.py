@@ -38,8 +38,8 @@ class Api:
         return run_id
 
     async def played(self) -> Play:
-        """A new run, claimed."""
-        return await self.player.take(await self.post())
+        """A new run."""
+        return self.player.play(await self.post())
 
     async def ended(self) -> str:
         """The id of a run that has ended well, after 10 events."""

@@ -22,17 +22,19 @@ SPENT = Usage(llm_calls=1, input_tokens=100, output_tokens=10)
 class Play:
     """One run in the hands of a test."""
 
-    def __init__(self, log: RunLog) -> None:
-        self.log = log
-        self.run_id = log.run_id
+    log: RunLog
+
+    def __init__(self, player: "Player", run_id: str) -> None:
+        self._player = player
+        self.run_id = run_id
 
     async def record(self, *entries: Entry) -> None:
         """Write facts, all in one commit."""
         assert await self.log.append(*entries)
 
     async def start(self) -> None:
-        """The run has started."""
-        await self.record(Entry(ev.RunStarted(engine=OWNER, epoch=self.log.epoch)))
+        """The run is claimed, which starts it."""
+        self.log = await self._player.claim(self.run_id)
 
     async def plan(self, *names: str) -> None:
         """The supervisor was asked, and has planned tasks that depend on nothing."""
@@ -117,11 +119,15 @@ class Player:
         self._database = database
         self.journal = Journal(database, OWNER)
 
-    async def take(self, run_id: str) -> Play:
+    def play(self, run_id: str) -> Play:
+        """The run, which nobody has claimed yet."""
+        return Play(self, run_id)
+
+    async def claim(self, run_id: str) -> RunLog:
         """Claim the run."""
         claim = await claim_if_free(self._database, run_id, Claimant(OWNER, 600, Policy(), {}))
         assert claim is not None
-        return Play(self.journal.open(claim.snapshot, claim.epoch, lambda: None))
+        return self.journal.open(claim.snapshot, claim.epoch, lambda: None)
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ from app.engine.engine import Engine, running_engine
 from app.runtime import TENANT, Runtime, open_runtime
 from app.settings import Settings
 from app.store.acceptance import NewRun, accept
+from app.store.connections import ImpatientConnection
 from app.store.database import Database
 from app.store.interventions import request_cancel
 from app.store.runs import find_run
@@ -80,6 +81,13 @@ class CutDatabase(Database):
         async with super().statement() as connection:
             yield connection
 
+    @asynccontextmanager
+    async def driver(self) -> AsyncIterator[ImpatientConnection]:
+        """As ever, while the network holds."""
+        self._fail_as_told()
+        async with super().driver() as connection:
+            yield connection
+
     def _fail_as_told(self) -> None:
         if self.cut:
             raise OSError("the network is cut")
@@ -112,7 +120,7 @@ class Service:
         plan = body.plan and validated(body.plan, [worker.name for worker in team.workers], limits.tasks)
         run_id = run_id or new_run_id()
         new = NewRun(run_id, body, stored, limits, plan)
-        await accept(self.runtime.database, self.runtime.queue, TENANT, new)
+        await accept(self.runtime.database, TENANT, new)
         return run_id
 
     async def _stored(self, team: Team) -> StoredTeam:
