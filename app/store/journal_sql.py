@@ -175,4 +175,14 @@ def _read_event(run_id: str, row: Any) -> Event:
 
 def event_of(run_id: str, row: Any) -> Event:
     """The event that a row of `events` holds."""
-    return event_from({**row._mapping, "run_id": run_id})
+    return event_from(
+        {
+            "seq": row.seq,
+            "type": row.type,
+            "at": row.at,
+            "run_id": run_id,
+            "task_id": row.task_id,
+            "attempt": row.attempt,
+            "data": row.data,
+        }
+    )
