@@ -8,6 +8,8 @@ from app.domain.errors import IllegalMove
 RunStatus = Literal["queued", "running", "waiting", "succeeded", "partial", "failed", "cancelled"]
 Phase = Literal["planning", "executing", "synthesizing", "reviewing"]
 TaskStatus = Literal["pending", "running", "waiting", "succeeded", "failed", "skipped", "cancelled"]
+WaitReason = Literal["provider"]
+"""What a run waits for when it is parked; the first of several."""
 AttemptStatus = Literal["running", "succeeded", "failed", "cancelled"]
 
 RUN_MOVES: Mapping[tuple[RunStatus, str], RunStatus] = {

@@ -165,7 +165,7 @@ class Engine:
         runtime.materials.forget(run_log.run_id)
         if self._held.get(run_log.run_id) is execution:
             del self._held[run_log.run_id]
-        if in_order and run_log.snapshot.status in ("queued", "running"):
+        if in_order and not run_log.snapshot.ended:
             with suppress(*TROUBLE):  # The lease lapses by itself.
                 await release_if_owned(
                     runtime.database,

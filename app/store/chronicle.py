@@ -35,7 +35,7 @@ def _line(fact: ev.AnyFact) -> Line | None:
         case ev.RunResumed():
             return "info", "run resumed", {"engine": fact.engine, "epoch": fact.epoch, "lost_calls": fact.lost_calls}
         case ev.RunWaiting():
-            return "info", "run waits", {"reason": fact.reason, "until": fact.until.isoformat()}
+            return "info", "run waits", {"reason": fact.reason, "until": fact.until and fact.until.isoformat()}
         case ev.PlanCreated():
             return "info", "plan made", {"tasks": len(fact.tasks), "revision": fact.revision}
         case ev.PlanInvalid():

@@ -101,7 +101,7 @@ async def _intervene(
         if row.owner is None and run.cancel_requested:
             run, ends = extend(run, decide(run, now).entries, now)
             events += ends
-        batch = Batch(run, events, row.owner_epoch, row.last_seq, now)
+        batch = Batch(run, events, row.owner_epoch, row.last_seq, now, wakes=row.owner is None)
         if events and not await write(await driver_of(connection), row.owner, [batch]):
             raise _Overtaken
         if not run.ended and (row.owner is None or row.lapsed):

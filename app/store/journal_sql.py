@@ -11,7 +11,7 @@ from app.domain.events import Event, event_from
 from app.domain.snapshot import Snapshot
 from app.store.connections import ImpatientConnection
 from app.store.database import Database
-from app.store.projection import as_json, changed_rows, event_row, run_row
+from app.store.projection import Row, as_json, changed_rows, event_row, run_row
 
 EVENTS_CHANNEL = "chargehand_events"
 NO_PROGRESS = ("run.resumed", "run.cancel_requested")
@@ -29,6 +29,8 @@ class Batch:
     expected_seq: int
     """The event they follow."""
     now: datetime
+    wakes: bool = False
+    """Whether a waiting run is to be looked at again at once, since something has come that it may have waited for."""
 
 
 _COMMIT = """
@@ -37,7 +39,7 @@ _COMMIT = """
             id text, epoch bigint, expected_seq bigint, status text, phase text, stop_reason text, plan_revision int,
             progress json, usage json, timing json, result json, error json, cancellation json, last_seq bigint,
             started_at timestamptz, finished_at timestamptz, waiting_for text, wake_at timestamptz, clock timestamptz,
-            moved bool)
+            moved bool, parks bool, wakes bool)
     ), locked AS MATERIALIZED (
         -- In one order everywhere, so that statements over many runs never wait for each other in a circle.
         SELECT runs.id FROM runs JOIN new ON runs.id = new.id
@@ -50,10 +52,11 @@ _COMMIT = """
             progress = n.progress, usage = n.usage, timing = n.timing, result = n.result, error = n.error,
             cancellation = n.cancellation, last_seq = n.last_seq, started_at = n.started_at,
             finished_at = n.finished_at, waiting_for = n.waiting_for,
-            wake_at = now() + (n.wake_at - n.clock), -- Leases and waits go by one clock, and it is this one.
+            -- Leases and waits go by one clock, and it is this one.
+            wake_at = CASE WHEN n.wakes THEN now() ELSE now() + (n.wake_at - n.clock) END,
             idle_claims = CASE WHEN n.moved THEN 0 ELSE runs.idle_claims END,
-            owner = CASE WHEN n.finished_at IS NULL AND n.wake_at IS NULL THEN runs.owner END,
-            lease_until = CASE WHEN n.finished_at IS NULL AND n.wake_at IS NULL THEN runs.lease_until END
+            owner = CASE WHEN n.finished_at IS NULL AND NOT n.parks THEN runs.owner END,
+            lease_until = CASE WHEN n.finished_at IS NULL AND NOT n.parks THEN runs.lease_until END
         FROM new AS n JOIN locked ON locked.id = n.id
         WHERE runs.id = n.id AND runs.owner_epoch = n.epoch AND runs.last_seq = n.expected_seq
         RETURNING runs.id, runs.last_seq
@@ -130,15 +133,25 @@ def _values_of(batches: Sequence[Batch]) -> dict[str, str]:
     """The new rows of each table as JSON."""
     rows: dict[str, list[Any]] = {"runs": [], "events": [], "plans": [], "tasks": [], "attempts": []}
     for batch in batches:
-        moved = any(event.type not in NO_PROGRESS for event in batch.events)
-        guard = {"epoch": batch.epoch, "expected_seq": batch.expected_seq, "moved": moved, "clock": batch.now}
-        rows["runs"].append(run_row(batch.run, batch.now) | guard)
+        rows["runs"].append(run_row(batch.run, batch.now) | _guard(batch))
         rows["events"].extend(event_row(event) for event in batch.events)
         plans, tasks, attempts = changed_rows(batch.run, batch.events)
         rows["plans"].extend(plans)
         rows["tasks"].extend(tasks)
         rows["attempts"].extend(attempts)
     return {name: as_json(listed) for name, listed in rows.items()}
+
+
+def _guard(batch: Batch) -> Row:
+    """The condition under which a batch may be written, and what it does to a run beside its columns."""
+    return {
+        "epoch": batch.epoch,
+        "expected_seq": batch.expected_seq,
+        "clock": batch.now,
+        "moved": any(event.type not in NO_PROGRESS for event in batch.events),
+        "parks": any(event.type == "run.waiting" for event in batch.events),
+        "wakes": batch.wakes and batch.run.waiting is not None,
+    }
 
 
 async def write_row(database: Database, run: Snapshot, *, owner: str, epoch: int) -> None:

@@ -40,15 +40,17 @@ _CLAIM = f"""
             FROM events WHERE events.run_id = runs.id
         ) AS told
         WHERE runs.id = %(id)s AND NOT runs.status = ANY(%(ended)s) AND (runs.owner IS NULL OR runs.lease_until < now())
-          AND (runs.wake_at IS NULL OR runs.wake_at <= now()) AND (runs.idle_claims < %(suspect_after)s OR %(suspects)s)
+          AND (runs.status <> 'waiting' OR runs.wake_at <= now())
+          AND (runs.idle_claims < %(suspect_after)s OR %(suspects)s)
           -- What is selected beside a row may be older than the row. Whoever begins a run adds to the log that it sees.
           AND (NOT told.is_new OR runs.last_seq <= told.newest)
         FOR UPDATE OF runs SKIP LOCKED
     ), claimed AS (
         UPDATE runs SET
             owner = %(owner)s, owner_epoch = owner_epoch + 1, lease_until = now() + make_interval(secs => %(lease)s),
-            idle_claims = idle_claims + 1, waiting_for = NULL, wake_at = NULL,
-            status = CASE WHEN free.begins OR status = 'waiting' THEN 'running' ELSE status END,
+            idle_claims = idle_claims + 1,
+            -- A claim is authority. What the row says of the run changes with the log alone, which it begins here.
+            status = CASE WHEN free.begins THEN 'running' ELSE status END,
             phase = CASE WHEN free.begins THEN 'planning' ELSE phase END,
             started_at = CASE WHEN free.begins THEN %(at)s ELSE started_at END,
             timing = CASE WHEN free.begins THEN json_build_object( -- as `timing_of` has it at the start

@@ -12,8 +12,8 @@ _ONE_AT_A_TIME = text("SELECT pg_try_advisory_xact_lock(:lock)")
 _UNATTENDED = text(
     """
     SELECT runs.id, runs.priority, runs.turn FROM runs
-    WHERE (runs.status IN ('queued', 'running') AND (runs.owner IS NULL OR runs.lease_until < now())
-           OR runs.status = 'waiting' AND runs.wake_at <= now())
+    WHERE (runs.status IN ('queued', 'running') OR runs.status = 'waiting' AND runs.wake_at <= now())
+      AND (runs.owner IS NULL OR runs.lease_until < now())
       AND NOT EXISTS (
         SELECT FROM procrastinate_jobs AS entry
         WHERE entry.queueing_lock = 'run:' || runs.id AND entry.status = 'todo')

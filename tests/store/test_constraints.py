@@ -17,7 +17,6 @@ RUN_LIES = {
     "a state nobody knows": "status = 'sleeping'",
     "a wait for nothing": "status = 'waiting'",
     "a run that waits for something while it runs": "status = 'running', waiting_for = 'provider'",
-    "a waiting run with an owner": "status = 'waiting', waiting_for = 'provider', owner = 'me', lease_until = now()",
     "an alarm without a wait": "wake_at = now()",
     "a version of the team that is not there": "team_version = 99",
     "no objective": "objective = NULL",

@@ -64,6 +64,7 @@ async def test_a_run_that_must_wait_for_its_provider_gives_its_place_to_others_a
     log = await service.events(waiting)
     parking = next(event.data for event in log if isinstance(event.data, ev.RunWaiting))
     back_at, back = next((event.at, event.data) for event in log if isinstance(event.data, ev.RunResumed))
+    assert parking.until is not None
     assert parking.until <= back_at < parking.until + timedelta(seconds=5)
     assert (back.lost_calls, run["usage"]["llm_calls"]) == (0, 2)
     assert len(stub.log) == 3

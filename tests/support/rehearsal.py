@@ -190,7 +190,7 @@ class _Stage:
         elif run.started_at and number in self._script.crashes:
             self.crash()
         elif run.waiting and not run.cancel_requested:
-            self._story.now = max(self._story.now, run.waiting.until)
+            self._story.now = max(self._story.now, run.waiting.until or self._story.now)
             self._story.resumed()
         else:
             self._story.conditions = Conditions(brakes=self._model.brakes())

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -11,6 +10,7 @@ from app.domain.events.fact import Fact
 from app.domain.job import Limits
 from app.domain.plan import Plan
 from app.domain.results import Problem, Result
+from app.domain.states import WaitReason
 from app.domain.team import TeamRef
 from app.domain.usage import Money, Usage
 
@@ -76,14 +76,14 @@ class RunResumed(_Claimed):
 
 
 class RunWaiting(Fact):
-    """The run has given its place back and goes on by itself at the time named."""
+    """The run has given its place back. It goes on at the time named, or as soon as there is news for it."""
 
     type = "run.waiting"
 
-    reason: Literal["provider"]
+    reason: WaitReason
     """What the run waits for: `provider`, that its model provider takes requests again."""
-    until: datetime
-    """When it goes on at the latest."""
+    until: datetime | None = None
+    """When it goes on at the latest; null when it goes on only once what it waits for has come."""
 
 
 class RunCancelRequested(Fact):

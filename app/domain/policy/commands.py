@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from app.domain import events as ev
 from app.domain.events import Entry
 from app.domain.snapshot import Snapshot
+from app.domain.states import WaitReason
 from app.domain.topics import Topic
 
 
@@ -42,12 +43,15 @@ class Draft:
     commands: list[Command] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     wakes: list[datetime] = field(default_factory=list)
+    """When to look again, whatever happens until then."""
+    waits: list[WaitReason] = field(default_factory=list)
+    """What is waited for outside the run."""
 
     def converse(self, run: Snapshot, topic: Topic, now: datetime) -> None:
         """Go on with a conversation now, or once its next call may be sent."""
         talk = run.conversation(topic)
         if talk.retry_at is not None and talk.waits(now):
-            self.wakes.append(talk.retry_at)
+            self.wait("provider", talk.retry_at)
         else:
             self.commands.append(Converse(topic))
 
@@ -55,12 +59,18 @@ class Draft:
         """Have a fact recorded."""
         self.entries.append(Entry(fact, task_id, attempt))
 
+    def wait(self, reason: WaitReason, until: datetime | None = None) -> None:
+        """Wait for something outside, until a certain time if there is one."""
+        self.waits.append(reason)
+        if until is not None:
+            self.wakes.append(until)
+
     def decision(self, run: Snapshot, now: datetime) -> Decision:
-        """All of it; a run with nothing to do but wait for its provider is parked when that takes long."""
+        """All of it. A run that has nothing to do but wait is parked when that takes long."""
         wake_at = min((at for at in self.wakes if at > now), default=None)
         park_after = timedelta(seconds=run.brief.policy.park_after_s)
-        if not self.commands and not self.entries and wake_at and wake_at - now > park_after:
-            return settled([Entry(ev.RunWaiting(reason="provider", until=wake_at))])
+        if self.waits and not self.commands and not self.entries and (wake_at is None or wake_at - now > park_after):
+            return settled([Entry(ev.RunWaiting(reason=self.waits[0], until=wake_at))])
         return Decision(tuple(self.commands), tuple(self.entries), wake_at)
 
 

@@ -72,7 +72,7 @@ def _is_ready(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> bo
         draft.settle(ev.TaskSkipped(error=Problem(code="dependency_failed", message=said)), task.task.id)
         return False
     if task.next.not_before is not None and task.next.not_before > now:
-        draft.wakes.append(task.next.not_before)
+        draft.wait("provider", task.next.not_before)
         return False
     if task.next.first is not None:
         _prepare(run, task, task.next.first, now, draft)
@@ -96,7 +96,7 @@ def _start(run: Snapshot, task: TaskState, now: datetime, draft: Draft, conditio
     model = run.brief.models.get(worker.model, worker.model)
     brake = conditions.brakes.get(model, now)
     if now < brake < deadline_of(run):
-        draft.wakes.append(brake)
+        draft.wait("provider", brake)
         return False
     started = ev.TaskStarted(worker=worker.name, model=model, instruction=task.next.instruction, tools=worker.tools)
     draft.settle(started, task.task.id, len(task.attempts) + 1)
