@@ -1,13 +1,12 @@
 """The Messages API through the vendor's SDK: one request in, one reply or one classified error out.
 
-The SDK carries the bytes and nothing else. It does not retry (we own retries), and it builds objects neither of the
-request nor of the reply: blocks go back to the provider in later requests, so they are kept as the JSON that came,
-fields the SDK knows nothing of included. Every call is streamed, so that silence means trouble: for us, and for the
-gateways and networks in between, which cut connections that say nothing.
+The SDK adds the address, the key and the headers, and no more. It does not retry (we own retries), and it builds
+objects neither of the request nor of the reply: blocks go back to the provider in later requests, so they are kept as
+the JSON that came, fields the SDK knows nothing of included. Every call is streamed, so that silence means trouble: for
+us, and for the gateways and networks in between, which cut connections that say nothing.
 """
 
 import asyncio
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,6 +16,7 @@ import aiohttp
 import anthropic
 import httpx2
 import structlog
+from pydantic_core import to_json
 
 from app.domain.errors import (
     FAULTS,
@@ -29,12 +29,12 @@ from app.domain.errors import (
 )
 from app.domain.reasoning import without_reasoning
 from app.domain.usage import Usage
-from app.llm import wire
 from app.llm.exchange import BrokenOff, Exchange
 from app.llm.failures import ProviderRefused, error_of
 from app.llm.gate import Gate
 from app.llm.model import Reply, Request
 from app.llm.remedies import Habits, body_of, remedy
+from app.llm.transport import Client, Incoming, Transport
 from app.llm.wire import MalformedReply, TooLarge
 from app.llm.wording import loggable, message_of
 
@@ -44,7 +44,6 @@ ANTHROPIC_URL = "https://api.anthropic.com"
 MOST_REFUSALS = 6
 """How often one request may be refused and tried in another form."""
 
-_KEEP_IDLE_S = 30
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 _ACCOUNT = {"provider_auth", "provider_billing"}
 _FAILURES = (
@@ -53,25 +52,9 @@ _FAILURES = (
     TooLarge,
     BrokenOff,
     anthropic.AnthropicError,
-    httpx2.HTTPError,
     aiohttp.ClientError,
     TimeoutError,
 )
-
-
-class _Connections(anthropic.DefaultAioHttpClient):
-    """The SDK's transport, which reads no more of an error than anybody wants to know."""
-
-    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        response = await super().send(request, **options)
-        if not response.is_error:
-            return response
-        try:
-            body = await wire.start_of(response.aiter_bytes(), wire.LARGEST_ERROR)
-        finally:
-            await response.aclose()
-        headers = [(name, value) for name, value in response.headers.items() if not name.startswith("content-")]
-        return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
 
 
 class Claude:
@@ -95,18 +78,18 @@ class Claude:
         key = api_key or "none"  # a server without keys ignores it; one with keys answers 401
         url = (base_url or ANTHROPIC_URL).rstrip("/")
         self._host = urlsplit(url).hostname
+        self._address = f"{url}/v1/messages"  # whole, or the SDK would put it together for each call
+        timeout = anthropic.Timeout(None, connect=connect_timeout_s, read=read_timeout_s)
         # Servers other than the vendor's may know only the older of the two headers for the key.
         headers = {"x-api-key": key} if url != ANTHROPIC_URL else {}
         self._client = anthropic.AsyncAnthropic(
             api_key=key,
             base_url=url,
             max_retries=0,
-            timeout=anthropic.Timeout(None, connect=connect_timeout_s, read=read_timeout_s),
+            timeout=timeout,
             default_headers=headers,
             open_telemetry=False,
-            http_client=_Connections(
-                limits=httpx2.Limits(max_connections=calls_at_once, keepalive_expiry=_KEEP_IDLE_S)
-            ),
+            http_client=Client(Transport(url, timeout, calls_at_once)),
         )
 
     def model_id(self, model: str) -> str:
@@ -154,20 +137,21 @@ class Claude:
     async def _send_once(self, body: dict[str, Any], exchange: Exchange) -> Reply:
         try:
             response: httpx2.Response = await self._client.post(  # type: ignore[assignment]
-                "/v1/messages",
-                content=json.dumps(body, ensure_ascii=False).encode(),
+                self._address,
+                content=to_json(body),
                 cast_to=httpx2.Response,
-                options={"headers": {"content-type": "application/json"}},
                 stream=True,
                 stream_cls=anthropic.AsyncStream[Any],
             )
         except anthropic.APIStatusError as error:
             raise ProviderRefused.from_body(error.status_code, error.body, error.response.headers) from error
-        self._gate.note(exchange.model_id, response.headers)
+        incoming = response.stream
+        assert isinstance(incoming, Incoming)
         try:
-            return await exchange.read(response)
+            self._gate.note(exchange.model_id, incoming.headers)
+            return await exchange.read(incoming)
         finally:
-            await response.aclose()
+            await incoming.aclose()
 
     def _remember(self, exchange: Exchange, reply: Reply) -> None:
         """Keep what the server has taken, and how the model speaks, for the next call."""
@@ -220,9 +204,9 @@ def _failure_of(error: Exception, exchange: Exchange, tiers: Mapping[str, str]) 
         return ProviderUnavailable(str(error), usage)
     if exchange.out_of_time and exchange.cut_short:
         return OutOfTime("The reply was not finished within the time of whoever asked for it.", usage)
-    if any(isinstance(cause, (TimeoutError, httpx2.TimeoutException)) for cause in causes):
+    if any(isinstance(cause, TimeoutError) for cause in causes):
         return ProviderUnavailable("The provider did not answer in time.", usage)
-    if exchange.draft.counts or any(isinstance(cause, (BrokenOff, httpx2.ReadError)) for cause in causes):
+    if exchange.draft.counts or any(isinstance(cause, (BrokenOff, aiohttp.ClientPayloadError)) for cause in causes):
         return StreamIncomplete("The reply broke off before its end.", usage)
     return ProviderUnavailable("The connection to the provider failed.", usage)
 

@@ -77,7 +77,7 @@ class Draft:
             raise MalformedReply(_fault(error)) from error
 
     def take_event(self, event: dict[str, Any]) -> str:
-        """Take one event of a stream and return the visible text that it adds; unknown events are passed over."""
+        """Take one event of a stream and return the visible text that it adds, not cleaned; others add nothing."""
         try:
             return self._take(event)
         except _MALFORMED as error:
@@ -147,7 +147,7 @@ class Draft:
         piece: str = delta[source]
         self._pieces[index, target].append(piece)
         self._grow(len(piece))
-        return clean_text(piece) if target == "text" else ""
+        return piece if target == "text" else ""
 
     def _fill_in(self) -> None:
         for (index, field), pieces in self._pieces.items():

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, suppress
 
 import aiohttp
-import httpx2
 
 from app.domain.conversation import text_of
 from app.domain.reasoning import Aloud
+from app.domain.text import clean_text
 from app.domain.usage import Usage
 from app.llm import wire
 from app.llm.draft import Draft
@@ -16,6 +16,7 @@ from app.llm.failures import ProviderRefused, request_id
 from app.llm.model import Reply, Request
 from app.llm.pricing import estimated_usage
 from app.llm.remedies import Habits, left_out
+from app.llm.transport import Incoming
 
 LAST_BYTES_S = 0.25
 """How long the end of a response is waited for once the reply is whole, so that its connection can be used again."""
@@ -63,17 +64,18 @@ class Exchange:
         self.habits, self.draft, self._speaking, self.cut_short = habits, Draft(), False, False
         self.refusals += 1
 
-    async def read(self, response: httpx2.Response) -> Reply:
+    async def read(self, incoming: Incoming) -> Reply:
         """Read the reply by what it is: a server may answer whole where a stream was asked for, or with an error."""
-        async with aclosing(wire.bounded(response.aiter_bytes())) as chunks:
+        async with aclosing(wire.bounded(incoming)) as chunks:
             head = await wire.head_of(chunks)
             if wire.is_whole(head):
-                self._heard()
-                self._take_whole(await wire.whole_of(head, chunks), response.headers)
+                self._begin()
+                self._take_whole(await wire.whole_of(head, chunks), incoming.headers)
             else:
-                await self._read_stream(head, chunks, response.headers)
-                await _drain(chunks)
-        return self._reply(response.headers)
+                await self._read_stream(head, chunks, incoming.headers)
+                if not incoming.is_read:
+                    await _drain(chunks)
+        return self._reply(incoming.headers)
 
     def usage(self, *, ended: bool) -> Usage:
         """What the call has cost: the provider's counts where they can be right, our estimate for the rest."""
@@ -98,10 +100,8 @@ class Exchange:
             ended=ended,
         )
 
-    def _heard(self) -> None:
-        """Something has come; with the first word the time of whoever asked begins to run."""
-        if self._speaking:
-            return
+    def _begin(self) -> None:
+        """The reply has begun: from its first word on the time of whoever asked runs."""
         self._speaking = True
         now, within, clock = asyncio.get_running_loop().time(), self.request.reply_within_s, self._clock
         self.request.progress.silent_s = now - self._sent_at
@@ -122,14 +122,14 @@ class Exchange:
         listener = self.request.on_text
         aloud = Aloud(listener, expected=self.habits.thinks_aloud) if listener is not None else None
         decoder = wire.EventDecoder()
-        for sse in decoder.feed(head):
-            self._take(sse, headers, aloud)
-        while not self.is_complete:
-            chunk = await anext(chunks, None)
-            for sse in decoder.finish() if chunk is None else decoder.feed(chunk):
-                self._take(sse, headers, aloud)
-            if chunk is None:
-                break
+        self._take(decoder.feed(head), headers, aloud)
+        if not self.is_complete:
+            async for chunk in chunks:
+                self._take(decoder.feed(chunk), headers, aloud)
+                if self.is_complete:
+                    break
+            else:
+                self._take(decoder.finish(), headers, aloud)
         if aloud is not None:
             aloud.finish()
 
@@ -138,17 +138,18 @@ class Exchange:
         """Whether all of the reply has come."""
         return self.draft.ended and self.draft.stop_reason is not None
 
-    def _take(self, sse: wire.ServerEvent, headers: Mapping[str, str], aloud: Aloud | None) -> None:
-        if self.is_complete or sse.data.strip() == "[DONE]":
-            return  # What stands behind the end is none of ours.
-        event = wire.json_of(sse.data)
-        if sse.name == "error" or event.get("type", "error") == "error":
-            raise ProviderRefused.from_body(200, event, headers)
-        if event["type"] != "ping":
-            self._heard()
-        written = self.draft.take_event(event)
-        if written and aloud is not None:
-            aloud.feed(written)
+    def _take(self, events: list[wire.ServerEvent], headers: Mapping[str, str], aloud: Aloud | None) -> None:
+        for name, data in events:
+            if self.is_complete or data.strip() == b"[DONE]":
+                continue  # What stands behind the end is none of ours.
+            event = wire.json_of(data)
+            if name == b"error" or event.get("type", "error") == "error":
+                raise ProviderRefused.from_body(200, event, headers)
+            if not self._speaking and event["type"] != "ping":
+                self._begin()
+            written = self.draft.take_event(event)
+            if written and aloud is not None:
+                aloud.feed(clean_text(written))
 
     def _reply(self, headers: Mapping[str, str]) -> Reply:
         draft = self.draft
@@ -166,7 +167,7 @@ class Exchange:
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
     """Read what is left of a response, unless it takes long."""
-    with suppress(wire.TooLarge, httpx2.HTTPError, aiohttp.ClientError, TimeoutError):
+    with suppress(wire.TooLarge, aiohttp.ClientError, TimeoutError):
         async with asyncio.timeout(LAST_BYTES_S):
             async for _ in chunks:
                 pass
