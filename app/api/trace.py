@@ -23,8 +23,6 @@ from app.runtime import TENANT, Runtime
 from app.store.runs import Row, StoredEvent, WholeRun, events_of
 
 PAGE_EVENTS = 200
-PAGE_BYTES = 512 * 1024
-"""Bytes of events that are held for one reader, however slowly it reads; one event may have more."""
 TOOL_CHARACTERS = 1_000
 """What the span of a tool call shows of its input and of its output, unless content is asked for."""
 _EVENT_CHARACTERS = 500
@@ -133,7 +131,7 @@ class _Log:
     async def _page(self, after: int, limit: int) -> deque[StoredEvent]:
         limit = min(limit, self._row["last_seq"] - after)
         run_id = self._row["id"]
-        return deque(await events_of(self._database, TENANT, run_id, after=after, limit=limit, page_bytes=PAGE_BYTES))
+        return deque(await events_of(self._database, TENANT, run_id, after=after, limit=limit))
 
 
 async def _calls(log: _Log, with_content: bool) -> AsyncIterator[Span]:

@@ -76,7 +76,7 @@ _LOG = text(
     WHERE runs.id = :id AND runs.tenant = :tenant
     """
 )
-PAGE_BYTES = 2 * 1024 * 1024
+PAGE_BYTES = 512 * 1024
 """Bytes of events that are read at a time; one event may have more."""
 
 _EVENTS = text(
@@ -226,17 +226,10 @@ def _under_way(run_id: str, row: Any) -> tuple[list[Row], list[Row]]:
 
 
 async def events_of(
-    database: Database,
-    tenant: str,
-    run_id: str,
-    *,
-    after: int = 0,
-    limit: int,
-    types: Sequence[str] | None = None,
-    page_bytes: int = PAGE_BYTES,
+    database: Database, tenant: str, run_id: str, *, after: int = 0, limit: int, types: Sequence[str] | None = None
 ) -> Sequence[StoredEvent]:
     """Up to `limit` events behind number `after`, in order; fewer when they are long, but one if there is one."""
-    values: Row = {"id": run_id, "tenant": tenant, "after": after, "limit": limit, "bytes": page_bytes}
+    values: Row = {"id": run_id, "tenant": tenant, "after": after, "limit": limit, "bytes": PAGE_BYTES}
     values["types"] = list(types) if types else None
     async with database.reading() as connection:
         return [_stored(run_id, row) for row in await connection.execute(_EVENTS, values)]
