@@ -16,7 +16,7 @@ from app.domain.topics import Topic, topic_named
 Span = dict[str, Any]
 _SPENT = ("llm_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd")
 _HOLDERS: Mapping[str, str] = {"plan": "plan", "work": "attempt:{0}:{1}", "synthesize": "synthesis"}
-"""The span that holds the calls of a purpose, by task and attempt; others are held by their task."""
+"""The span that holds the calls of a purpose, by task and attempt; others are held by their task, or by the run."""
 _CALLED = ("purpose", "model", "max_tokens", "request_id")
 
 
@@ -175,7 +175,8 @@ class Spans:
         """The span that holds the calls of a conversation. That of the synthesis begins with the first of them."""
         if topic.purpose == "synthesize":
             self._open("synthesis", "run", "synthesis", "synthesis", self._worked_until or started, {})
-        return _HOLDERS.get(topic.purpose, "task:{0}").format(topic.task_id, topic.attempt)
+        holder = _HOLDERS.get(topic.purpose) or ("run" if topic.task_id is None else "task:{0}")
+        return holder.format(topic.task_id, topic.attempt)
 
     def _tool_call(self, event: Told, what: str) -> None:
         told, topic = event["data"], _topic(event)

@@ -9,10 +9,9 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, assert_never
 
 from app.domain.conversation import Block, text_of
-from app.domain.events import Purpose
 from app.llm.demo_answer import answer, refinement
 from app.llm.demo_plan import plan
 from app.llm.demo_work import next_calls, report
@@ -21,13 +20,6 @@ from app.llm.pricing import CHARACTERS_PER_TOKEN, estimated_usage
 
 PIECES = 12
 """In how many pieces a listener gets a text."""
-
-_WRITERS: Mapping[Purpose, Callable[[Request], dict[str, Any]]] = {
-    "plan": plan,
-    "work": report,
-    "refine": refinement,
-    "synthesize": answer,
-}
 
 
 class DemoModel:
@@ -66,8 +58,21 @@ class DemoModel:
 def _content(request: Request) -> tuple[list[Block], str]:
     if request.purpose == "work" and (calls := next_calls(request)):
         return calls, "tool_use"
-    written = _WRITERS[request.purpose](request)
-    return [{"type": "text", "text": json.dumps(written, ensure_ascii=False)}], "end_turn"
+    return [{"type": "text", "text": json.dumps(_written(request), ensure_ascii=False)}], "end_turn"
+
+
+def _written(request: Request) -> dict[str, Any]:
+    match request.purpose:
+        case "plan":
+            return plan(request)
+        case "work":
+            return report(request)
+        case "refine":
+            return refinement(request)
+        case "synthesize":
+            return answer(request)
+        case _:
+            assert_never(request.purpose)
 
 
 def _pieces(text: str) -> Sequence[str]:
