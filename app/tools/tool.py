@@ -27,6 +27,8 @@ EMPTY = "(the tool returned nothing)"
 LARGEST_EXACT = 2**53
 """Up to here a float is the integer that it looks like."""
 JSON_CUT = "(JSON, cut in the middle: do not parse)\n"
+MOST_VALUES = 20_000
+"""JSON values that the input of a call may hold: each is looked at, and a model can write half a million in a reply."""
 
 
 class Arguments(BaseModel):
@@ -107,6 +109,9 @@ def _named(tools: Mapping[str, Tool], name: str) -> Tool:
 
 
 def _checked(tool: Tool, arguments: Any) -> Arguments:
+    if _has_more_values(arguments, MOST_VALUES):
+        detail = f"the input of {tool.name} has more than {MOST_VALUES} values"
+        raise ToolInputInvalid(detail, "tool_call_invalid")
     try:
         return tool.arguments.model_validate(_with_whole_numbers(arguments))
     except ValidationError as error:
@@ -115,6 +120,19 @@ def _checked(tool: Tool, arguments: Any) -> Arguments:
             for item in error.errors(include_url=False, include_input=False, include_context=False)
         )
         raise ToolInputInvalid(f"the input of {tool.name} is not valid: {problems}", "tool_call_invalid") from None
+
+
+def _has_more_values(arguments: Any, limit: int) -> bool:
+    """Whether a JSON value holds more than so many. It looks no further than it must."""
+    count, waiting = 0, [arguments]
+    while waiting and count <= limit:
+        value = waiting.pop()
+        count += 1
+        if isinstance(value, list | dict):
+            if len(value) > limit:
+                return True
+            waiting.extend(value.values() if isinstance(value, dict) else value)
+    return count > limit
 
 
 def _with_whole_numbers(arguments: Any) -> Any:

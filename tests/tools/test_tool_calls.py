@@ -55,6 +55,16 @@ async def test_an_unknown_tool_is_answered_with_the_names_there_are() -> None:
     assert "nóte" in answer.text
 
 
+async def test_input_of_more_values_than_can_be_looked_at_is_refused_unread() -> None:
+    answer = await answered(tool_that(echo), {"numbers": [[0] * 1_000] * 1_000})
+
+    assert (answer.error_code, answer.text) == (
+        "tool_call_invalid",
+        "tool_call_invalid: the input of note has more than 20000 values",
+    )
+    assert (await answered(tool_that(echo), {"numbers": [0] * 19_000})).error_code is None
+
+
 @pytest.mark.parametrize("arguments", [["x"], "x", 7, None, True])
 async def test_input_that_is_no_object_is_an_error(arguments: Any) -> None:
     answer = await call(tool_that(echo), "note", arguments, ToolContext((), "call-1"))
