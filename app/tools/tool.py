@@ -18,7 +18,7 @@ from app.domain.conversation import ToolSpec
 from app.domain.errors import ToolError, ToolInputInvalid, place_of
 from app.domain.events import Effect
 from app.domain.job import JobInput
-from app.domain.text import clean_text, shorten
+from app.domain.text import DEEPEST, clean_text, shorten
 from app.tools.showing import Shown
 
 log = structlog.get_logger(__name__)
@@ -109,9 +109,8 @@ def _named(tools: Mapping[str, Tool], name: str) -> Tool:
 
 
 def _checked(tool: Tool, arguments: Any) -> Arguments:
-    if _has_more_values(arguments, MOST_VALUES):
-        detail = f"the input of {tool.name} has more than {MOST_VALUES} values"
-        raise ToolInputInvalid(detail, "tool_call_invalid")
+    if excess := _excess_in(arguments):
+        raise ToolInputInvalid(f"the input of {tool.name} has {excess}", "tool_call_invalid")
     try:
         return tool.arguments.model_validate(_with_whole_numbers(arguments))
     except ValidationError as error:
@@ -122,17 +121,21 @@ def _checked(tool: Tool, arguments: Any) -> Arguments:
         raise ToolInputInvalid(f"the input of {tool.name} is not valid: {problems}", "tool_call_invalid") from None
 
 
-def _has_more_values(arguments: Any, limit: int) -> bool:
-    """Whether a JSON value holds more than so many. It looks no further than it must."""
-    count, waiting = 0, [arguments]
-    while waiting and count <= limit:
-        value = waiting.pop()
-        count += 1
-        if isinstance(value, list | dict):
-            if len(value) > limit:
-                return True
-            waiting.extend(value.values() if isinstance(value, dict) else value)
-    return count > limit
+def _excess_in(arguments: Any) -> str | None:
+    """What there is too much of in a JSON value to look at all of it. It looks no further than it must."""
+    count, level = 1, [arguments]
+    for _ in range(DEEPEST):
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, list | dict):
+                count += len(value)
+                if count > MOST_VALUES:
+                    return f"more than {MOST_VALUES} values"
+                inner.extend(value.values() if isinstance(value, dict) else value)
+        if not inner:
+            return None
+        level = inner
+    return f"more than {DEEPEST} levels"
 
 
 def _with_whole_numbers(arguments: Any) -> Any:

@@ -55,14 +55,29 @@ async def test_an_unknown_tool_is_answered_with_the_names_there_are() -> None:
     assert "nóte" in answer.text
 
 
-async def test_input_of_more_values_than_can_be_looked_at_is_refused_unread() -> None:
-    answer = await answered(tool_that(echo), {"numbers": [[0] * 1_000] * 1_000})
+def nested(levels: int) -> Any:
+    value: Any = 0
+    for _ in range(levels):
+        value = [value]
+    return value
 
-    assert (answer.error_code, answer.text) == (
-        "tool_call_invalid",
-        "tool_call_invalid: the input of note has more than 20000 values",
-    )
-    assert (await answered(tool_that(echo), {"numbers": [0] * 19_000})).error_code is None
+
+@pytest.mark.parametrize(
+    ("value", "excess"),
+    [([[0] * 1_000] * 1_000, "20000 values"), ([0] * 10**6, "20000 values"), (nested(5_000), "200 levels")],
+)
+async def test_input_of_more_than_can_be_looked_at_is_refused_unread(value: Any, excess: str) -> None:
+    answer = await answered(tool_that(echo), {"numbers": value})
+
+    assert answer.error_code == "tool_call_invalid"
+    assert answer.text == f"tool_call_invalid: the input of note has more than {excess}"
+
+
+@pytest.mark.parametrize("value", [[0] * 19_000, nested(190)])
+async def test_input_that_can_be_looked_at_is_looked_at(value: Any) -> None:
+    answer = await answered(tool_that(echo), {"numbers": value})
+
+    assert "more than" not in answer.text
 
 
 @pytest.mark.parametrize("arguments", [["x"], "x", 7, None, True])
