@@ -10,7 +10,7 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.events import RUN_ENDS
-from app.engine import engine
+from app.engine import leases
 from app.tools.tool import ToolContext
 from tests.support.fixtures import Services
 from tests.support.processes import Replicas, post_job
@@ -79,7 +79,7 @@ async def test_a_cancel_through_a_replica_that_does_not_execute_the_run_ends_it(
 async def test_a_cancel_is_heard_of_at_once_by_an_owner_that_neither_polls_nor_renews(
     services: Services, stub: StubProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "RENEWAL_CEILING_S", 60)
+    monkeypatch.setattr(leases, "RENEWAL_CEILING_S", 60)
     stub.on("work", held(as_json(report())))
     await services.start(**NEVER)
     client = await services.start(engine=False)
