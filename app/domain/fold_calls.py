@@ -1,15 +1,16 @@
 """The part of the fold that model and tool calls make: conversations grow, usage adds up, clocks are set on."""
 
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
 
 from app.domain import events as ev
+from app.domain.conversation import Conversation
 from app.domain.events import Event
 from app.domain.failures import remedy_for
 from app.domain.fold_tasks import running_task, task_named
 from app.domain.hearing import heard
 from app.domain.snapshot import Snapshot, TaskState
-from app.domain.topics import topic_of
+from app.domain.topics import Topic, topic_of
 from app.domain.usage import Usage
 from app.domain.values import changed
 
@@ -52,20 +53,23 @@ def _fold_call(run: Snapshot, event: Event, call: ev.ModelCall, wait: timedelta)
 
     `wait` is what the provider took of an attempt's time: its clock is set on by it.
     """
-    fields: dict[str, Any] = {
-        "usage": run.usage + call.usage,
-        "conversations": _conversations_after(run, event),
-    }
-    if call.terms is not None and call.terms_id is not None:
-        fields["terms_told"] = run.terms_told | {call.terms_id}
+    told = call.terms_id if call.terms is not None else None
+    return changed(
+        run,
+        usage=run.usage + call.usage,
+        conversations=_conversations_after(run, event),
+        terms_told=run.terms_told | {told} if told else run.terms_told,
+        tasks=_tasks_after(run, event, call, wait),
+    )
+
+
+def _tasks_after(run: Snapshot, event: Event, call: ev.ModelCall, wait: timedelta) -> Mapping[str, TaskState]:
+    if event.task_id is None:
+        return run.tasks
+    task = running_task(run, event) if call.purpose == "work" else task_named(run, event)
     if call.purpose == "work":
-        task = running_task(run, event)
         task = task.with_attempt(heard_at=event.at, since=task.attempt.since + wait)
-        fields["tasks"] = {**run.tasks, task.task.id: _charge(task, event, call.usage)}
-    elif event.task_id is not None:
-        task = task_named(run, event)
-        fields["tasks"] = {**run.tasks, task.task.id: _charge(task, event, call.usage)}
-    return changed(run, **fields)
+    return {**run.tasks, task.task.id: _charge(task, event, call.usage)}
 
 
 def _hear(run: Snapshot, event: Event) -> Snapshot:
@@ -73,7 +77,7 @@ def _hear(run: Snapshot, event: Event) -> Snapshot:
     return changed(run.with_task(task), conversations=_conversations_after(run, event))
 
 
-def _conversations_after(run: Snapshot, event: Event) -> dict[Any, Any]:
+def _conversations_after(run: Snapshot, event: Event) -> dict[Topic, Conversation]:
     topic = topic_of(event)
     return {**run.conversations, topic: heard(run.conversation(topic), event.data, event.seq)}
 
