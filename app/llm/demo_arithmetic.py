@@ -25,7 +25,8 @@ _CHANGE = re.compile(
     rf"[^.?!\n\d]{{0,20}}?\bto\s+({_NUMBER})",
     re.IGNORECASE,
 )
-_RUN = re.compile(rf"(?:(?:{_NUMBER}|(?:sqrt|log|exp|abs|round)(?=\()|\*\*|[-+*/^\u00d7÷()]|(?<=\s)x(?=\s)) ?)++")
+# An atomic group: a possessive quantifier behind a group finds the wrong end in Python before 3.11.5.
+_RUN = re.compile(rf"(?>(?:(?:{_NUMBER}|(?:sqrt|log|exp|abs|round)(?=\()|\*\*|[-+*/^\u00d7÷()]|(?<=\s)x(?=\s)) ?)+)")
 # Signs that also stand in dates, ranges and names count only with spaces around them, or where the result is asked for.
 _CLEAR = re.compile(r"[\d)] ?(?:\*\*|[*^\u00d7÷+])|[\d)] [-/x] |sqrt\(|log\(|exp\(")
 _ASKED = re.compile(r"(?:what is|what's|how much is|calculate|compute|work out|was ist|berechne)[ :]*\Z", re.IGNORECASE)
