@@ -31,8 +31,6 @@ from app.tools.tool import Tool
 
 MAX_TOKENS = 16_000
 """Tokens a reply may have, thinking included. It doubles after a reply that was cut."""
-
-
 ERROR_CHARACTERS = 300
 """What is shown of a provider's name for a failure of its own tool."""
 

@@ -24,8 +24,6 @@ from app.domain.values import changed
 WRAP_UP_SHARE = 0.15
 WRAP_UP_CEILING_S = 30.0
 """The last part of a run's time is kept for the synthesis of what is there."""
-
-
 _NOTHING_SAID = Conversation()
 
 

@@ -1,4 +1,4 @@
-"""Which conversation: what it is for, about which task, and the how manieth of its kind."""
+"""Which conversation: what it is for, about which task, and which one of its kind."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -2,7 +2,7 @@
 
 The SDK puts a request together (address, key, headers) and hands it to an `httpx2.AsyncClient`. That would merge the
 headers again, add what aiohttp adds anyway, and wrap the response into four iterators, each of which runs for every
-chunk of a stream. Together that is a third of what a call costs in CPU, so this client leaves it out.
+chunk of a stream. Together that was over a quarter of the client's CPU for a call, so this client leaves it out.
 """
 
 from collections.abc import AsyncGenerator, Mapping

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
@@ -36,14 +36,15 @@ log = structlog.get_logger(__name__)
 TRIES_BEFORE_LOCKING = 3
 """How often a log that grows under our eyes is read again before its owner is made to wait for us."""
 
-_READ = f"""
+_SELECT = f"""
     SELECT runs.status, teams.definition, runs.priority, runs.turn, runs.owner, runs.owner_epoch, runs.last_seq,
            runs.lease_until < now() AS lapsed, {LOG_AS_TEXT}
     FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
                         AND teams.version = runs.team_version
     WHERE runs.id = :id AND runs.tenant = :tenant
     """
-_READ_AND_LOCK = f"{_READ} FOR UPDATE OF runs"
+_READ = text(_SELECT)
+_READ_AND_LOCK = text(f"{_SELECT} FOR UPDATE OF runs")
 _NOTE_CANCEL = text(
     """
     WITH found AS (
@@ -86,10 +87,10 @@ async def intervene(
 
 
 async def _intervene(
-    database: Database, queue: RunQueue, values: dict[str, str], intervention: Intervention, query: str
+    database: Database, queue: RunQueue, values: dict[str, str], intervention: Intervention, query: TextClause
 ) -> bool | None:
     async with database.transaction() as connection:
-        row = (await connection.execute(text(query), values)).one_or_none()
+        row = (await connection.execute(query, values)).one_or_none()
         if row is None:
             return None
         if row.status in TERMINAL_RUN:
@@ -127,15 +128,17 @@ async def request_cancel(
     async with database.transaction() as connection:
         done = await _note_cancel(connection, tenant, run_id, asked)
     if done is False:
-        done = await _end(database, queue, tenant, run_id, asked)
+        done = await _cancel_unheld(database, queue, tenant, run_id, asked)
     if done:
         log.info("run cancel requested", run_id=run_id)
     return done
 
 
-async def _end(
+async def _cancel_unheld(
     database: Database, queue: RunQueue, tenant: str, run_id: str, asked: ev.RunCancelRequested
 ) -> bool | None:
+    """Cancel a run that nobody holds for sure. One that cannot be read is failed."""
+
     def cancel(run: Snapshot) -> Sequence[Entry]:
         return [] if run.cancel_requested else [Entry(asked)]
 

@@ -17,7 +17,7 @@ async def test_between_two_rounds_of_the_loop_one_piece_is_done_however_many_do_
     await asyncio.sleep(0)  # All have begun, each with a piece.
     while not all(task.done() for task in working):
         before = done
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # One round of the loop, which is what is measured.
         in_a_round.append(done - before)
 
     assert max(in_a_round) == 1
@@ -51,7 +51,7 @@ async def test_short_work_waits_for_no_turn() -> None:
 async def test_one_who_goes_while_it_waits_keeps_nobody_from_going_on() -> None:
     line = Line()
     first, gone, last = (asyncio.create_task(line.turn()) for _ in range(3))
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # All three have asked for their turn.
     gone.cancel()
 
     await asyncio.wait_for(asyncio.gather(first, last), 5)

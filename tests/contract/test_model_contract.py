@@ -57,6 +57,7 @@ class Candidate:
 
 @asynccontextmanager
 async def demo() -> AsyncIterator[Candidate]:
+    # It begins its answer as soon as it is scheduled, and tells nobody.
     yield Candidate(DemoModel(delay_s=0), DemoModel(delay_s=600), lambda: asyncio.sleep(0))
 
 

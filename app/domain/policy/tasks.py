@@ -26,8 +26,10 @@ def execute(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
             slots -= 1
             _go_on(run, task, now, draft)
     for task in run.tasks.values():
-        if task.status == "pending" and _is_ready(run, task, now, draft) and slots > 0:
-            slots -= _start(run, task, now, draft, conditions)
+        if task.status != "pending" or not _is_ready(run, task, now, draft):
+            continue
+        if slots > 0 and _start(run, task, now, draft, conditions):
+            slots -= 1
     return draft.decision(run, now)
 
 
