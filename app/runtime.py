@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from app.domain.retries import Policy
+from app.domain.retries import Patience
 from app.domain.team import TIERS, Team
 from app.domain.usage import Usage
 from app.llm.demo import DemoModel
@@ -21,7 +21,7 @@ from app.parts import kept_up
 from app.settings import Settings
 from app.store.database import Database
 from app.store.deltas import Deltas
-from app.store.materials import Materials
+from app.store.input_cache import InputCache
 from app.store.queue import RunQueue
 from app.store.teams import put_team
 from app.store.wakeups import Wakeups
@@ -49,14 +49,14 @@ class Runtime:
     deltas: Deltas
     model: Model
     tools: Mapping[str, Tool]
-    policy: Policy
+    patience: Patience
     runs_at_once: int
     lease_s: float
     drain_s: float
     poll_s: float
     heartbeat_s: float
     retention_days: int | None
-    materials: Materials = field(default_factory=Materials)
+    input_cache: InputCache = field(default_factory=InputCache)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the process has been told to stop."""
     readers: int = 0
@@ -77,7 +77,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         deltas=Deltas(url, wakeups),
         model=_model(settings),
         tools=catalogue(sandbox, pages),
-        policy=Policy(
+        patience=Patience(
             call_attempts=settings.call_attempts,
             retry_base_s=settings.retry_base_s,
             call_timeout_s=settings.model_timeout_s,

@@ -11,13 +11,13 @@ from pydantic_core import to_json
 
 from app.agents.aside import done_aside
 from app.agents.desk import Desk
-from app.agents.partial import FieldStream
+from app.agents.field_stream import FieldStream
 from app.agents.role import Offer, Role
 from app.domain import events as ev
 from app.domain.conversation import Conversation, Prompt, ToolSpec
 from app.domain.errors import FAULTS, ModelError, Transient
 from app.domain.events import Entry
-from app.domain.hearing import thrown_away
+from app.domain.fold_conversation import thrown_away
 from app.domain.policy.agenda import time_left_s
 from app.domain.results import Problem
 from app.domain.retries import asked_wait, failures_that_count, next_call_at, spread
@@ -120,7 +120,7 @@ async def ask(desk: Desk, call: Call) -> ev.LlmCompleted | ev.LlmFailed:
     """
     await desk.admit()
     run, topic = desk.run, call.topic
-    request = call.request(run.brief.policy.call_timeout_s, time_left_s(run, topic, desk.now()))
+    request = call.request(run.brief.patience.call_timeout_s, time_left_s(run, topic, desk.now()))
     listen = desk.listener(topic)
     if listen is not None:
         request = replace(request, on_text=FieldStream(call.offer.visible_field, listen).feed)
@@ -154,13 +154,13 @@ def tell_in_full(call: Call, ended: ev.LlmCompleted | ev.LlmFailed) -> list[Entr
 
 def _failure(sent: _Sent, error: ModelError) -> ev.LlmFailed:
     run, topic, now = sent.desk.run, sent.call.topic, sent.desk.now()
-    talk, policy = sent.call.talk, run.brief.policy.towards(topic.purpose)
+    talk, patience = sent.call.talk, run.brief.patience.towards(topic.purpose)
     failures = talk.failures + 1
     assert run.deadline is not None
     retry_at = next_call_at(
-        policy,
+        patience,
         error,
-        failures=failures_that_count(policy, error, talk.failures, talk.paid_failures),
+        failures=failures_that_count(patience, error, talk.failures, talk.paid_failures),
         now=now,
         deadline=run.deadline,
         jitter=spread(run.brief.run_id, topic.purpose, topic.task_id, topic.attempt, failures),

@@ -19,7 +19,7 @@ from app.domain import events as ev
 from app.domain.conversation import Ask, Conversation, Read, UseTools
 from app.domain.errors import FAULTS
 from app.domain.events import Entry
-from app.domain.hearing import heard
+from app.domain.fold_conversation import conversation_after
 from app.domain.policy.agenda import is_open, step_in
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
@@ -91,5 +91,5 @@ async def _outcome(desk: Desk, topic: Topic, ended: ev.LlmCompleted | ev.LlmFail
     if isinstance(ended, ev.LlmFailed):
         return ()
     run, tools = desk.run, desk.tools
-    talk = heard(run.conversation(topic), ended)
+    talk = conversation_after(run.conversation(topic), ended)
     return await done_aside(ended.content, lambda: consequences(run, topic, talk, tools))

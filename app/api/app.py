@@ -20,8 +20,8 @@ from app.api.description import complete
 from app.api.errors import install_error_handlers
 from app.api.feeds import Feeds
 from app.api.frames import SharedPages
+from app.api.long_polls import SharedLooks, called_when_set
 from app.api.pace import Line
-from app.api.waiting import SharedLooks, called_when_set
 from app.runtime import Runtime
 
 SEND_LIMIT_S = 30.0

@@ -10,7 +10,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from app.api.errors import Refusal
-from app.api.findings import pointer_to
+from app.api.field_errors import pointer_to
 from app.api.json_reader import (
     BARE_BYTES_ALLOWED,
     PIECE_BYTES,

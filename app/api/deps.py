@@ -15,8 +15,8 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from app.api.errors import Refusal, RunNotFound
-from app.api.findings import FINDINGS_SHOWN, NAME_SHOWN
-from app.api.waiting import SharedLooks
+from app.api.field_errors import FIELD_ERRORS_SHOWN, NAME_SHOWN
+from app.api.long_polls import SharedLooks
 from app.runtime import Runtime
 
 WAIT_CEILING_S = 60
@@ -47,19 +47,19 @@ async def known_parameters_alone(request: Request) -> None:
     known = _parameters(route)
     given = Counter(name for name, _ in request.query_params.multi_items())
     listed = ", ".join(sorted(known)) or "none"
-    findings = [
+    errors = [
         {"parameter": name[:NAME_SHOWN], "detail": f"Unknown query parameter; known here: {listed}."}
         for name in given
         if name not in known
     ]
-    findings += [
+    errors += [
         {"parameter": name, "detail": "This may be given once."}
         for name, times in given.items()
         if times > 1 and name in known and not known[name]
     ]
-    if findings:
+    if errors:
         detail = "The query has a parameter that is not known here, or is given twice."
-        raise Refusal(422, "parameter_unknown", detail, errors=findings[:FINDINGS_SHOWN])
+        raise Refusal(422, "parameter_unknown", detail, errors=errors[:FIELD_ERRORS_SHOWN])
 
 
 def _parameters(route: APIRoute) -> dict[str, bool]:

@@ -11,14 +11,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from app.api.findings import findings_of
+from app.api.field_errors import field_errors_of
 from app.domain.errors import JobRefused
 from app.domain.text import clean
 from app.store.database import OUTAGE
 
 log = structlog.get_logger(__name__)
 
-Finding = Mapping[str, str]
+FieldError = Mapping[str, str]
 """`detail` and where it applies: `pointer` into the body, or `parameter`."""
 
 _CODES = {
@@ -40,7 +40,7 @@ class Refusal(HTTPException):
         code: str,
         detail: str,
         *,
-        errors: Sequence[Finding] = (),
+        errors: Sequence[FieldError] = (),
         headers: dict[str, str] | None = None,
     ) -> None:
         super().__init__(status, detail, headers)
@@ -62,7 +62,7 @@ class ProblemResponse(JSONResponse):
 
 
 def problem(
-    request_id: str, status: int, code: str, detail: str, *, errors: Sequence[Finding] = (),
+    request_id: str, status: int, code: str, detail: str, *, errors: Sequence[FieldError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> ProblemResponse:  # fmt: skip
     """The problem document of one error."""
@@ -107,7 +107,7 @@ def _sentence(status: int) -> str:
 
 async def _invalid(request: Request, error: Any) -> Response:
     detail = "The request does not fit the description of this endpoint."
-    errors = findings_of(error.errors(), error.body)
+    errors = field_errors_of(error.errors(), error.body)
     return problem(request.state.request_id, 422, "request_invalid", detail, errors=errors)
 
 

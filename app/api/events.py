@@ -11,11 +11,11 @@ from starlette.responses import Response
 from app.api.deps import Looks, RunId, RuntimeOf, only
 from app.api.errors import Refusal, RunNotFound
 from app.api.feeds import Subscription
+from app.api.long_polls import check_room
 from app.api.runs import existing_run
 from app.api.schemas.service import PROBLEMS
 from app.api.schemas.trace import EventPage
 from app.api.stream import EventStream, follow
-from app.api.waiting import check_room
 from app.domain.events import FACTS
 from app.domain.states import TERMINAL_RUN
 from app.runtime import TENANT, Runtime

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fastapi.sse import format_sse_event
 
-from app.api.waiting import LOOKS_AT_ONCE
+from app.api.long_polls import LOOKS_AT_ONCE
 from app.runtime import TENANT
 from app.store.database import Database
 from app.store.runs import StoredEvent, events_of

@@ -16,11 +16,11 @@ from starlette.responses import JSONResponse, Response
 from app.api.bodies import JsonBodyRoute
 from app.api.deps import Key, Looks, Traceparent, WaitSeconds, runtime_of
 from app.api.errors import Refusal
-from app.api.findings import FINDINGS_SHOWN, NOT_OFFERED
+from app.api.field_errors import FIELD_ERRORS_SHOWN, NOT_OFFERED
+from app.api.long_polls import SharedLooks, has_room, run_settled
 from app.api.resources import run_resource
 from app.api.schemas.runs import Run
 from app.api.schemas.service import PROBLEMS
-from app.api.waiting import SharedLooks, has_room, run_settled
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan, validated
 from app.domain.states import TERMINAL_RUN
@@ -152,7 +152,7 @@ def _own_plan(job: Job, team: Team, limits: Limits) -> Plan | None:
     if plan.validation.errors:
         errors = [
             {"pointer": f"/plan{finding.pointer}", "detail": finding.detail, "code": finding.code}
-            for finding in plan.validation.errors[:FINDINGS_SHOWN]
+            for finding in plan.validation.errors[:FIELD_ERRORS_SHOWN]
         ]
         raise Refusal(422, "plan_invalid", "The plan cannot be carried out.", errors=errors)
     return plan.model_copy(update={"revision": 1})

@@ -11,13 +11,13 @@ from pydantic_core import to_json
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from app.api.bodies import JsonBodyRoute
-from app.api.cursors import cursor_of, place_of
+from app.api.cursors import cursor_of, page_start_of
 from app.api.deps import Looks, RunId, RuntimeOf, WaitSeconds
 from app.api.errors import Refusal, RunNotFound
+from app.api.long_polls import SETTLED, check_room, run_settled
 from app.api.resources import Resource, page, run_resource, task_resources
 from app.api.schemas.runs import Run, RunPage, RunTask, TaskPage
 from app.api.schemas.service import PROBLEMS
-from app.api.waiting import SETTLED, check_room, run_settled
 from app.domain.plan import Plan
 from app.domain.states import TERMINAL_RUN, RunStatus
 from app.runtime import TENANT, Runtime
@@ -25,7 +25,7 @@ from app.store.interventions import request_cancel
 from app.store.runs import (
     OBJECTIVE_PREVIEW,
     Listing,
-    Place,
+    PageStart,
     Row,
     WholeRun,
     find_run,
@@ -82,12 +82,12 @@ async def list_runs(
     include: Include = "",
 ) -> Response:
     """Runs, newest first. A list carries neither results nor long objectives unless they are asked for."""
-    place = place_of(after) if after is not None else None
+    place = page_start_of(after) if after is not None else None
     asked = include.split(",")
     listing = Listing(status, team, place, whole_objectives="objective" in asked, results="result" in asked)
     rows = await page_of_runs(runtime.database, TENANT, listing, limit=limit + 1)
     shown, now = rows[:limit], datetime.now(UTC)
-    more = cursor_of(Place(shown[-1]["created_at"], shown[-1]["id"])) if len(rows) > limit else None
+    more = cursor_of(PageStart(shown[-1]["created_at"], shown[-1]["id"])) if len(rows) > limit else None
     return JSONResponse(page([run_resource(row, now) for row in shown], more))
 
 

@@ -14,7 +14,7 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.types import Message, Send
 
 from app.api.feeds import Feeds, Subscription
-from app.api.waiting import counted_reader
+from app.api.long_polls import counted_reader
 from app.runtime import Runtime
 
 log = structlog.get_logger(__name__)

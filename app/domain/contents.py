@@ -8,7 +8,7 @@ from typing import Any
 
 from app.domain import events as ev
 from app.domain.conversation import Conversation
-from app.domain.hearing import heard
+from app.domain.fold_conversation import conversation_after
 from app.domain.outcomes import Told
 from app.domain.topics import GO_ON, Topic, topic_named, topic_of
 
@@ -48,7 +48,7 @@ class Contents:
         if call.terms is not None and call.terms_id is not None:
             self._terms[call.terms_id] = call.terms
         before = self._talks.get(topic, Conversation())
-        after = self._talks[topic] = heard(before, call, event.seq)
+        after = self._talks[topic] = conversation_after(before, call, event.seq)
         reply = call.content if isinstance(call, ev.LlmCompleted) else None
         return {"request": self._request(call, before, after), "reply": reply}
 
@@ -70,4 +70,4 @@ class Contents:
         topic = topic_named(told["type"], None, told["task_id"], told["attempt"])
         if topic in self._talks:
             event = ev.event_from(told)
-            self._talks[topic] = heard(self._talks[topic], event.data, event.seq)
+            self._talks[topic] = conversation_after(self._talks[topic], event.data, event.seq)

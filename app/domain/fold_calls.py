@@ -7,8 +7,8 @@ from app.domain import events as ev
 from app.domain.conversation import Conversation
 from app.domain.events import Event
 from app.domain.failures import remedy_for
+from app.domain.fold_conversation import conversation_after
 from app.domain.fold_tasks import running_task, task_named
-from app.domain.hearing import heard
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.topics import Topic, topic_of
 from app.domain.usage import Usage
@@ -79,7 +79,7 @@ def _hear(run: Snapshot, event: Event) -> Snapshot:
 
 def _conversations_after(run: Snapshot, event: Event) -> dict[Topic, Conversation]:
     topic = topic_of(event)
-    return {**run.conversations, topic: heard(run.conversation(topic), event.data, event.seq)}
+    return {**run.conversations, topic: conversation_after(run.conversation(topic), event.data, event.seq)}
 
 
 def _charge(task: TaskState, event: Event, usage: Usage) -> TaskState:

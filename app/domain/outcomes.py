@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from app.domain.conversation import Conversation
-from app.domain.hearing import thrown_away
+from app.domain.fold_conversation import thrown_away
 
 Told = Mapping[str, Any]
 """An event as a JSON value, or its data."""

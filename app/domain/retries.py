@@ -14,7 +14,7 @@ SUPERVISOR_ATTEMPTS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class Patience:
     """How patient a process is with its provider."""
 
     call_attempts: int = 3
@@ -28,7 +28,7 @@ class Policy:
     park_after_s: float = 5.0
     """A run that has nothing to do for longer than this gives its place back and waits in the database."""
 
-    def towards(self, purpose: str) -> "Policy":
+    def towards(self, purpose: str) -> "Patience":
         """The patience with calls for this: a run must not be lost to a minute of overload.
 
         One whose workers have been paid waits for its synthesis as long as it has time.
@@ -39,12 +39,12 @@ class Policy:
         return replace(self, call_attempts=max(self.call_attempts, SUPERVISOR_ATTEMPTS), free_call_attempts=endless)
 
 
-def failures_that_count(policy: Policy, error: ModelError, failures: int, paid: int) -> int:
+def failures_that_count(patience: Patience, error: ModelError, failures: int, paid: int) -> int:
     """How many failures speak against another try after `error`; `failures` and, of them, `paid` ones came before.
 
     Where free ones are waited out as long as there is time, they say nothing about those that cost something.
     """
-    waits_out = policy.free_call_attempts > policy.call_attempts
+    waits_out = patience.free_call_attempts > patience.call_attempts
     return (paid if waits_out and is_paid(error.usage) else failures) + 1
 
 
@@ -59,30 +59,30 @@ def spread(*key: object) -> float:
     return int.from_bytes(digest, "big") / 2**64
 
 
-def backoff(policy: Policy, failures: int, jitter: float) -> timedelta:
+def backoff(patience: Patience, failures: int, jitter: float) -> timedelta:
     """The wait after `failures` failures in a row: exponential, between half and all of its ceiling by `jitter`."""
-    ceiling = min(policy.retry_base_s * 2 ** min(failures - 1, 100), BACKOFF_CEILING_S)
+    ceiling = min(patience.retry_base_s * 2 ** min(failures - 1, 100), BACKOFF_CEILING_S)
     return timedelta(seconds=ceiling * (0.5 + jitter / 2))
 
 
 def next_call_at(
-    policy: Policy, error: ModelError, *, failures: int, now: datetime, deadline: datetime, jitter: float
+    patience: Patience, error: ModelError, *, failures: int, now: datetime, deadline: datetime, jitter: float
 ) -> datetime | None:
     """When to send a failed call again, or None when not to: permanent fault, no tries left, or too late for the run.
 
     `failures` counts this one. The provider's own `Retry-After` is honoured when it asks for more than our backoff.
     A call that was held back here, and never sent, has not failed: it only waits.
     """
-    if not isinstance(error, Transient) or (error.sent and failures >= _attempts(policy, error)):
+    if not isinstance(error, Transient) or (error.sent and failures >= _attempts(patience, error)):
         return None
-    wait = backoff(policy, failures, jitter) if error.sent else timedelta()
+    wait = backoff(patience, failures, jitter) if error.sent else timedelta()
     asked = asked_wait(error, jitter)
     at = now + max(wait, asked) if asked < deadline - now else deadline
     return at if at < deadline else None
 
 
-def _attempts(policy: Policy, error: ModelError) -> float:
-    return policy.call_attempts if is_paid(error.usage) else max(policy.call_attempts, policy.free_call_attempts)
+def _attempts(patience: Patience, error: ModelError) -> float:
+    return patience.call_attempts if is_paid(error.usage) else max(patience.call_attempts, patience.free_call_attempts)
 
 
 def asked_wait(error: Transient, jitter: float = 0) -> timedelta:

@@ -14,7 +14,7 @@ from app.domain.conversation import Conversation
 from app.domain.job import Limits
 from app.domain.plan import Plan, Task
 from app.domain.results import Escalation, Output, Problem, Result, Synthesis
-from app.domain.retries import Policy
+from app.domain.retries import Patience
 from app.domain.states import TERMINAL_RUN, TERMINAL_TASK, AttemptStatus, Phase, RunStatus, TaskStatus
 from app.domain.team import Team
 from app.domain.topics import Topic
@@ -36,7 +36,7 @@ class Brief:
     team: Team
     limits: Limits
     inputs: tuple[ev.InputListed, ...] = ()
-    policy: Policy = Policy()
+    patience: Patience = Patience()
     models: Mapping[str, str] = field(default_factory=dict)
     """Model ids of the tiers, as this process resolves them."""
 

@@ -17,7 +17,7 @@ from app.runtime import Runtime
 from app.store.database import TROUBLE
 from app.store.journal import Journal
 from app.store.journal_sql import write_row
-from app.store.ownership import Claim, Claimant, announce_again, claim_if_free, release_if_owned
+from app.store.ownership import Claimant, ClaimedRun, announce_again, claim_if_free, release_if_owned
 from app.store.reconcile import announce_unattended
 from app.store.retention import RUNS_AT_A_TIME, prune_ended
 
@@ -40,7 +40,7 @@ class Engine:
         self._executing: set[asyncio.Task[None]] = set()
         self._places = asyncio.Semaphore(runtime.runs_at_once)
         models = {tier: runtime.model.model_id(tier) for tier in TIERS}
-        self._claimant = Claimant(runtime.name, runtime.lease_s, runtime.policy, models)
+        self._claimant = Claimant(runtime.name, runtime.lease_s, runtime.patience, models)
         self._suspect: str | None = None
         """The run we have that may be what kills its processes, or of which we are about to find out."""
         self._leases = Leases(runtime, self._held, self._clear)
@@ -126,7 +126,7 @@ class Engine:
         if self._suspect == run_id:
             self._suspect = None
 
-    async def _execute(self, claim: Claim, held_until: float) -> None:
+    async def _execute(self, claim: ClaimedRun, held_until: float) -> None:
         runtime, run_id = self._runtime, claim.snapshot.brief.run_id
         if claim.snapshot.ended:
             await write_row(runtime.database, claim.snapshot, owner=runtime.name, epoch=claim.epoch)
@@ -146,7 +146,7 @@ class Engine:
         finally:
             await self._release(execution)
 
-    async def _claim(self, run_id: str, *, suspects: bool) -> Claim | None:
+    async def _claim(self, run_id: str, *, suspects: bool) -> ClaimedRun | None:
         try:
             return await claim_if_free(self._runtime.database, run_id, self._claimant, suspects=suspects)
         except RunUnreadable as error:
@@ -162,7 +162,7 @@ class Engine:
         runtime, run_log = self._runtime, execution.log
         in_order = not run_log.lost and not run_log.waits and time.monotonic() < execution.desk.held_until
         run_log.close()
-        runtime.materials.forget(run_log.run_id)
+        runtime.input_cache.forget(run_log.run_id)
         if self._held.get(run_log.run_id) is execution:
             del self._held[run_log.run_id]
         if in_order and not run_log.snapshot.ended:

@@ -21,12 +21,12 @@ from app.domain.policy.decide import decide
 from app.domain.policy.endings import fail
 from app.domain.results import Problem
 from app.domain.topics import Topic
-from app.engine.desk import RunDesk
 from app.engine.recovery import Lost, reckon_lost
+from app.engine.run_desk import RunDesk
 from app.engine.under_way import LAST_WORDS_SECONDS, UnderWay
 from app.runtime import Runtime
 from app.store.journal import Journal
-from app.store.ownership import Claim
+from app.store.ownership import ClaimedRun
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 class Execution:
     """A claimed run."""
 
-    def __init__(self, runtime: Runtime, journal: Journal, claim: Claim, held_until: float) -> None:
+    def __init__(self, runtime: Runtime, journal: Journal, claim: ClaimedRun, held_until: float) -> None:
         self.broke = False
         """Whether the loop itself has failed: the run may be what breaks it."""
         self._engine = runtime.name

@@ -31,10 +31,10 @@ from app.domain.errors import (
 from app.domain.reasoning import without_reasoning
 from app.domain.usage import Usage
 from app.llm.exchange import BrokenOff, Exchange
-from app.llm.failures import ProviderRefused, error_of
 from app.llm.gate import Gate
+from app.llm.habits import Habits, body_of, remedy
 from app.llm.model import Reply, Request
-from app.llm.remedies import Habits, body_of, remedy
+from app.llm.refusals import ProviderRefused, error_of
 from app.llm.transport import Client, Incoming, Transport
 from app.llm.wire import MalformedReply, TooLarge
 from app.llm.wording import loggable, message_of

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.domain.conversation import Block
 from app.llm.demo_arithmetic import expressions_in
-from app.llm.demo_findings import LINES_READ, Finding, figures_in, findings_of, listed_columns, named_values
+from app.llm.demo_evidence import LINES_READ, Evidence, evidence_of, figures_in, listed_columns, named_values
 from app.llm.demo_grid import compared, grids_in, in_words
 from app.llm.demo_objective import MAKING, RETELLING, TOPMOST
 from app.llm.demo_prompts import (
@@ -180,18 +180,18 @@ def report(request: Request) -> dict[str, Any]:
     """The result, or an escalation with what there is so far."""
     given = _assignment(request)
     gathering = given.task.startswith(GATHER)
-    findings = findings_of(given.answers, given.queries(), given.inputs, given.words, gathering=gathering)
-    if not findings:
-        findings = _from_results(given.results)
-    brought = [finding for finding in findings if not finding.failed]
-    escalation = _escalation(given, findings)
+    evidence = evidence_of(given.answers, given.queries(), given.inputs, given.words, gathering=gathering)
+    if not evidence:
+        evidence = _from_results(given.results)
+    brought = [piece for piece in evidence if not piece.failed]
+    escalation = _escalation(given, evidence)
     if escalation and _calls_left(request):
         escalation |= {"reason": "timeout", "message": f"{SIGNED} the replies allowed were not enough to look."}
     written: dict[str, Any] = {
-        "summary": f"{SIGNED} {' '.join(finding.sentence for finding in brought[:SENTENCES]) or gist(given.task)}",
-        "text": "\n\n".join([NOTICE, *map(_told, findings), *_unavailable(request)]),
-        "confidence": _confidence(findings),
-        "sources": _sources(given.results, findings),
+        "summary": f"{SIGNED} {' '.join(piece.sentence for piece in brought[:SENTENCES]) or gist(given.task)}",
+        "text": "\n\n".join([NOTICE, *map(_told, evidence), *_unavailable(request)]),
+        "confidence": _confidence(evidence),
+        "sources": _sources(given.results, evidence),
         "escalation": escalation,
     }
     schema = promised(request.output_schema)
@@ -204,30 +204,30 @@ def report(request: Request) -> dict[str, Any]:
         return written | {"data": None, "escalation": _escalated(f"{why}; {NEEDED} {gist(given.task)}")}
 
 
-def _confidence(findings: Sequence[Finding]) -> float:
+def _confidence(evidence: Sequence[Evidence]) -> float:
     """More for what was computed than for what was found."""
-    worth = sum(0.0 if finding.failed else 0.7 if finding.figures else 0.4 for finding in findings)
-    return round(worth / max(len(findings), 1), 2)
+    worth = sum(0.0 if piece.failed else 0.7 if piece.figures else 0.4 for piece in evidence)
+    return round(worth / max(len(evidence), 1), 2)
 
 
-def _rows(given: _Assignment, findings: Sequence[Finding]) -> list[Mapping[str, str]]:
+def _rows(given: _Assignment, evidence: Sequence[Evidence]) -> list[Mapping[str, str]]:
     """The figures found: the first row alone where the task asks for what is topmost, since rows are ranked."""
-    rows = [row for finding in findings for row in finding.figures]
+    rows = [row for piece in evidence for row in piece.figures]
     return rows[:1] if TOPMOST.search(given.task) else rows
 
 
-def _escalation(given: _Assignment, findings: Sequence[Finding]) -> dict[str, str] | None:
+def _escalation(given: _Assignment, evidence: Sequence[Evidence]) -> dict[str, str] | None:
     """Why the task is not done; None when it is. Figures answer for more than quotations do."""
     asked = asked_and_about(given.task)[0]
-    brought = [finding for finding in findings if not finding.failed]
+    brought = [piece for piece in evidence if not piece.failed]
     if MAKING.search(asked):
         return _escalated(f"{NEEDED} {gist(given.task)}")
-    if findings and not brought:
-        return {"reason": "confidence_too_low", "message": f"{SIGNED} {findings[0].sentence}"}
+    if evidence and not brought:
+        return {"reason": "confidence_too_low", "message": f"{SIGNED} {evidence[0].sentence}"}
     if not brought and given.tables:
         sources = ", ".join(dict.fromkeys(table.source for table in given.tables))
         return _escalated(f"nothing in {sources} is known by the names that this uses: {gist(given.task)}")
-    computed = any(finding.figures for finding in brought)
+    computed = any(piece.figures for piece in brought)
     if not brought or (RETELLING.search(asked) and not computed):
         return _escalated(f"{NEEDED} {gist(given.task)}")
     return None
@@ -237,15 +237,15 @@ def _escalated(why: str) -> dict[str, str]:
     return {"reason": "out_of_scope", "message": f"{SIGNED} {why}"}
 
 
-def _from_results(results: Sequence[dict[str, Any]]) -> list[Finding]:
+def _from_results(results: Sequence[dict[str, Any]]) -> list[Evidence]:
     """What can be said from the results alone: the figures in them side by side, or else what each says."""
     if shared := compared({result["task"]: grids_in(result["text"]) for result in results}):
-        return [Finding(in_words(shared[0]), shared[0].printed(), figures=figures_in(shared[0].printed()))]
-    return [Finding(unsigned(result["summary"]), figures=figures_in(result["text"])) for result in results]
+        return [Evidence(in_words(shared[0]), shared[0].printed(), figures=figures_in(shared[0].printed()))]
+    return [Evidence(unsigned(result["summary"]), figures=figures_in(result["text"])) for result in results]
 
 
-def _told(finding: Finding) -> str:
-    return f"- {finding.sentence}" + (f"\n\n{finding.detail}" if finding.detail else "")
+def _told(piece: Evidence) -> str:
+    return f"- {piece.sentence}" + (f"\n\n{piece.detail}" if piece.detail else "")
 
 
 def _unavailable(request: Request) -> list[str]:
@@ -253,7 +253,7 @@ def _unavailable(request: Request) -> list[str]:
     return [f"- `{name}` is run by a model's provider. The demo model has none, so it was not used." for name in names]
 
 
-def _sources(results: Sequence[dict[str, Any]], findings: Sequence[Finding]) -> list[str]:
-    own = [finding.source for finding in findings if finding.source]
+def _sources(results: Sequence[dict[str, Any]], evidence: Sequence[Evidence]) -> list[str]:
+    own = [piece.source for piece in evidence if piece.source]
     passed_on = [source for result in results for source in result["sources"]]
     return list(dict.fromkeys(own + passed_on))

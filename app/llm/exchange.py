@@ -11,11 +11,11 @@ from app.domain.reasoning import Aloud
 from app.domain.text import clean_text
 from app.domain.usage import Usage
 from app.llm import wire
-from app.llm.draft import Draft
-from app.llm.failures import ProviderRefused, request_id
+from app.llm.habits import Habits, left_out
 from app.llm.model import Reply, Request
+from app.llm.partial_reply import PartialReply
 from app.llm.pricing import estimated_usage
-from app.llm.remedies import Habits, left_out
+from app.llm.refusals import ProviderRefused, request_id
 from app.llm.transport import Incoming
 
 LAST_BYTES_S = 0.25
@@ -33,7 +33,7 @@ class Exchange:
         self.request = request
         self.model_id = model_id
         self.habits = habits
-        self.draft = Draft()
+        self.draft = PartialReply()
         self.refusals = 0
         self.cut_short = False
         """Whether the reply has begun, and has less time than the call: that of whoever asked."""
@@ -61,7 +61,7 @@ class Exchange:
         """Begin again after a refusal, in another form."""
         if self.billed:
             self._before += self._of_this_form(ended=False)
-        self.habits, self.draft, self._speaking, self.cut_short = habits, Draft(), False, False
+        self.habits, self.draft, self._speaking, self.cut_short = habits, PartialReply(), False, False
         self.refusals += 1
 
     async def read(self, incoming: Incoming) -> Reply:

@@ -10,8 +10,8 @@ from itertools import takewhile
 from typing import Any
 
 from app.domain.text import clean_text, shorten
-from app.llm.failures import ProviderRefused, code_of
 from app.llm.model import Request
+from app.llm.refusals import ProviderRefused, code_of
 
 _LIMIT = 300
 _READ = _LIMIT * 10

@@ -21,7 +21,7 @@ from app.domain.events import Entry
 from app.domain.fold import extend
 from app.domain.fold_run import receipt_of
 from app.domain.policy.decide import decide
-from app.domain.retries import Policy
+from app.domain.retries import Patience
 from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN
 from app.store.chronicle import tell
@@ -112,7 +112,7 @@ async def _intervene(
 
 
 def _read(run_id: str, row: Any) -> Snapshot:
-    return read_run(run_id, row.definition, json.loads(row.log), Policy(), {})
+    return read_run(run_id, row.definition, json.loads(row.log), Patience(), {})
 
 
 async def request_cancel(

@@ -14,7 +14,7 @@ from app.domain import events as ev
 from app.domain.errors import RunUnreadable
 from app.domain.events import Entry
 from app.domain.fold import extend
-from app.domain.retries import Policy
+from app.domain.retries import Patience
 from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN
 from app.store.chronicle import tell
@@ -99,7 +99,7 @@ _RELEASE = text(
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimedRun:
     """A run that this process may execute from here on."""
 
     snapshot: Snapshot
@@ -130,12 +130,14 @@ class Claimant:
 
     owner: str
     lease_s: float
-    policy: Policy
+    patience: Patience
     models: Mapping[str, str]
     """Model ids by tier."""
 
 
-async def claim_if_free(database: Database, run_id: str, claimant: Claimant, *, suspects: bool = True) -> Claim | None:
+async def claim_if_free(
+    database: Database, run_id: str, claimant: Claimant, *, suspects: bool = True
+) -> ClaimedRun | None:
     """Take the run, unless it has ended or its owner's lease still holds. None when it may not be taken.
 
     Without `suspects` a run that is suspected of killing its processes is left alone. Raises `RunUnreadable`: such a
@@ -147,7 +149,7 @@ async def claim_if_free(database: Database, run_id: str, claimant: Claimant, *, 
         return None
     poisoned = row.idle_claims > IDLE_CLAIMS_ALLOWED
     try:
-        snapshot = read_run(run_id, row.definition, row.log, claimant.policy, claimant.models)
+        snapshot = read_run(run_id, row.definition, row.log, claimant.patience, claimant.models)
     except RunUnreadable:
         if poisoned:
             async with database.statement() as connection:
@@ -157,7 +159,7 @@ async def claim_if_free(database: Database, run_id: str, claimant: Claimant, *, 
         started = Entry(ev.RunStarted(engine=claimant.owner, epoch=row.owner_epoch))
         snapshot, events = extend(snapshot, [started], now)
         tell(snapshot, events)
-    return Claim(snapshot, row.owner_epoch, row.begins, row.lapsed_at, row.idle_claims > SUSPECT_AFTER, poisoned)
+    return ClaimedRun(snapshot, row.owner_epoch, row.begins, row.lapsed_at, row.idle_claims > SUSPECT_AFTER, poisoned)
 
 
 async def _claimed(database: Database, run_id: str, claimant: Claimant, now: datetime, *, suspects: bool) -> Any:

@@ -12,7 +12,7 @@ from app.domain.errors import FAULTS, IllegalMove, RunUnreadable
 from app.domain.events import event_from
 from app.domain.fold import fold
 from app.domain.results import Problem
-from app.domain.retries import Policy
+from app.domain.retries import Patience
 from app.domain.snapshot import Brief, Snapshot
 from app.domain.states import TERMINAL_RUN, TERMINAL_TASK
 from app.domain.team import Team
@@ -53,10 +53,12 @@ _END = text(
 )
 
 
-def read_run(run_id: str, definition: Any, log: Iterable[Any], policy: Policy, models: Mapping[str, str]) -> Snapshot:
+def read_run(
+    run_id: str, definition: Any, log: Iterable[Any], patience: Patience, models: Mapping[str, str]
+) -> Snapshot:
     """The state of a run, from the `definition` of its team and its log.
 
-    `policy` and `models` (ids by tier) are how this process executes it. Raises `RunUnreadable`.
+    `patience` and `models` (ids by tier) are how this process executes it. Raises `RunUnreadable`.
     """
     try:
         events = [event_from(event) for event in log]
@@ -69,7 +71,7 @@ def read_run(run_id: str, definition: Any, log: Iterable[Any], policy: Policy, m
             team=Team.model_validate(definition),
             limits=job.limits,
             inputs=job.inputs,
-            policy=policy,
+            patience=patience,
             models=models,
         )
         return fold(brief, events)

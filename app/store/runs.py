@@ -16,7 +16,7 @@ from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.errors import RunUnreadable
-from app.domain.retries import Policy
+from app.domain.retries import Patience
 from app.store.database import Database
 from app.store.projection import attempt_row, plain, task_row
 from app.store.run_log import LOG_AS_TEXT, read_run
@@ -124,7 +124,7 @@ class WholeRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PageStart:
     """Where a page of runs starts: behind this run."""
 
     created_at: datetime
@@ -147,7 +147,7 @@ class Listing:
 
     status: str | None = None
     team: str | None = None
-    after: Place | None = None
+    after: PageStart | None = None
     """Only runs behind this one."""
     whole_objectives: bool = False
     results: bool = False
@@ -219,7 +219,7 @@ async def whole_run(database: Database, tenant: str, run_id: str) -> WholeRun | 
 
 def _under_way(run_id: str, row: Any) -> tuple[list[Row], list[Row]]:
     """Tasks and attempts as the log has them: what a running attempt has spent so far is not in its row yet."""
-    run = read_run(run_id, row.definition, json.loads(row.log), Policy(), {})
+    run = read_run(run_id, row.definition, json.loads(row.log), Patience(), {})
     tasks = [task_row(run, task, position) for position, task in enumerate(run.tasks.values())]
     attempts = [attempt_row(run, task, attempt) for task in run.tasks.values() for attempt in task.attempts]
     return [plain(each) for each in tasks], [plain(each) for each in attempts]

@@ -12,7 +12,7 @@ from app.agents.converse import consequences
 from app.agents.roles import ROLES
 from app.domain.conversation import Ask
 from app.domain.events import Purpose, event_from
-from app.domain.hearing import heard
+from app.domain.fold_conversation import conversation_after
 from app.domain.policy.agenda import is_open, step_in
 from app.domain.topics import Topic
 from tests.agents.asked import ASKED
@@ -56,7 +56,7 @@ def test_every_purpose_has_a_role_and_a_scripted_answer_and_is_asked_for_here() 
 def answered(story: Story, topic: Topic, text: str) -> list[str]:
     """The types of what follows from a final reply, all of which is recorded."""
     reply = called(topic.purpose).completed(stop_reason="end_turn", content=[text_block(text)])
-    follows = consequences(story.run, topic, heard(story.talk(topic), reply), {})
+    follows = consequences(story.run, topic, conversation_after(story.talk(topic), reply), {})
     story.record(topic.entry(reply), *follows)
     return [entry.fact.type for entry in follows]
 

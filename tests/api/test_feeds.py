@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.api import waiting
+from app.api import long_polls
 from app.api.feeds import KEPT_BYTES, Batch, Feed, Feeds, Subscription
 from app.api.frames import Frame as LogFrame
 from app.api.frames import SharedPages
@@ -172,7 +172,7 @@ async def test_what_two_subscriptions_have_in_common_comes_to_both(api: Api, add
 async def test_runs_that_are_executed_take_no_room_from_readers(
     api: Api, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "READERS_ALLOWED", 1)
+    monkeypatch.setattr(long_polls, "READERS_ALLOWED", 1)
     run_id = await api.ended()
     with api.runtime.wakeups.listening(run_id, lambda _: None):
         async with reading(address, run_id) as stream:

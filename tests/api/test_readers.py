@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.api import waiting
-from app.api.waiting import LOOKS_AT_ONCE, SharedLooks
+from app.api import long_polls
+from app.api.long_polls import LOOKS_AT_ONCE, SharedLooks
 from app.store.database import Database
 from tests.support.api import JOB, Api
 from tests.support.waiting import until
@@ -86,7 +86,7 @@ async def test_a_reader_that_goes_takes_the_row_from_nobody(api: Api, counting: 
 async def test_beyond_the_bound_readers_are_sent_away_and_jobs_are_taken(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "READERS_ALLOWED", 1)
+    monkeypatch.setattr(long_polls, "READERS_ALLOWED", 1)
     run_id = await api.post()
     reading = asyncio.create_task(api.client.get(f"/v1/runs/{run_id}", headers=WAIT))
     await api.until_heard_by(1)

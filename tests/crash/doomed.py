@@ -28,7 +28,7 @@ from app.runtime import open_runtime
 from app.settings import Settings
 from app.store.database import Database
 from app.store.journal_sql import Batch, commit
-from app.store.ownership import Claim, Claimant, claim_if_free
+from app.store.ownership import Claimant, ClaimedRun, claim_if_free
 from app.telemetry import set_up_logging
 from tests.crash.features import PARK_AFTER_S
 from tests.support.effects import Ledger, Point, Switch, die, example_tools
@@ -96,7 +96,7 @@ async def _execute(doom: Doom) -> None:
     _kill_at_claim(doom.at, doom.when)
     _kill_at_commit(doom.at, doom.when)
     async with open_runtime(settings, doom.database_url) as runtime:
-        runtime.policy = replace(runtime.policy, park_after_s=PARK_AFTER_S)
+        runtime.patience = replace(runtime.patience, park_after_s=PARK_AFTER_S)
         tools = example_tools(Ledger(Path(doom.ledger)), Switch(**doom.switch))
         runtime.tools = {**runtime.tools, **{tool.name: tool for tool in tools}}
         async with running_engine(runtime):
@@ -106,7 +106,7 @@ async def _execute(doom: Doom) -> None:
 def _kill_at_claim(at: int, when: Point) -> None:
     """Have the engine die at the claim that begins a run, if that records event `at`."""
 
-    async def fatal(database: Database, run_id: str, claimant: Claimant, *, suspects: bool) -> Claim | None:
+    async def fatal(database: Database, run_id: str, claimant: Claimant, *, suspects: bool) -> ClaimedRun | None:
         if at == FIRST_OF_A_CLAIM and when == "before":
             die()
         claim = await claim_if_free(database, run_id, claimant, suspects=suspects)

@@ -22,7 +22,7 @@ from app.domain.errors import (
 from app.domain.failures import REMEDIES, Remedy, codes_with, remedy_for
 from app.domain.retries import (
     BACKOFF_CEILING_S,
-    Policy,
+    Patience,
     backoff,
     failures_that_count,
     next_call_at,
@@ -35,7 +35,7 @@ FAR = NOW + timedelta(days=1)
 MANY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 
 JITTER = st.floats(0, 1, exclude_max=True)
-POLICIES = st.builds(Policy, call_attempts=st.integers(1, 10), retry_base_s=st.floats(0, 60))
+PATIENCE = st.builds(Patience, call_attempts=st.integers(1, 10), retry_base_s=st.floats(0, 60))
 PERMANENT = [ModelError("x"), RequestRejected("x"), ContextExceeded("x"), AccountProblem("x", code="provider_auth")]
 TRANSIENT = [Transient, RateLimited, ProviderUnavailable, StreamIncomplete]
 
@@ -55,43 +55,45 @@ def test_jitter_spreads_keys_over_the_whole_range() -> None:
 
 
 @MANY
-@given(POLICIES, st.integers(1, 10), JITTER)
-def test_a_wait_is_between_half_and_all_of_its_ceiling(policy: Policy, failures: int, jitter: float) -> None:
-    ceiling = min(policy.retry_base_s * 2 ** (failures - 1), BACKOFF_CEILING_S)
-    wait = backoff(policy, failures, jitter).total_seconds()
+@given(PATIENCE, st.integers(1, 10), JITTER)
+def test_a_wait_is_between_half_and_all_of_its_ceiling(patience: Patience, failures: int, jitter: float) -> None:
+    ceiling = min(patience.retry_base_s * 2 ** (failures - 1), BACKOFF_CEILING_S)
+    wait = backoff(patience, failures, jitter).total_seconds()
 
     assert ceiling / 2 - 1e-6 <= wait <= ceiling + 1e-6
 
 
 def test_the_ceiling_doubles_with_every_failure_up_to_a_minute() -> None:
-    ceilings = [backoff(Policy(retry_base_s=1), failures, 0).total_seconds() * 2 for failures in range(1, 10)]
+    ceilings = [backoff(Patience(retry_base_s=1), failures, 0).total_seconds() * 2 for failures in range(1, 10)]
 
     assert ceilings == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
 @pytest.mark.parametrize("error", PERMANENT)
 def test_a_permanent_fault_is_never_sent_again(error: ModelError) -> None:
-    assert next_call_at(Policy(call_attempts=10), error, failures=1, now=NOW, deadline=FAR, jitter=0) is None
+    assert next_call_at(Patience(call_attempts=10), error, failures=1, now=NOW, deadline=FAR, jitter=0) is None
 
 
 @pytest.mark.parametrize("kind", TRANSIENT)
 def test_a_transient_fault_is_sent_again_until_the_attempts_are_used_up(kind: type[Transient]) -> None:
-    policy = Policy(call_attempts=3)
-    times = [next_call_at(policy, kind("x"), failures=count, now=NOW, deadline=FAR, jitter=0) for count in (1, 2, 3, 4)]
+    patience = Patience(call_attempts=3)
+    times = [
+        next_call_at(patience, kind("x"), failures=count, now=NOW, deadline=FAR, jitter=0) for count in (1, 2, 3, 4)
+    ]
 
     assert [at is not None for at in times] == [True, True, False, False]
 
 
 @MANY
-@given(POLICIES, st.floats(0, 3_000), JITTER)
-def test_the_providers_own_wait_is_never_cut_short(policy: Policy, asked: float, jitter: float) -> None:
+@given(PATIENCE, st.floats(0, 3_000), JITTER)
+def test_the_providers_own_wait_is_never_cut_short(patience: Patience, asked: float, jitter: float) -> None:
     error = RateLimited("x", retry_after_s=asked)
-    at = next_call_at(policy, error, failures=1, now=NOW, deadline=FAR, jitter=jitter)
+    at = next_call_at(patience, error, failures=1, now=NOW, deadline=FAR, jitter=jitter)
 
-    assert (at is None) == (policy.call_attempts == 1)
+    assert (at is None) == (patience.call_attempts == 1)
     if at is not None:
         waited = (at - NOW).total_seconds()
-        own = backoff(policy, 1, jitter).total_seconds()
+        own = backoff(patience, 1, jitter).total_seconds()
         assert max(asked, own) - 1e-6 <= waited <= max(asked * 1.1, own) + 1e-6
 
 
@@ -100,26 +102,26 @@ def test_an_absurd_wait_is_refused_without_an_overflow(asked: float) -> None:
     error = RateLimited("x", retry_after_s=asked)
 
     for deadline in (FAR, datetime.max.replace(tzinfo=UTC)):
-        assert next_call_at(Policy(), error, failures=1, now=NOW, deadline=deadline, jitter=0.9) is None
+        assert next_call_at(Patience(), error, failures=1, now=NOW, deadline=deadline, jitter=0.9) is None
 
 
 @MANY
-@given(POLICIES, st.none() | st.floats(0, 1e6), JITTER, st.floats(0, 1_000))
+@given(PATIENCE, st.none() | st.floats(0, 1e6), JITTER, st.floats(0, 1_000))
 def test_nothing_is_sent_again_at_or_after_the_deadline(
-    policy: Policy, asked: float | None, jitter: float, left: float
+    patience: Patience, asked: float | None, jitter: float, left: float
 ) -> None:
     deadline = NOW + timedelta(seconds=left)
     error = ProviderUnavailable("x", retry_after_s=asked)
-    at = next_call_at(policy, error, failures=1, now=NOW, deadline=deadline, jitter=jitter)
+    at = next_call_at(patience, error, failures=1, now=NOW, deadline=deadline, jitter=jitter)
 
     assert at is None or NOW <= at < deadline
 
 
 @pytest.mark.parametrize(("purpose", "attempts"), [("work", 3), ("plan", 8), ("refine", 8)])
 def test_the_supervisors_calls_are_given_more_than_a_minute(purpose: str, attempts: int) -> None:
-    policy = Policy(call_attempts=3).towards(purpose)
+    patience = Patience(call_attempts=3).towards(purpose)
     error = ProviderUnavailable("x")
-    waits = [next_call_at(policy, error, failures=count, now=NOW, deadline=FAR, jitter=0) for count in range(1, 9)]
+    waits = [next_call_at(patience, error, failures=count, now=NOW, deadline=FAR, jitter=0) for count in range(1, 9)]
 
     assert sum(at is not None for at in waits) == attempts - 1
     if purpose != "work":
@@ -127,18 +129,18 @@ def test_the_supervisors_calls_are_given_more_than_a_minute(purpose: str, attemp
 
 
 def test_a_synthesis_that_costs_nothing_is_asked_for_until_the_deadline() -> None:
-    policy = Policy(call_attempts=3).towards("synthesize")
+    patience = Patience(call_attempts=3).towards("synthesize")
     paid, free = ProviderUnavailable("x", Usage(input_tokens=9)), ProviderUnavailable("x", Usage(llm_calls=1))
 
-    assert next_call_at(policy, free, failures=500, now=NOW, deadline=FAR, jitter=0) == NOW + timedelta(seconds=30)
-    assert next_call_at(policy, free, failures=500, now=NOW, deadline=NOW + timedelta(seconds=30), jitter=0) is None
-    assert next_call_at(policy, paid, failures=7, now=NOW, deadline=FAR, jitter=0) is not None
-    assert next_call_at(policy, paid, failures=8, now=NOW, deadline=FAR, jitter=0) is None
+    assert next_call_at(patience, free, failures=500, now=NOW, deadline=FAR, jitter=0) == NOW + timedelta(seconds=30)
+    assert next_call_at(patience, free, failures=500, now=NOW, deadline=NOW + timedelta(seconds=30), jitter=0) is None
+    assert next_call_at(patience, paid, failures=7, now=NOW, deadline=FAR, jitter=0) is not None
+    assert next_call_at(patience, paid, failures=8, now=NOW, deadline=FAR, jitter=0) is None
 
 
 def test_what_an_outage_refused_for_nothing_does_not_use_up_the_tries_of_a_synthesis() -> None:
     paid, free = ProviderUnavailable("x", Usage(input_tokens=9)), ProviderUnavailable("x", Usage(llm_calls=1))
-    patient, usual = Policy(call_attempts=3).towards("synthesize"), Policy(call_attempts=3)
+    patient, usual = Patience(call_attempts=3).towards("synthesize"), Patience(call_attempts=3)
 
     assert failures_that_count(patient, paid, 40, 2) == 3
     assert failures_that_count(patient, free, 40, 2) == 41
@@ -148,14 +150,16 @@ def test_what_an_outage_refused_for_nothing_does_not_use_up_the_tries_of_a_synth
 def test_a_call_that_was_held_back_waits_for_just_that_however_often() -> None:
     held = Held("x", retry_after_s=7)
 
-    assert next_call_at(Policy(), held, failures=99, now=NOW, deadline=FAR, jitter=0) == NOW + timedelta(seconds=7)
+    assert next_call_at(Patience(), held, failures=99, now=NOW, deadline=FAR, jitter=0) == NOW + timedelta(seconds=7)
 
 
 def test_a_call_waits_from_the_time_of_its_failure() -> None:
     asked = RateLimited("x", retry_after_s=7)
     later = NOW + timedelta(hours=1)
 
-    assert next_call_at(Policy(), asked, failures=1, now=later, deadline=FAR, jitter=0) == later + timedelta(seconds=7)
+    assert next_call_at(Patience(), asked, failures=1, now=later, deadline=FAR, jitter=0) == later + timedelta(
+        seconds=7
+    )
 
 
 def test_every_code_has_one_remedy() -> None:

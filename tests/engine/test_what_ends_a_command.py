@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from app.domain import events as ev
 from app.domain.errors import FAULTS
 from app.engine import engine, under_way
-from app.engine.desk import RunDesk
+from app.engine.run_desk import RunDesk
 from app.llm import claude
 from app.store import journal_sql, projection
 from app.tools.tool import ToolContext

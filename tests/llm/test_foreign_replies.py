@@ -16,7 +16,7 @@ from app.domain.errors import (
     ReplyTooLarge,
 )
 from app.llm.claude import Claude
-from app.llm.draft import LARGEST_CONTENT, MOST_BLOCKS, MOST_CALLS
+from app.llm.partial_reply import LARGEST_CONTENT, MOST_BLOCKS, MOST_CALLS
 from app.llm.wire import LARGEST_DOCUMENT
 from tests.support.model_calls import failure_of, ignored, request
 from tests.support.stub_answers import Answer, call, text

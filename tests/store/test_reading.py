@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.snapshot import Snapshot
 from app.store.database import RESERVED, Database
-from app.store.materials import Materials
+from app.store.input_cache import InputCache
 from app.store.run_log import read_run
 from app.store.runs import PAGE_BYTES, Listing, _page, events_of, whole_run
 from tests.support.fixtures import Services
@@ -111,12 +111,12 @@ async def test_long_events_come_a_few_at_a_time_and_none_is_left_out(service: Se
 async def test_inputs_are_read_when_they_are_needed_and_given_back(service: Service) -> None:
     inputs = [{"name": "b.txt", "content": "second"}, {"name": "a.txt", "content": "first"}]
     run_id = await service.submit(inputs=inputs)
-    materials = Materials()
+    input_cache = InputCache()
 
-    first, second = await asyncio.gather(*(materials.of_run(service.database, run_id) for _ in range(2)))
-    again = await materials.of_run(service.database, run_id)
-    materials.forget(run_id)
-    anew = await materials.of_run(service.database, run_id)
+    first, second = await asyncio.gather(*(input_cache.of_run(service.database, run_id) for _ in range(2)))
+    again = await input_cache.of_run(service.database, run_id)
+    input_cache.forget(run_id)
+    anew = await input_cache.of_run(service.database, run_id)
 
     assert [(each.name, each.content) for each in first] == [("b.txt", "second"), ("a.txt", "first")]
     assert first is second is again
@@ -125,12 +125,12 @@ async def test_inputs_are_read_when_they_are_needed_and_given_back(service: Serv
 
 
 async def test_inputs_that_are_large_are_not_kept(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.store.materials.KEPT_CHARACTERS", 10)
+    monkeypatch.setattr("app.store.input_cache.KEPT_CHARACTERS", 10)
     small = await service.submit(inputs=[{"name": "a.txt", "content": "x" * 9}])
     large = await service.submit(inputs=[{"name": "a.txt", "content": "x" * 11}])
-    materials = Materials()
+    input_cache = InputCache()
 
-    kept = [await materials.of_run(service.database, run_id) for run_id in (large, large, small, small)]
+    kept = [await input_cache.of_run(service.database, run_id) for run_id in (large, large, small, small)]
 
     assert kept[0] is not kept[1]
     assert kept[2] is kept[3]
@@ -139,11 +139,11 @@ async def test_inputs_that_are_large_are_not_kept(service: Service, monkeypatch:
 async def test_inputs_are_read_again_when_the_database_comes_back(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.store.materials.RETRY_SECONDS", 0)
+    monkeypatch.setattr("app.store.input_cache.RETRY_SECONDS", 0)
     run_id = await service.submit(inputs=[{"name": "a.txt", "content": "x"}])
     service.database.next_error = OSError("the network is cut")
 
-    [found] = await Materials().of_run(service.database, run_id)
+    [found] = await InputCache().of_run(service.database, run_id)
 
     assert found.content == "x"
 

@@ -6,9 +6,9 @@ from itertools import count
 from app.domain import events as ev
 from app.domain.events import Entry
 from app.domain.results import Problem
-from app.domain.retries import Policy
+from app.domain.retries import Patience
 from app.domain.usage import Usage
-from app.store.ownership import Claim, Claimant, claim_if_free
+from app.store.ownership import Claimant, ClaimedRun, claim_if_free
 from tests.support.service import Service
 
 ME = "me"
@@ -16,12 +16,12 @@ ME = "me"
 _numbers: Iterator[int] = count(1)
 
 
-async def try_claim(service: Service, run_id: str, owner: str = "another", lease_s: float = 60) -> Claim | None:
+async def try_claim(service: Service, run_id: str, owner: str = "another", lease_s: float = 60) -> ClaimedRun | None:
     """A claim of the run, if it may be taken."""
-    return await claim_if_free(service.database, run_id, Claimant(owner, lease_s, Policy(), {"balanced": "m"}))
+    return await claim_if_free(service.database, run_id, Claimant(owner, lease_s, Patience(), {"balanced": "m"}))
 
 
-async def claimed(service: Service, run_id: str | None = None, *, lease_s: float = 60) -> Claim:
+async def claimed(service: Service, run_id: str | None = None, *, lease_s: float = 60) -> ClaimedRun:
     """Our claim of the run, or of a new one."""
     claim = await try_claim(service, run_id or await service.submit(), ME, lease_s)
     assert claim is not None

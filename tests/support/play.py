@@ -9,7 +9,7 @@ from app.domain import events as ev
 from app.domain.events import Entry
 from app.domain.plan import Plan, Task, validated
 from app.domain.results import Coverage, Problem, Result
-from app.domain.retries import Policy
+from app.domain.retries import Patience
 from app.domain.usage import Usage
 from app.store.database import Database
 from app.store.journal import Journal, RunLog
@@ -125,7 +125,7 @@ class Player:
 
     async def claim(self, run_id: str) -> RunLog:
         """Claim the run."""
-        claim = await claim_if_free(self._database, run_id, Claimant(OWNER, 600, Policy(), {}))
+        claim = await claim_if_free(self._database, run_id, Claimant(OWNER, 600, Patience(), {}))
         assert claim is not None
         return self.journal.open(claim.snapshot, claim.epoch, lambda: None)
 

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from app.domain.events import Event, PlanCreated
 from app.domain.fold import fold
 from app.domain.job import Limits
-from app.domain.retries import Policy
+from app.domain.retries import Patience
 from app.domain.snapshot import Brief, Snapshot
 from app.domain.team import Team
 from app.store.database import Database
@@ -47,7 +47,7 @@ async def folded_run(database: Database, run_id: str) -> tuple[Snapshot, list[Ev
     )
     log = await events_in(database, run_id)
     team, limits = Team.model_validate(row["definition"]), Limits.model_validate(row["limits"])
-    return fold(Brief(run_id, row["objective"], team, limits, policy=Policy()), log), log
+    return fold(Brief(run_id, row["objective"], team, limits, patience=Patience()), log), log
 
 
 async def check_rows(database: Database, run_id: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from app.domain.errors import Held, ModelError, OutOfTime, RateLimited, RequestRejected
 from app.domain.job import Limits
 from app.domain.plan import Plan
-from app.domain.retries import Policy
+from app.domain.retries import Patience
 from app.domain.snapshot import Brief
 from app.domain.team import Team
 from app.domain.usage import Usage
@@ -62,7 +62,7 @@ class Script:
         schema = DATA_SCHEMA if self.strict else None
         worker = WORKER.model_copy(update={"tools": tuple(TOOLS), "output_schema": schema})
         team = Team(name="crew", workers=(worker,))
-        return Brief("run_1", "Find out.", team, self.limits, policy=Policy(call_attempts=2))
+        return Brief("run_1", "Find out.", team, self.limits, patience=Patience(call_attempts=2))
 
 
 MOSTLY_FINE = st.sampled_from(

@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 from app.domain.events import Event
 from app.domain.job import Job
 from app.domain.plan import validated
-from app.domain.retries import Policy
+from app.domain.retries import Patience
 from app.domain.snapshot import Snapshot
 from app.domain.team import Team, Worker
 from app.engine.engine import Engine, running_engine
@@ -192,7 +192,7 @@ async def running_service(
     *,
     engine: bool = True,
     tools: Iterable[Tool] = (),
-    park_after_s: float = Policy().park_after_s,
+    park_after_s: float = Patience().park_after_s,
     **changes: Any,
 ) -> AsyncIterator[Service]:
     """A service on the database at `url`, with an engine unless told otherwise, and with `tools` beside its own.
@@ -201,7 +201,7 @@ async def running_service(
     """
     settings = settings_for(stub, **changes)
     async with open_runtime(settings, url) as runtime:
-        runtime.policy = replace(runtime.policy, park_after_s=park_after_s)
+        runtime.patience = replace(runtime.patience, park_after_s=park_after_s)
         await runtime.database.close()
         runtime.database = database = CutDatabase(url, pool=settings.database_pool)
         await asyncio.wait_for(runtime.wakeups.connected.wait(), 10)

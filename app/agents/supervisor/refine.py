@@ -4,16 +4,16 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, Field
 
-from app.agents.material import gists_of
 from app.agents.prompting import opening
 from app.agents.reading import Unreadable, read_as, read_json_or_prose, without_nulls
+from app.agents.results_shown import gists_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import TEXT, closed
 from app.domain import events as ev
 from app.domain.conversation import Conversation, Prompt, text_of
 from app.domain.events import Entry
 from app.domain.plan import Finding
-from app.domain.policy.failures import give_up_refining
+from app.domain.policy.failed_attempts import give_up_refining
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.text import is_blank
 from app.domain.topics import Topic

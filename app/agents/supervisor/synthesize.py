@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.agents.aside import outputs_of
-from app.agents.material import missing_of, results_of
 from app.agents.prompting import opening, render
 from app.agents.reading import Unreadable, read_as, read_json_or_prose, without_nulls
+from app.agents.results_shown import missing_of, results_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
 from app.domain import events as ev

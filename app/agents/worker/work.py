@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from app.agents.aside import outputs_of
-from app.agents.material import missing_of, results_of
 from app.agents.prompting import opening, render
+from app.agents.results_shown import missing_of, results_of
 from app.agents.role import Offer, Role
 from app.agents.worker.report import read_report, report_schema
 from app.agents.worker.tools import INPUT_TOOLS

@@ -9,7 +9,7 @@ from app.domain.events import Cancellation
 from app.domain.job import Limits
 from app.domain.plan import Task as PlannedTask
 from app.domain.results import Escalation, Output, Problem, Result
-from app.domain.states import AttemptStatus, Phase, RunStatus, TaskStatus
+from app.domain.states import AttemptStatus, Phase, RunStatus, TaskStatus, WaitReason
 from app.domain.team import TeamRef
 from app.domain.timing import Timing
 from app.domain.usage import Usage
@@ -107,7 +107,7 @@ class Run(Shape):
     """What it brought back; null until it has ended, and when nothing was delivered."""
     error: RunProblem | None
     """Why it failed; null unless it did."""
-    waiting_for: Literal["provider"] | None
+    waiting_for: WaitReason | None
     """What it waits for; null unless it waits."""
     cancellation: Cancellation | None
     """The receipt of a cancellation; null unless somebody asked for one."""

@@ -1,6 +1,5 @@
 """Every durable fact about a run, and the envelope in which it is stored, streamed and shown in the trace."""
 
-from app.domain.events.answers import PlanCreated, PlanInvalid, SynthesisCompleted, SynthesisRejected
 from app.domain.events.calls import (
     Effect,
     LlmCompleted,
@@ -29,6 +28,7 @@ from app.domain.events.runs import (
     RunWaiting,
     TaskStopped,
 )
+from app.domain.events.supervisor import PlanCreated, PlanInvalid, SynthesisCompleted, SynthesisRejected
 from app.domain.events.tasks import (
     TaskCancelled,
     TaskEscalated,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, cast, get_args
 
-from app.domain.events import answers, calls, runs, tasks
+from app.domain.events import calls, runs, supervisor, tasks
 from app.domain.events.fact import Fact
 from app.domain.states import RUN_MOVES, TERMINAL_RUN
 
@@ -19,8 +19,8 @@ AnyFact = (
     | runs.RunPartial
     | runs.RunFailed
     | runs.RunCancelled
-    | answers.PlanCreated
-    | answers.PlanInvalid
+    | supervisor.PlanCreated
+    | supervisor.PlanInvalid
     | tasks.TaskStarted
     | tasks.TaskSucceeded
     | tasks.TaskFailed
@@ -35,8 +35,8 @@ AnyFact = (
     | calls.ToolStarted
     | calls.ToolCompleted
     | calls.ToolFailed
-    | answers.SynthesisCompleted
-    | answers.SynthesisRejected
+    | supervisor.SynthesisCompleted
+    | supervisor.SynthesisRejected
 )
 
 FACTS: Mapping[str, type[Fact]] = {fact.type: fact for fact in get_args(AnyFact)}

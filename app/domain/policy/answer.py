@@ -5,7 +5,7 @@ from datetime import datetime
 from app.domain.conversation import GiveUp
 from app.domain.failures import remedy_for
 from app.domain.policy.agenda import ANSWERING, step_in
-from app.domain.policy.commands import Decision, Draft, settled
+from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, end_partially, fail
 from app.domain.snapshot import Snapshot
 from app.domain.text import shorten
@@ -21,7 +21,7 @@ def wrap_up(run: Snapshot, now: datetime) -> Decision:
         return settled(fail(run, reason, message))
     if run.conversation(ANSWERING).unusable or isinstance(step_in(run, ANSWERING), GiveUp):
         return settled([end_partially(run, "synthesis_failed")])
-    draft = Draft(wakes=[deadline_of(run)])
+    draft = DecisionBuilder(wakes=[deadline_of(run)])
     draft.converse(run, ANSWERING, now)
     return draft.decision(run, now)
 

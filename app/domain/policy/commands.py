@@ -37,7 +37,7 @@ class Decision:
 
 
 @dataclass(slots=True)
-class Draft:
+class DecisionBuilder:
     """A decision in the making."""
 
     commands: list[Command] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Draft:
     def decision(self, run: Snapshot, now: datetime) -> Decision:
         """All of it. A run that has nothing to do but wait is parked when that takes long."""
         wake_at = min((at for at in self.wakes if at > now), default=None)
-        park_after = timedelta(seconds=run.brief.policy.park_after_s)
+        park_after = timedelta(seconds=run.brief.patience.park_after_s)
         if self.waits and not self.commands and not self.entries and (wake_at is None or wake_at - now > park_after):
             return settled([Entry(ev.RunWaiting(reason=self.waits[0], until=wake_at))])
         return Decision(tuple(self.commands), tuple(self.entries), wake_at)

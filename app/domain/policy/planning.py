@@ -8,7 +8,7 @@ from app.domain.conversation import GiveUp
 from app.domain.events import Entry
 from app.domain.failures import codes_with
 from app.domain.policy.agenda import PLANNING, step_in
-from app.domain.policy.commands import Decision, Draft, settled
+from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, fail
 from app.domain.snapshot import Snapshot
 from app.domain.text import shorten
@@ -41,7 +41,7 @@ def plan(run: Snapshot, now: datetime) -> Decision:
         case GiveUp(code, message):
             return settled(fail(run, _ENDS.get(code, "plan_invalid"), message))
         case _:
-            draft = Draft(wakes=[deadline_of(run)])
+            draft = DecisionBuilder(wakes=[deadline_of(run)])
             draft.converse(run, PLANNING, now)
             return draft.decision(run, now)
 

@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 from app.domain import events as ev
 from app.domain.conversation import Ask, GiveUp
 from app.domain.policy.agenda import step_in, timeout_s
-from app.domain.policy.commands import Decision, Draft, settled
+from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import deadline_of, stop_tasks
-from app.domain.policy.failures import fail_attempt, give_up_refining, is_last
+from app.domain.policy.failed_attempts import fail_attempt, give_up_refining, is_last
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.topics import Topic
@@ -19,7 +19,7 @@ def execute(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     assert run.wrap_up_at is not None
     if run.delivered and now >= run.wrap_up_at:
         return settled(stop_tasks(run, Problem(code="timeout", message="The run's time was nearly up.")))
-    draft = Draft(wakes=[deadline_of(run), run.wrap_up_at])
+    draft = DecisionBuilder(wakes=[deadline_of(run), run.wrap_up_at])
     slots = run.brief.limits.concurrency
     for task in run.tasks.values():
         if task.status == "running":
@@ -33,7 +33,7 @@ def execute(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     return draft.decision(run, now)
 
 
-def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> None:
+def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> None:
     topic = Topic("work", task.task.id, task.attempt.number)
     ends_at = task.attempt.since + timedelta(seconds=timeout_s(run, task))
     if problem := _why_over(run, task, topic, now, ends_at):
@@ -63,7 +63,7 @@ def _why_over(run: Snapshot, task: TaskState, topic: Topic, now: datetime, ends_
     return None
 
 
-def _is_ready(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> bool:
+def _is_ready(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> bool:
     """Whether an attempt at a pending task may start. If not, what is due instead is settled, or will be."""
     needed = [run.tasks[name] for name in task.task.depends_on]
     if any(not other.ended for other in needed):
@@ -82,7 +82,7 @@ def _is_ready(run: Snapshot, task: TaskState, now: datetime, draft: Draft) -> bo
     return True
 
 
-def _prepare(run: Snapshot, task: TaskState, first: Topic, now: datetime, draft: Draft) -> None:
+def _prepare(run: Snapshot, task: TaskState, first: Topic, now: datetime, draft: DecisionBuilder) -> None:
     """Have what comes before the next attempt."""
     match step_in(run, first):
         case GiveUp(_, message):
@@ -91,7 +91,7 @@ def _prepare(run: Snapshot, task: TaskState, first: Topic, now: datetime, draft:
             draft.converse(run, first, now)
 
 
-def _start(run: Snapshot, task: TaskState, now: datetime, draft: Draft, conditions: Conditions) -> bool:
+def _start(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder, conditions: Conditions) -> bool:
     """Start an attempt, unless its model is to be left alone for a while."""
     worker = run.brief.team.worker(task.next.worker)
     assert worker is not None  # The plan was validated against this very team.

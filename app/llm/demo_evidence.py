@@ -22,7 +22,7 @@ ToolResults = Sequence[tuple[Block, str, bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Evidence:
     """What tool calls brought: a sentence, the material behind it, and the source."""
 
     sentence: str
@@ -56,34 +56,34 @@ def named_values(results: ToolResults) -> list[tuple[str, str, str]]:
     return list(found.values())
 
 
-def findings_of(
+def evidence_of(
     results: ToolResults, queries: Mapping[str, str], inputs: Sequence[str], words: Sequence[str], *, gathering: bool
-) -> list[Finding]:
-    """What the calls brought for the task; looking around is no finding.
+) -> list[Evidence]:
+    """What the calls brought for the task; looking around is no evidence.
 
     `queries` are those for figures, each with the input it reads. `words` are what texts were searched for. Who is
     `gathering` for others brings a short text along although it has none of them.
     """
-    found = [each for result in results if (each := _finding(*result, queries))]
+    found = [each for result in results if (each := _evidence(*result, queries))]
     return [*found, *_passages(results, inputs, words, gathering)]
 
 
-def _finding(call: Block, output: str, failed: bool, queries: Mapping[str, str]) -> Finding | None:
+def _evidence(call: Block, output: str, failed: bool, queries: Mapping[str, str]) -> Evidence | None:
     asked = call["input"]
     if failed:
-        return Finding(f"`{call['name']}` failed: {gist(output, 300).rstrip('.')}.", failed=True)
+        return Evidence(f"`{call['name']}` failed: {gist(output, 300).rstrip('.')}.", failed=True)
     match call["name"]:
         case "calculate":
             sentence = f"`{asked['expression']}` = {output}"
-            return Finding(sentence, figures=figures_in(sentence))
+            return Evidence(sentence, figures=figures_in(sentence))
         case "query_data" if asked["sql"] in queries:
             grid, source = grid_of(output), queries[asked["sql"]]
             told = f"{grid.printed()}\n\n{fenced(asked['sql'], 'sql')}"
             sentence = in_words(grid, source, whole=" WHERE " not in asked["sql"])
-            return Finding(sentence, told, source, figures_in(grid.printed()))
+            return Evidence(sentence, told, source, figures_in(grid.printed()))
         case "fetch_page":
             title = output.partition("\n")[0].removeprefix("Title: ")
-            return Finding(f"Read {asked['url']}: {gist(title)}.", _as_quote(output), asked["url"])
+            return Evidence(f"Read {asked['url']}: {gist(title)}.", _as_quote(output), asked["url"])
         case _:
             return None
 
@@ -99,21 +99,21 @@ def _result(expression: str, value: str) -> dict[str, str]:
     return {"result": value, "answer": value, "value": value} | ({"sum": value} if plus_alone else {})
 
 
-def _passages(results: ToolResults, inputs: Sequence[str], words: Sequence[str], gathering: bool) -> Iterator[Finding]:
+def _passages(results: ToolResults, inputs: Sequence[str], words: Sequence[str], gathering: bool) -> Iterator[Evidence]:
     """Of each text the lines that hold the words; or its beginning, when there is no word to look for."""
     shown = [line for call, output, failed in results if call["name"] == "read_input" and not failed for line in
              lines_in(output, _read(call, inputs))]  # fmt: skip
     for source in dict.fromkeys(line.source for line in shown):
         own = [line for line in shown if line.source == source]
         if best := telling(own, words):
-            yield Finding(pointed_out(best[0]), quoted(best), source)
+            yield Evidence(pointed_out(best[0]), quoted(best), source)
         elif not words:
-            yield Finding(f"Read {source}. It begins: “{gist(own[0].text)}”", _beginning(own), source)
+            yield Evidence(f"Read {source}. It begins: “{gist(own[0].text)}”", _beginning(own), source)
         else:
             passed_on = gathering and len(own) < LINES_READ
             none = f"No line of {source} holds a word of: {', '.join(words)}."
             sentence = f"{source} is passed on as it is, {len(own)} lines." if passed_on else none
-            yield Finding(sentence, _beginning(own), source, failed=not passed_on)
+            yield Evidence(sentence, _beginning(own), source, failed=not passed_on)
 
 
 def _beginning(lines: Sequence[Line]) -> str:

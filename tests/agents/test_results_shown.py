@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.agents.material import ROOM_CHARACTERS, gists_of, missing_of, results_of
+from app.agents.results_shown import ROOM_CHARACTERS, gists_of, missing_of, results_of
 from app.domain.plan import TASKS_CEILING, Task
 from app.domain.results import Output, Problem
 from app.domain.snapshot import NextAttempt, TaskState

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from app.domain.conversation import Message, ToolSpec
-from app.llm.failures import ProviderRefused
 from app.llm.model import Request
+from app.llm.refusals import ProviderRefused
 
 FEWEST_TOKENS = 256
 """A cap below this is none: no reply fits it."""

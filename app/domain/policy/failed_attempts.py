@@ -34,7 +34,7 @@ def _earliest(run: Snapshot, task: TaskState, now: datetime) -> datetime:
     """When the same may be tried again: not before the provider wants it, and at odds with other tasks."""
     name, number = task.task.id, task.attempt.number
     asked_for = run.conversation(Topic("work", name, number)).not_before
-    wait: timedelta = backoff(run.brief.policy, number, spread(run.brief.run_id, name, number))
+    wait: timedelta = backoff(run.brief.patience, number, spread(run.brief.run_id, name, number))
     return max(now + wait, asked_for or now)
 
 

@@ -20,7 +20,7 @@ _INPUTS = text("SELECT name, media_type, content FROM run_inputs WHERE run_id = 
 Inputs = tuple[JobInput, ...]
 
 
-class Materials:
+class InputCache:
     """The inputs of the runs that this process executes."""
 
     def __init__(self) -> None:

@@ -43,7 +43,7 @@ UNREADABLE_INPUT = "INVALID_JSON"
 """The one field of a tool call's input that was cut or malformed: no tool takes it, and the model can see why."""
 
 
-class Draft:
+class PartialReply:
     """What has arrived of one reply. Its methods raise `MalformedReply` and `TooLarge`."""
 
     def __init__(self) -> None:

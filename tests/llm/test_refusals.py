@@ -6,7 +6,7 @@ from email.utils import format_datetime
 import pytest
 
 from app.domain.errors import ErrorCode
-from app.llm.failures import ProviderRefused, code_of, retry_after_s
+from app.llm.refusals import ProviderRefused, code_of, retry_after_s
 from app.llm.wording import presentable
 
 TOO_LONG = [

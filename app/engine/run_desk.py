@@ -52,7 +52,7 @@ class RunDesk:
 
     async def inputs(self) -> Sequence[JobInput]:
         brief = self.run.brief
-        return await self._runtime.materials.of_run(self._runtime.database, brief.run_id) if brief.inputs else ()
+        return await self._runtime.input_cache.of_run(self._runtime.database, brief.run_id) if brief.inputs else ()
 
     def now(self) -> datetime:
         return datetime.now(UTC)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-FINDINGS_SHOWN = 50
+FIELD_ERRORS_SHOWN = 50
 NAME_SHOWN = 100
 """Characters of a client's own field name that an answer repeats."""
 
@@ -30,10 +30,10 @@ NOT_OFFERED = {
 """What is said of a place that asks for something which is not built."""
 
 
-def findings_of(errors: Iterable[Mapping[str, Any]], body: Any) -> list[dict[str, str]]:
+def field_errors_of(errors: Iterable[Mapping[str, Any]], body: Any) -> list[dict[str, str]]:
     """Validation errors as `{pointer, detail}` for the body and `{parameter, detail}` for the rest, one a place.
 
-    Places behind the first `FINDINGS_SHOWN` are left out.
+    Places behind the first `FIELD_ERRORS_SHOWN` are left out.
     """
     places: dict[tuple[str, str], list[str]] = {}
     for error in errors:
@@ -42,7 +42,7 @@ def findings_of(errors: Iterable[Mapping[str, Any]], body: Any) -> list[dict[str
             place = "pointer", _pointer(path, body, error["type"])
         else:
             place = "parameter", str(path[0])[:NAME_SHOWN] if path else str(source)
-        if len(places) == FINDINGS_SHOWN and place not in places:
+        if len(places) == FIELD_ERRORS_SHOWN and place not in places:
             break
         details = places.setdefault(place, [])
         if (detail := _detail(error, place[1])) not in details:

@@ -21,7 +21,7 @@ from app.domain.retries import is_paid
 from app.domain.values import changed
 
 
-def heard(talk: Conversation, fact: ev.AnyFact, seq: int = 0) -> Conversation:
+def conversation_after(talk: Conversation, fact: ev.AnyFact, seq: int = 0) -> Conversation:
     """The conversation after a fact of its own: a call, a tool, a rejection. `seq` is its number in the log.
 
     Raises `IllegalMove` when there is no reply yet that a tool or a rejection could belong to.
