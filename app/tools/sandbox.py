@@ -139,6 +139,8 @@ async def _gone(keeper: Keeper) -> None:
     while await keeper.stdout.read(FRAME_BYTES):  # a pipe that nobody empties would never be seen to end
         pass
     await keeper.wait()
+    with suppress(OSError):  # It died with its pipe full. Python logs that, at some later time, unless somebody asks.
+        await keeper.stdin.wait_closed()
 
 
 async def _asked(keeper: Keeper, request: Mapping[str, Any], contents: Sequence[Content]) -> tuple[bytes, int]:

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -51,6 +52,17 @@ async def test_a_death_is_an_error_that_the_model_can_read(request_: dict[str, o
         assert caught.value.code == code
         assert await sandbox.answer(DEADLY, {"do": "rest"}) == {"did": "rest"}
     assert below() == []
+
+
+async def test_what_could_not_be_sent_to_a_dead_process_is_no_error_of_ours() -> None:
+    told: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    async with Sandbox(wall_s=0.5) as sandbox:
+        with pytest.raises(ToolError, match=r"0\.5 s"):
+            await sandbox.answer(DEADLY, {"do": "hang"}, ["x" * 5_000_000])
+    gc.collect()
+
+    assert told == []
 
 
 async def test_one_process_serves_one_job_after_the_other(sandbox: Sandbox) -> None:
