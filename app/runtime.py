@@ -13,10 +13,9 @@ import structlog
 
 from app.domain.retries import Patience
 from app.domain.team import TIERS, Team
-from app.domain.usage import Usage
 from app.llm.demo import DemoModel
 from app.llm.model import Model
-from app.llm.pricing import price
+from app.llm.pricing import Prices, Rates
 from app.parts import kept_up
 from app.settings import Settings
 from app.store.database import Database
@@ -33,6 +32,7 @@ from app.tools.tool import Tool
 
 log = structlog.get_logger(__name__)
 
+_PRICES = "CHARGEHAND_MODEL_PRICES"
 TENANT = "default"
 """Whom everything belongs to while there are no keys."""
 
@@ -130,9 +130,10 @@ def known_teams(settings: Settings) -> list[Team]:
 
 def _warn_of_models_without_price(model: Model) -> None:
     models = {tier: model.model_id(tier) for tier in TIERS}
-    unpriced = {tier: name for tier, name in models.items() if price(name, Usage()) is None}
+    unpriced = {tier: name for tier, name in models.items() if not model.prices.knows(name)}
     if unpriced:
-        log.warning("limits.cost_usd does not bind", tiers=unpriced, reason="their models have no known price")
+        reason = "their models have no known price"
+        log.warning("limits.cost_usd is refused", tiers=unpriced, reason=reason, see=_PRICES)
 
 
 def _model(settings: Settings) -> Model:
@@ -147,5 +148,6 @@ def _model(settings: Settings) -> Model:
         tiers={"fast": settings.model_fast, "balanced": settings.model_balanced, "deep": settings.model_deep},
         calls_at_once=settings.model_calls_at_once,
     )
+    model.prices = Prices({name: Rates(**dict(price)) for name, price in settings.model_prices.items()})
     _warn_of_models_without_price(model)
     return model

@@ -4,11 +4,23 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import DirectoryPath, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    DirectoryPath,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsError as Unparsable
 
 PREFIX = "CHARGEHAND_"
 MIB = 1024 * 1024
@@ -32,6 +44,20 @@ class SettingsError(Exception):
 
 def _log_format() -> Literal["json", "console"]:
     return "console" if sys.stdout.isatty() else "json"
+
+
+_Dollars = Annotated[Decimal, Field(ge=0, le=1_000_000)]
+
+
+class ModelPrice(BaseModel):
+    """What a model costs, in US dollars for a million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: _Dollars
+    output: _Dollars
+    cache_read: _Dollars | None = None
+    cache_write: _Dollars | None = None
 
 
 class Settings(BaseSettings):
@@ -59,6 +85,9 @@ class Settings(BaseSettings):
     """Model id of the tier `balanced`."""
     model_deep: str = "claude-opus-5-5"
     """Model id of the tier `deep`."""
+    model_prices: dict[str, ModelPrice] = Field(default_factory=dict)
+    """Prices of models, in US dollars for a million tokens, as JSON: `{"model id": {"input": 0.5, "output": 2}}`, with
+    `cache_read` and `cache_write` where they differ from `input`. They come before published ones."""
     model_calls_at_once: int = Field(default=200, ge=1, le=10_000)
     """Model calls one process has open at the same time."""
     call_attempts: int = Field(default=3, ge=1, le=10)
@@ -160,6 +189,8 @@ def read_settings() -> Settings:
         raise SettingsError(f"unknown setting: {', '.join(unknown)}")
     try:
         return Settings()
+    except Unparsable:
+        raise SettingsError(f"{variable('model_prices')}: must be JSON") from None
     except ValidationError as error:
         # Only names and messages: the input of an error may be a secret.
         problems = [(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors(include_input=False)]
@@ -188,5 +219,6 @@ def _problem(location: str, message: str) -> str:
     message = message.removeprefix("Value error, ").replace("Input should be", "must be")
     if not location:
         return message
-    name = location if location not in Settings.model_fields else variable(location)
+    field, _, inside = location.partition(".")
+    name = location if field not in Settings.model_fields else " ".join(filter(None, (variable(field), inside)))
     return f"{name}: {message}"

@@ -15,7 +15,7 @@ from app.agents.field_stream import FieldStream
 from app.agents.role import Offer, Role
 from app.domain import events as ev
 from app.domain.conversation import Conversation, Prompt, ToolSpec
-from app.domain.errors import FAULTS, ModelError, Transient
+from app.domain.errors import FAULTS, BudgetExceeded, ModelError, Transient
 from app.domain.events import Entry
 from app.domain.fold_conversation import thrown_away
 from app.domain.policy.agenda import time_left_s
@@ -25,8 +25,8 @@ from app.domain.snapshot import Snapshot
 from app.domain.text import clean_text
 from app.domain.topics import Topic
 from app.domain.usage import Usage
+from app.llm.estimates import estimated_usage
 from app.llm.model import Request
-from app.llm.pricing import estimated_usage
 from app.tools.tool import Tool
 
 MAX_TOKENS = 16_000
@@ -45,6 +45,10 @@ class Call:
     """The opening: as it was written, or as it would be written now when nobody has answered it yet."""
     offer: Offer
     tools: Sequence[ToolSpec] = ()
+    cap: int | None = None
+    """Tokens that the reply may have where a budget leaves fewer than usual; 0 where it leaves too few to ask."""
+    waited_s: float = 0
+    """Seconds it waited for room in the budget."""
 
     def request(self, timeout_s: float = 0, reply_within_s: float | None = None) -> Request:
         """The call as the model gets it. The same conversation always makes the same request."""
@@ -53,7 +57,7 @@ class Call:
             model=self.offer.model,
             system=self.prompt.system,
             messages=[self.talk.opening(self.prompt.message), *self.talk.messages()],
-            max_tokens=MAX_TOKENS << self.talk.truncations,
+            max_tokens=MAX_TOKENS << self.talk.truncations if self.cap is None else self.cap,
             tools=self.tools,
             output_schema=self.offer.schema,
             timeout_s=timeout_s,
@@ -97,7 +101,7 @@ class _Sent:
             model=model,
             usage=usage,
             duration_ms=round((time.monotonic() - self.start) * 1000),
-            waited_ms=round(self.request.progress.waited_s * 1000),
+            waited_ms=round((self.call.waited_s + self.request.progress.waited_s) * 1000),
             silent_ms=round(self.request.progress.silent_s * 1000),
             request_id=request_id,
             opening=self.call.opening(),
@@ -125,6 +129,8 @@ async def ask(desk: Desk, call: Call) -> ev.LlmCompleted | ev.LlmFailed:
     if listen is not None:
         request = replace(request, on_text=FieldStream(call.offer.visible_field, listen).feed)
     sent = _Sent(desk, call, request, time.monotonic())
+    if call.cap == 0:
+        return _failure(sent, BudgetExceeded("The tokens that the task may have are spent, or leave no reply room."))
     try:
         reply = await desk.model.reply(request)
     except ModelError as error:
@@ -177,7 +183,9 @@ def _failure(sent: _Sent, error: ModelError) -> ev.LlmFailed:
 def _broken_off(sent: _Sent, problem: Problem) -> ev.LlmFailed:
     model = sent.desk.model.model_id(sent.call.offer.model)
     progress = sent.request.progress
-    usage = progress.usage if progress.usage is not None else estimated_usage(sent.request, model)
+    usage = progress.usage
+    if usage is None:
+        usage = estimated_usage(sent.desk.model.prices, sent.request, model)
     return sent.told(model, usage, None).failed(problem, sent=not progress.held)
 
 

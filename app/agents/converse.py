@@ -9,15 +9,16 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
+from app.agents.allowance import within_budget
 from app.agents.aside import done_aside
-from app.agents.ask import ask, prepare, tell_in_full
+from app.agents.ask import Call, ask, prepare, tell_in_full
 from app.agents.desk import Desk
 from app.agents.reading import Unreadable, final_text
 from app.agents.roles import ROLES
 from app.agents.worker.tools import intend, settle_unknown, use_tools
 from app.domain import events as ev
 from app.domain.conversation import Ask, Conversation, Read, UseTools
-from app.domain.errors import FAULTS
+from app.domain.errors import FAULTS, BudgetSpent
 from app.domain.events import Entry
 from app.domain.fold_conversation import conversation_after
 from app.domain.policy.agenda import is_open, step_in
@@ -37,7 +38,11 @@ async def converse(desk: Desk, topic: Topic) -> None:
         if follows := consequences(run, topic, run.conversation(topic), desk.tools):
             await desk.record(*follows)
         elif isinstance(step, Ask):
-            await _take_turn(desk, topic)
+            try:
+                await _take_turn(desk, topic)
+            except BudgetSpent as spent:
+                await _tell_of(desk, topic, spent)
+                return
             if desk.run.conversation(topic).retry_at is not None:
                 return  # Not now: whoever sent us here knows when.
         elif isinstance(step, UseTools):
@@ -64,14 +69,35 @@ def consequences(run: Snapshot, topic: Topic, talk: Conversation, tools: Mapping
             return ()
 
 
+async def _tell_of(desk: Desk, topic: Topic, spent: BudgetSpent) -> None:
+    """Record that the budget is exhausted: once, and once more when not even the answer fits."""
+    if desk.run.exhausted is None or topic.purpose == "synthesize":
+        await desk.record(
+            topic.entry(
+                ev.BudgetExhausted(
+                    limit=spent.limit,
+                    call=topic.purpose,
+                    allowed=spent.allowed,
+                    needed=spent.needed,
+                    left=spent.left,
+                )
+            )
+        )
+
+
 async def _take_turn(desk: Desk, topic: Topic) -> None:
     """Make the next call, and record its reply together with what follows from it.
 
     A reply that we are stopped over is recorded alone: it was paid for, and is not asked for again. One that breaks our
     own code counts as a failed call: it was paid for too, and whoever met it in the log would break as well.
     """
-    call = await prepare(ROLES[topic.purpose], desk.run, topic, desk.tools)
-    ended = await ask(desk, call)
+    prepared = await prepare(ROLES[topic.purpose], desk.run, topic, desk.tools)
+    async with within_budget(desk, prepared) as call:
+        await _make(desk, call)
+
+
+async def _make(desk: Desk, call: Call) -> None:
+    topic, ended = call.topic, await ask(desk, call)
     happened = [topic.entry(ended)]
     try:
         happened = tell_in_full(call, ended)

@@ -1,11 +1,13 @@
 """What an agent has at hand while it works on a run. The engine provides it; agents never see the store."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Protocol
 
 from app.domain.events import Entry
 from app.domain.job import JobInput
+from app.domain.policy.budget import WorstCase
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 from app.llm.model import Model
@@ -44,6 +46,12 @@ class Desk(Protocol):
 
         Raises `OwnershipLost` when the run is no longer ours, or is to be handed back. What nobody else could take up,
         since it may have had its effect, goes on `even_when_leaving`.
+        """
+
+    def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
+        """Room in the run's budget for a call, as long as it goes on; the tokens that its reply may have.
+
+        Waits while calls under way may free some. Raises `BudgetSpent` when none of them can.
         """
 
     def listener(self, topic: Topic) -> Callable[[str], None] | None:

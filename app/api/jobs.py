@@ -76,6 +76,7 @@ async def accept_job(
     if team is None:
         raise await _team_unknown(runtime, job.team)
     limits = _limits(job, team.team)
+    _refuse_unpriced(runtime, team.team, limits, job)
     new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, limits, _own_plan(job, team.team, limits), origin)
     accepted = await accept(runtime.database, TENANT, new, key=await _scoped(key, job))
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
@@ -142,6 +143,25 @@ def _limits(job: Job, team: Team) -> Limits:
         errors = [{"pointer": place, "detail": NOT_OFFERED[place]} for place in places]
         raise Refusal(422, "request_invalid", detail, errors=errors)
     return job.limits.applied_to(team.limits)
+
+
+def _refuse_unpriced(runtime: Runtime, team: Team, limits: Limits, job: Job) -> None:
+    """A limit in money means nothing for models whose price nobody knows. Raises `Refusal` when there are some."""
+    if limits.cost_usd is None:
+        return
+    model, used = runtime.model, [team.supervisor.model, *(worker.model for worker in team.workers)]
+    if unpriced := sorted({model_id for name in used if not model.prices.knows(model_id := model.model_id(name))}):
+        detail = (
+            f"The run has a limit in US dollars, and these models have no known price: {', '.join(unpriced)}. "
+            "Their prices are set in CHARGEHAND_MODEL_PRICES; a model that costs nothing has the price 0."
+        )
+        place = "/limits/cost_usd" if job.limits.cost_usd is not None else "/team"
+        raise Refusal(
+            422,
+            "price_unknown",
+            "The cost of the job cannot be limited.",
+            errors=[{"pointer": place, "detail": detail}],
+        )
 
 
 def _own_plan(job: Job, team: Team, limits: Limits) -> Plan | None:

@@ -43,6 +43,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "parameter_unknown": Meaning(422, "A query parameter is not known here, or is given twice; `errors` says which."),
     "team_unknown": Meaning(422, "The job names a team that is not known."),
     "plan_invalid": Meaning(422, "The plan of the job cannot be carried out; `errors` says why."),
+    "price_unknown": Meaning(422, "The run has a limit in US dollars, and one of its models has no known price."),
     "dry_run_not_offered": Meaning(422, "Dry runs are not offered; the job was not executed."),
     "format_not_offered": Meaning(422, "The trace is not offered in this format."),
     "idempotency_key_reused": Meaning(422, "This `Idempotency-Key` was used before with a different body."),

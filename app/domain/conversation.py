@@ -118,6 +118,8 @@ class Conversation:
     """When its provider, asked last, wanted to be asked again."""
     error: tuple[ErrorCode, str] | None = None
     """The call that failed for good."""
+    tokens: int | None = None
+    """Tokens that the newest request with a reply and that reply had together; None when the provider did not count."""
     stopped_seq: int = 0
     """Number of the event that tells of its last call which we broke off ourselves."""
 

@@ -13,6 +13,7 @@ Anything else is ours too: it ends the attempt or the run as `internal_error` an
 
 import traceback
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Literal
 
 from app.domain.usage import Usage
@@ -124,6 +125,14 @@ class OutOfTime(ModelError):
 
 
 @dataclass(eq=False)
+class BudgetExceeded(ModelError):
+    """The task's own budget has no room for the call: it was not sent."""
+
+    code: ErrorCode = "budget_exceeded"
+    sent: bool = False
+
+
+@dataclass(eq=False)
 class ContextExceeded(ModelError):
     """The request is larger than the model can read."""
 
@@ -133,6 +142,19 @@ class ContextExceeded(ModelError):
 @dataclass(eq=False)
 class AccountProblem(ModelError):
     """The key or the account is at fault (`provider_auth`, `provider_billing`): no call of this run can succeed."""
+
+
+@dataclass(eq=False)
+class BudgetSpent(ChargehandError):
+    """A call does not fit into what its run may still spend, and nothing under way can free room for it.
+
+    Amounts are in the unit of the limit: tokens or US dollars.
+    """
+
+    limit: Literal["tokens", "cost_usd"]
+    allowed: Decimal
+    needed: Decimal
+    left: Decimal
 
 
 @dataclass(eq=False)

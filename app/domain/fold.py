@@ -87,6 +87,8 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_tasks.fold_escalation(run, event, fact)
         case ev.PlanCreated():
             return fold_run.fold_plan(run, event, fact)
+        case ev.BudgetExhausted():
+            return changed(run, exhausted=fact)
         case ev.SynthesisCompleted():
             return changed(run, synthesis=fact)
         case ev.RunQueued():

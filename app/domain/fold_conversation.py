@@ -28,7 +28,8 @@ def conversation_after(talk: Conversation, fact: ev.AnyFact, seq: int = 0) -> Co
     """
     match fact:
         case ev.LlmCompleted():
-            return replied(_opened(talk, fact), fact.content, fact.stop_reason)
+            talk = changed(_opened(talk, fact), tokens=None if fact.usage.estimated else fact.usage.amount.tokens)
+            return replied(talk, fact.content, fact.stop_reason)
         case ev.LlmFailed():
             return _failed(_opened(talk, fact), fact, seq)
         case ev.ToolStarted():

@@ -22,6 +22,7 @@ def fold_resumption(run: Snapshot, event: Event, resumed: ev.RunResumed) -> Snap
         status=move(RUN_MOVES, run.status, event.type),
         tasks={name: _with_new_clock(run, task, event) for name, task in run.tasks.items()},
         usage=run.usage + resumed.usage,
+        unsettled=run.unsettled + resumed.unsettled,
         waiting=None,
         claimed_seq=event.seq,
     )

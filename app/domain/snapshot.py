@@ -18,7 +18,7 @@ from app.domain.retries import Patience
 from app.domain.states import TERMINAL_RUN, TERMINAL_TASK, AttemptStatus, Phase, RunStatus, TaskStatus
 from app.domain.team import Team
 from app.domain.topics import Topic
-from app.domain.usage import Usage
+from app.domain.usage import Amount, Usage
 from app.domain.values import changed
 
 WRAP_UP_SHARE = 0.15
@@ -135,6 +135,10 @@ class Snapshot:
     tasks: Mapping[str, TaskState] = field(default_factory=dict)
     synthesis: Synthesis | None = None
     usage: Usage = Usage()
+    unsettled: Amount = Amount()
+    """What calls may have cost beyond `usage` whose end was lost with a process."""
+    exhausted: ev.BudgetExhausted | None = None
+    """Set once a call did not fit into what the run may spend."""
     terms_told: frozenset[str] = frozenset()
     """Terms of model calls that the log has spelled out, by their ids."""
     usage_at_cancel: Usage = Usage()

@@ -53,7 +53,7 @@ _WORK = frozenset({
     "task.started", "task.succeeded", "task.failed", "task.retrying", "task.refined", "task.rejected",
     "task.escalated", "task.skipped", "task.cancelled",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
-    "synthesis.completed", "synthesis.rejected",
+    "synthesis.completed", "synthesis.rejected", "budget.exhausted",
 })  # fmt: skip
 ALLOWED_WHILE: Mapping[RunStatus, frozenset[str]] = {
     "queued": frozenset({"run.cancel_requested"}),

@@ -11,6 +11,20 @@ Money = Annotated[Decimal, PlainSerializer(lambda amount: format(amount, "f"), r
 """US dollars; in JSON a string of plain digits. Any spelling of a decimal number is read, with an exponent too."""
 
 
+class Amount(BaseModel):
+    """Tokens and money, as limits count them."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    tokens: int = 0
+    """Read and written together."""
+    cost_usd: Money = Decimal(0)
+    """At the provider's published prices, or the operator's own."""
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(tokens=self.tokens + other.tokens, cost_usd=self.cost_usd + other.cost_usd)
+
+
 class Usage(BaseModel):
     """Tokens, calls and money. Adding two gives their total."""
 
@@ -32,6 +46,11 @@ class Usage(BaseModel):
     """Calls to a model without a known price add nothing."""
     estimated: bool = False
     """True when a part of it is our estimate: a call whose end the provider never reported."""
+
+    @property
+    def amount(self) -> Amount:
+        """What limits count of it."""
+        return Amount(tokens=self.input_tokens + self.output_tokens, cost_usd=self.cost_usd)
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(

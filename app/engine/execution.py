@@ -71,7 +71,9 @@ class Execution:
         if not self._claim.begins:
             lost = await reckon_lost(desk, min(desk.now(), lapsed_at)) if lapsed_at else Lost()
             epoch = self.log.epoch
-            resumed = ev.RunResumed(engine=self._engine, epoch=epoch, lost_calls=lost.calls, usage=lost.usage)
+            resumed = ev.RunResumed(
+                engine=self._engine, epoch=epoch, lost_calls=lost.calls, usage=lost.usage, unsettled=lost.unsettled
+            )
             await desk.record(Entry(resumed))
         if self._claim.poisoned:
             await desk.record(*self._fail("The processes that executed this run kept dying or standing still."))

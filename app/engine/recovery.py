@@ -8,8 +8,9 @@ from app.agents.desk import Desk
 from app.agents.roles import ROLES
 from app.domain.conversation import Ask
 from app.domain.policy.agenda import open_topics, step_in
-from app.domain.usage import Usage
-from app.llm.pricing import estimated_usage
+from app.domain.policy.budget import unsettled
+from app.domain.usage import Amount, Usage
+from app.llm.estimates import estimated_usage, worst_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,8 @@ class Lost:
 
     calls: int = 0
     usage: Usage = Usage()
+    unsettled: Amount = Amount()
+    """What they may have cost beyond that, where the run has a limit."""
 
 
 async def reckon_lost(desk: Desk, until: datetime) -> Lost:
@@ -27,13 +30,14 @@ async def reckon_lost(desk: Desk, until: datetime) -> Lost:
     one, or the process has told that it broke the call off, and what that has cost. A run that waits had none: whoever
     took it and vanished had not even said so.
     """
-    run, lost = desk.run, Lost()
+    run, calls, usage, worst = desk.run, 0, Usage(), []
     if run.waiting is not None:
-        return lost
+        return Lost()
     for topic in open_topics(run):
         talk = run.conversation(topic)
         if isinstance(step_in(run, topic), Ask) and not talk.waits(until) and talk.stopped_seq <= run.claimed_seq:
             request = (await prepare(ROLES[topic.purpose], run, topic, desk.tools)).request()
-            usage = estimated_usage(request, desk.model.model_id(request.model))
-            lost = Lost(lost.calls + 1, lost.usage + usage)
-    return lost
+            model_id, prices = desk.model.model_id(request.model), desk.model.prices
+            calls, usage = calls + 1, usage + estimated_usage(prices, request, model_id)
+            worst.append(worst_case(prices, request, model_id, talk.tokens))
+    return Lost(calls, usage, unsettled(run, usage, worst))

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 
 from app.domain import events as ev
@@ -10,18 +11,22 @@ from app.domain.errors import OwnershipLost
 from app.domain.events import Entry
 from app.domain.job import JobInput
 from app.domain.policy.agenda import is_open
+from app.domain.policy.budget import WorstCase, answer_tokens
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.decide import decide
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
+from app.domain.usage import Amount
+from app.engine.reservations import Reservations
 from app.engine.under_way import Speaker, UnderWay, speaking
+from app.llm.estimates import worst_answer
 from app.llm.model import Model
 from app.runtime import Runtime
 from app.store.deltas import Passage
 from app.store.journal import RunLog
 from app.tools.tool import Tool
 
-SETTLING = ("plan.", "task.", "synthesis.")
+SETTLING = ("plan.", "task.", "synthesis.", "budget.")
 """Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
 
 
@@ -37,6 +42,7 @@ class RunDesk:
         self._log = log
         self._under_way = under_way
         self._loop = Speaker()
+        self._reservations = Reservations()
 
     @property
     def run(self) -> Snapshot:
@@ -77,6 +83,16 @@ class RunDesk:
         leaving = self.leaving.is_set() and not even_when_leaving
         if self._log.lost or leaving or speaker.dismissed or time.monotonic() >= self.held_until:
             raise OwnershipLost(self._log.run_id)
+
+    def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
+        return self._reservations.hold(call, lambda: self.run, lambda: self._kept_from(topic))
+
+    def _kept_from(self, topic: Topic) -> Amount:
+        """What a conversation may not spend, since the answer will need it."""
+        if topic.purpose == "synthesize":
+            return Amount()
+        supervisor = self.model.model_id(self.run.brief.team.supervisor.model)
+        return worst_answer(self.model.prices, supervisor, *answer_tokens(self.run)).amount
 
     def listener(self, topic: Topic) -> Callable[[str], None] | None:
         deltas, run_id = self._runtime.deltas, self._log.run_id

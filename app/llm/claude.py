@@ -34,6 +34,7 @@ from app.llm.exchange import BrokenOff, Exchange
 from app.llm.gate import Gate
 from app.llm.habits import Habits, body_of, remedy
 from app.llm.model import Reply, Request
+from app.llm.pricing import Prices
 from app.llm.refusals import ProviderRefused, error_of
 from app.llm.transport import Client, Incoming, Transport
 from app.llm.wire import MalformedReply, TooLarge
@@ -73,6 +74,8 @@ class Claude:
     ) -> None:
         """`read_timeout_s` bounds the provider's silence, before a reply and inside of it."""
         self._tiers = tiers
+        self.prices = Prices()
+        """The published ones, until an operator has others."""
         self._gate = Gate(calls_at_once)
         self._habits: dict[str, Habits] = {}
         self._key = api_key
@@ -111,7 +114,7 @@ class Claude:
         what it has cost.
         """
         model_id = self.model_id(request.model)
-        exchange = Exchange(request, model_id, self._habits.get(model_id, Habits()))
+        exchange = Exchange(request, model_id, self._habits.get(model_id, Habits()), self.prices)
         try:
             async with self._gate.slot(model_id, request.progress):
                 async with asyncio.timeout(request.timeout_s) as clock:

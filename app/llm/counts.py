@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.domain.usage import Usage
-from app.llm.pricing import priced
+from app.llm.pricing import Prices
 
 MOST_TOKENS = 10_000_000
 """No call reads or writes more: a larger count is a mistake."""
@@ -52,7 +52,9 @@ class Counts:
         """Whether the provider has told anything that can be used."""
         return bool(whole_number(self._told.get(_INPUT)) or whole_number(self._told.get(_OUTPUT)))
 
-    def usage(self, *model_ids: str, written: int, estimate: Callable[[], Usage], ended: bool = True) -> Usage:
+    def usage(
+        self, prices: Prices, *model_ids: str, written: int, estimate: Callable[[], Usage], ended: bool = True
+    ) -> Usage:
         """The usage of the call, at the prices of the first of `model_ids` that has any.
 
         `written` is how many tokens the reply must have had at about; a call that has not `ended` has at least those.
@@ -74,7 +76,7 @@ class Counts:
             output_tokens=output if ended else max(output, written),
             estimated=estimated or not sure,
         )
-        return priced(usage, *model_ids, web_searches=searches)
+        return prices.priced(usage, *model_ids, web_searches=searches)
 
     def _optional(self, name: str) -> int | None:
         """A count that servers without a cache leave out; None when it is there and no count."""

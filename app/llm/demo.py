@@ -9,14 +9,16 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, assert_never
 
 from app.domain.conversation import Block, text_of
 from app.llm.demo_answer import answer, refinement
 from app.llm.demo_plan import plan
 from app.llm.demo_work import next_calls, report
+from app.llm.estimates import CHARACTERS_PER_TOKEN, estimated_usage
 from app.llm.model import STAND_IN, Reply, Request
-from app.llm.pricing import CHARACTERS_PER_TOKEN, estimated_usage
+from app.llm.pricing import Prices, Rates
 
 PIECES = 12
 """In how many pieces a listener gets a text."""
@@ -28,13 +30,14 @@ class DemoModel:
     def __init__(self, *, delay_s: float = 0.3) -> None:
         """`delay_s` is how long a call takes, so that a person can watch a run."""
         self._delay_s = delay_s
+        self.prices = Prices({STAND_IN: Rates(input=Decimal(0), output=Decimal(0))})
 
     async def reply(self, request: Request) -> Reply:
         """Answer by rule; never fails."""
         content, stop_reason = _content(request)
         await self._write(text_of(content), request.on_text)
         written = len(json.dumps(content, ensure_ascii=False)) // CHARACTERS_PER_TOKEN
-        usage = estimated_usage(request, STAND_IN, written).model_copy(update={"estimated": False})
+        usage = estimated_usage(self.prices, request, STAND_IN, written).model_copy(update={"estimated": False})
         return Reply(content, stop_reason, usage, STAND_IN)
 
     async def _write(self, text: str, on_text: Callable[[str], None] | None) -> None:

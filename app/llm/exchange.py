@@ -11,10 +11,11 @@ from app.domain.reasoning import Aloud
 from app.domain.text import clean_text
 from app.domain.usage import Usage
 from app.llm import wire
+from app.llm.estimates import estimated_usage
 from app.llm.habits import Habits, left_out
 from app.llm.model import Reply, Request
 from app.llm.partial_reply import PartialReply
-from app.llm.pricing import estimated_usage
+from app.llm.pricing import Prices
 from app.llm.refusals import ProviderRefused, request_id
 from app.llm.transport import Incoming
 
@@ -29,11 +30,12 @@ class BrokenOff(Exception):
 class Exchange:
     """A request, in the form that is tried now, and what has come of it so far."""
 
-    def __init__(self, request: Request, model_id: str, habits: Habits) -> None:
+    def __init__(self, request: Request, model_id: str, habits: Habits, prices: Prices) -> None:
         self.request = request
         self.model_id = model_id
         self.habits = habits
         self.draft = PartialReply()
+        self._prices = prices
         self.refusals = 0
         self.cut_short = False
         """Whether the reply has begun, and has less time than the call: that of whoever asked."""
@@ -91,12 +93,13 @@ class Exchange:
     def _of_this_form(self, *, ended: bool) -> Usage:
         request, draft, model_id = self.request, self.draft, self.model_id
         if not ended and not draft.counts:
-            return estimated_usage(request, model_id, draft.tokens or None)
+            return estimated_usage(self._prices, request, model_id, draft.tokens or None)
         return draft.counts.usage(
+            self._prices,
             model_id,
             draft.model or model_id,
             written=draft.tokens,
-            estimate=lambda: estimated_usage(request, model_id, draft.tokens),
+            estimate=lambda: estimated_usage(self._prices, request, model_id, draft.tokens),
             ended=ended,
         )
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from app.domain.conversation import Block, Message, ToolSpec
 from app.domain.events import Purpose
 from app.domain.usage import Usage
+from app.llm.pricing import Prices
 
 STAND_IN = "demo"
 """The id of the model that answers where there is no key. No provider has one of that name."""
@@ -82,6 +83,10 @@ class Model(Protocol):
 
     def brakes(self) -> Mapping[str, datetime]:
         """Models that are to be left alone until then, by id, since their provider asked for a pause."""
+
+    @property
+    def prices(self) -> Prices:
+        """What calls cost."""
 
     async def close(self) -> None:
         """Let go of connections."""

@@ -13,7 +13,7 @@ from typing import Any
 from app.domain.conversation import Block
 from app.domain.text import clean, clean_text
 from app.llm.counts import Counts
-from app.llm.pricing import CHARACTERS_PER_TOKEN
+from app.llm.estimates import CHARACTERS_PER_TOKEN
 from app.llm.wire import MalformedReply, TooLarge, check_document
 
 LARGEST_CONTENT = 4 * 1024 * 1024

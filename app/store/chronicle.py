@@ -42,6 +42,8 @@ def _line(fact: ev.AnyFact) -> Line | None:
             return "info", "plan rejected", {"codes": _codes(fact)}
         case ev.SynthesisRejected():
             return "info", "answer rejected", {"codes": _codes(fact)}
+        case ev.BudgetExhausted():
+            return "warning", "budget exhausted", {"limit": fact.limit, "call": fact.call}
         case _:
             return _task_line(fact)
 

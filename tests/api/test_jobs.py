@@ -10,6 +10,8 @@ import pytest
 from app.api.schemas.runs import Run
 from app.domain import events as ev
 from app.domain.events import Entry
+from app.llm.demo import DemoModel
+from app.llm.pricing import Prices
 from app.store.runs import Listing, page_of_runs
 from tests.support.api import JOB, Api
 
@@ -353,3 +355,28 @@ async def test_text_is_cleaned_before_it_is_stored(api: Api) -> None:
 
     assert answer.status_code == 202
     assert answer.json()["objective"] == "a\ufffdb \\u0000 x\ufffd y \U0001f378"
+
+
+class Unpriced(DemoModel):
+    """A model whose price nobody knows."""
+
+    def __init__(self) -> None:
+        super().__init__(delay_s=0)
+        self.prices = Prices()
+
+
+@pytest.mark.parametrize(
+    ("limits", "pointer"), [({}, "/team"), ({"cost_usd": "1.00"}, "/limits/cost_usd")], ids=["the team's", "its own"]
+)
+async def test_a_limit_in_money_needs_models_with_a_price(api: Api, limits: dict[str, str], pointer: str) -> None:
+    api.runtime.model = Unpriced()
+
+    answer = await api.client.post("/v1/jobs", json=JOB | {"limits": limits})
+
+    problem = answer.json()
+    assert (answer.status_code, problem["code"]) == (422, "price_unknown")
+    [error] = problem["errors"]
+    assert error["pointer"] == pointer
+    assert "demo" in error["detail"]
+    assert "CHARGEHAND_MODEL_PRICES" in error["detail"]
+    assert await rows(api) == 0

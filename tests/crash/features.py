@@ -50,7 +50,7 @@ PLAN = plan_of(
 )
 """Parallel and dependent tasks, each with a fate that its name tells."""
 
-LIMITS = {"concurrency": 4}
+LIMITS = {"concurrency": 4, "tokens": 2_000_000}
 PARKED_S = 0.3
 """How long the provider wants to be left alone before the plan."""
 PARK_AFTER_S = 0.1

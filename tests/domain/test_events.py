@@ -65,6 +65,7 @@ DATA: dict[str, dict[str, Any]] = {
     "run.partial": ENDED,
     "run.failed": {"stop_reason": "no_results", "error": PROBLEM, "result": RESULT},
     "run.cancelled": {"requested_at": AT, "tasks": [{"task": "a", "status": "cancelled", "stopped_at": None}]},
+    "budget.exhausted": {"limit": "cost_usd", "call": "work", "allowed": "1.00", "needed": "0.05", "left": "0.04"},
     "plan.created": PLAN,
     "plan.invalid": REJECTED,
     "task.started": {"worker": "able", "model": "model-1", "instruction": "do", "tools": ["look"]},

@@ -49,46 +49,6 @@ async def test_a_run_that_has_nothing_at_its_deadline_has_failed(
     assert (run["status"], run["stop_reason"], run["result"]) == ("failed", "deadline_exceeded", None)
 
 
-USAGE = {"input_tokens": 900, "output_tokens": 100}
-
-
-@pytest.mark.parametrize("limit", [{"tokens": 1_500}, {"cost_usd": "0.005"}])
-async def test_a_run_that_has_spent_its_limit_ends_with_what_is_there(
-    service: Service, stub: StubProvider, limit: dict[str, object]
-) -> None:
-    plan = plan_of(*(task(f"t{number}") for number in range(5)))
-    stub.on("work", as_json(report("worth it"), usage=USAGE))
-
-    run = await service.ended(await service.submit(plan=plan, limits={"concurrency": 1, **limit}))
-
-    assert (run["status"], run["stop_reason"], run["result"]["answer"]) == ("partial", "budget_exhausted", None)
-    assert len(stub.log) == 2
-    assert run["result"]["coverage"]["delivered"] == 2
-    assert {gap["reason"] for gap in run["result"]["gaps"]} == {"budget_exceeded"}
-
-
-@pytest.mark.parametrize("limit", [{"tokens": 1}, {"cost_usd": "0.000001"}])
-async def test_a_run_that_spent_its_limit_on_the_plan_has_failed(
-    service: Service, stub: StubProvider, limit: dict[str, object]
-) -> None:
-    stub.on("plan", as_json(TWO, usage=USAGE))
-
-    run = await service.ended(await service.submit(limits=limit))
-
-    assert (run["status"], run["stop_reason"]) == ("failed", "budget_exhausted")
-    assert len(stub.log) == 1
-
-
-async def test_a_run_that_is_complete_has_succeeded_even_if_its_last_call_spent_the_limit(
-    service: Service, stub: StubProvider
-) -> None:
-    stub.on("work", as_json(report("all of it"), usage=USAGE))
-
-    run = await service.ended(await service.submit(plan=plan_of(task("only")), limits={"tokens": 1_000}))
-
-    assert (run["status"], run["result"]["answer"]) == ("succeeded", "all of it")
-
-
 async def test_an_attempt_has_its_own_time_and_the_reply_that_takes_longer_is_dropped(
     service: Service, stub: StubProvider
 ) -> None:

@@ -1,14 +1,18 @@
 """What is reckoned as lost when a process has vanished: the calls it had under way, and no other."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from app.domain.events import Entry
 from app.domain.job import JobInput
+from app.domain.policy.budget import WorstCase
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
+from app.domain.usage import Amount
 from app.engine.recovery import Lost, reckon_lost
+from app.engine.reservations import Reservations
 from app.llm.demo import DemoModel
 from app.tools.tool import Tool
 from tests.support.story import Story, brief, planning, started, task
@@ -43,6 +47,9 @@ class StoryDesk:
 
     async def admit(self, *, even_when_leaving: bool = False) -> None:
         """Nobody else wants the run."""
+
+    def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
+        return Reservations().hold(call, lambda: self.run, Amount)
 
     def listener(self, _: Topic) -> Callable[[str], None] | None:
         return None

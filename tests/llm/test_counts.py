@@ -8,6 +8,7 @@ import pytest
 from app.domain.usage import Usage
 from app.llm.claude import Claude
 from app.llm.counts import MOST_TOKENS, Counts
+from app.llm.pricing import Prices
 from tests.support.model_calls import request
 from tests.support.stub_answers import text
 from tests.support.stub_provider import StubProvider
@@ -19,7 +20,7 @@ def usage_of(*told: Any, written: int = 0) -> Usage:
     counts = Counts()
     for usage in told:
         counts.take(usage)
-    return counts.usage(AT_3_AND_15, written=written, estimate=lambda: Usage(input_tokens=77))
+    return counts.usage(Prices(), AT_3_AND_15, written=written, estimate=lambda: Usage(input_tokens=77))
 
 
 def test_cached_tokens_are_part_of_the_input_and_have_their_own_price() -> None:

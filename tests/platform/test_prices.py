@@ -25,6 +25,6 @@ async def test_tiers_whose_model_has_no_price_are_named_at_the_start(
         async with open_runtime(Settings(**values), database_url):
             pass
 
-    warnings = [line for line in lines if line["event"] == "limits.cost_usd does not bind"]
+    warnings = [line for line in lines if line["event"] == "limits.cost_usd is refused"]
     assert [line["tiers"] for line in warnings] == unpriced
     assert all(line["log_level"] == "warning" for line in warnings)

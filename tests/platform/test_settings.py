@@ -1,3 +1,4 @@
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,23 @@ def test_a_key_that_fits_no_header_is_refused_without_being_shown(monkeypatch: p
     with pytest.raises(SettingsError) as caught:
         read_settings()
     assert str(caught.value) == "ANTHROPIC_API_KEY: must be one word of plain characters"
+
+
+def test_prices_are_read_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHARGEHAND_MODEL_PRICES", '{"local": {"input": "0.25", "output": 0}}')
+
+    price = read_settings().model_prices["local"]
+
+    assert (price.input, price.output, price.cache_read) == (Decimal("0.25"), Decimal(0), None)
+
+
+@pytest.mark.parametrize(
+    "value", ["nonsense", '{"local": 3}', '{"local": {"input": -1, "output": 0}}', '{"local": {}}']
+)
+def test_prices_that_are_none_stop_the_start_in_one_line(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("CHARGEHAND_MODEL_PRICES", value)
+
+    with pytest.raises(SettingsError, match=r"^CHARGEHAND_MODEL_PRICES") as caught:
+        read_settings()
+
+    assert "\n" not in str(caught.value)

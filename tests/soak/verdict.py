@@ -5,21 +5,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 from itertools import pairwise
 
 from app.domain import events as ev
 from app.domain.events import RUN_ENDS, Event
-from app.domain.job import Limits
 from app.domain.topics import topic_of
 from app.domain.usage import Usage
 from app.store.database import Database
 from tests.soak.client import Clients
-from tests.soak.provider import job_of
+from tests.soak.provider import TOKENS_PER_CALL, job_of
 from tests.support.effects import Ledger
 from tests.support.processes import Replica
 from tests.support.rows import check_rows, events_in, every
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
+
+SERVED = ("answered", "cut", "client_disconnected")
+"""Outcomes of requests that a provider bills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ def faults_of(left: Remains) -> list[str]:
     return [
         *_lost_or_doubled(left),
         *(f"{run_id}: {fault}" for run_id, log in left.logs.items() for fault in _faults_of_log(log)),
+        *_overcharged(left),
         *_repeated_calls(left),
         *_repeated_effects(left),
         *_misread(left),
@@ -99,20 +103,24 @@ def _faults_of_log(log: Sequence[Event]) -> Iterator[str]:
 
 
 def _overspending(log: Sequence[Event]) -> Iterator[str]:
-    """Once a limit is passed only the calls that were under way may still end: one a task that runs, and no more."""
+    """What is booked never passes a limit, whoever dies."""
     job = log[0].data
     assert isinstance(job, ev.RunQueued)
-    limits, spent, late = job.limits, Usage(), 0
-    for event in log:
-        late += isinstance(event.data, ev.LlmCompleted) and _passed(limits, spent)
-        spent += _usage(event)
-    if late >= limits.concurrency:
-        yield f"{late} calls ended after a limit was passed"
+    limits, spent = job.limits, reduce(Usage.__add__, map(_usage, log), Usage())
+    if limits.tokens is not None and spent.amount.tokens > limits.tokens:
+        yield f"{spent.amount.tokens} of {limits.tokens} tokens are booked"
+    if limits.cost_usd is not None and spent.cost_usd > limits.cost_usd:
+        yield f"{spent.cost_usd} of {limits.cost_usd} USD are booked"
 
 
-def _passed(limits: Limits, spent: Usage) -> bool:
-    tokens = limits.tokens is not None and spent.input_tokens + spent.output_tokens >= limits.tokens
-    return tokens or (limits.cost_usd is not None and spent.cost_usd >= limits.cost_usd)
+def _overcharged(left: Remains) -> Iterator[str]:
+    """What the provider has served never passes a limit, with what nobody knows of."""
+    served = Counter(job_of(seen) for seen in left.requests if seen.outcome in SERVED)
+    for number, run_id in left.clients.run_ids.items():
+        job = left.logs[run_id][0].data
+        assert isinstance(job, ev.RunQueued)
+        if job.limits.tokens is not None and served[number] * TOKENS_PER_CALL > job.limits.tokens:
+            yield f"{run_id} was served {served[number]} times, and may have {job.limits.tokens} tokens"
 
 
 def _usage(event: Event) -> Usage:

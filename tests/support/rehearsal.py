@@ -7,7 +7,7 @@ from the log.
 
 from asyncio import CancelledError
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import count, cycle
@@ -25,15 +25,18 @@ from app.domain.errors import ModelError, Transient
 from app.domain.events import Entry, Event
 from app.domain.job import JobInput
 from app.domain.policy.agenda import is_open, step_in
+from app.domain.policy.budget import WorstCase
 from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import fail
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
-from app.domain.usage import Usage
+from app.domain.usage import Amount, Usage
 from app.engine.recovery import reckon_lost
+from app.engine.reservations import Reservations
 from app.llm.model import Reply, Request
+from app.llm.pricing import Prices
 from app.tools.tool import Tool
 from tests.support.script import BUGS, FAULTS, TOOLS, Script, scripts
 from tests.support.scripted_replies import STOP_REASONS, Scene, content_of
@@ -69,6 +72,7 @@ class _Model:
     """Answers as the script says."""
 
     def __init__(self, script: Script, story: Story) -> None:
+        self.prices = Prices()
         self.topic = Topic("plan")
         """What it is asked about."""
         self.stopped = False
@@ -90,7 +94,8 @@ class _Model:
         if outcome in FAULTS:
             raise self._fault(FAULTS[outcome], request.model)
         scene = Scene(self._plan, self._story.run, self.topic, next(self._numbers))
-        usage = Usage(llm_calls=1, input_tokens=5 + scene.number % 3, output_tokens=2, cost_usd=Decimal("0.01"))
+        written = min(1_500, request.max_tokens)
+        usage = Usage(llm_calls=1, input_tokens=500 + scene.number % 3, output_tokens=written, cost_usd=Decimal("0.01"))
         return Reply(content_of(outcome, scene), STOP_REASONS.get(outcome, "end_turn"), usage, request.model)
 
     def _fault(self, fault: ModelError, model: str) -> ModelError:
@@ -114,6 +119,7 @@ class _Desk:
     def __init__(self, story: Story, model: _Model) -> None:
         self.model = model
         self._story = story
+        self._reservations = Reservations()
 
     @property
     def run(self) -> Snapshot:
@@ -138,6 +144,9 @@ class _Desk:
 
     async def admit(self, *, even_when_leaving: bool = False) -> None:
         pass
+
+    def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
+        return self._reservations.hold(call, lambda: self.run, Amount)
 
     def listener(self, topic: Topic) -> Callable[[str], None] | None:
         return None

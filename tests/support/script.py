@@ -81,7 +81,7 @@ def scripts(draw: st.DrawFn) -> Script:
         concurrency=draw(st.integers(1, 4)),
         attempts=draw(st.sampled_from([3, 3, 2, 1])),
         timeout_s=draw(st.sampled_from([900, 300, 60])),
-        tokens=draw(st.sampled_from([None, None, None, 20_000, 400, 150, 40])),
+        tokens=draw(st.sampled_from([None, None, None, 400_000, 60_000, 25_000, 4_000])),
     )
     return Script(
         plan=draw(plans()),

@@ -52,6 +52,7 @@ class BreakingModel:
     def __init__(self, model: Model, purpose: str) -> None:
         self._model = model
         self._purpose = purpose
+        self.prices = model.prices
         self.broken = 0
 
     async def reply(self, request: Request) -> Reply:

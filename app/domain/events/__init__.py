@@ -14,6 +14,7 @@ from app.domain.events.calls import (
 )
 from app.domain.events.envelope import FACTS, RUN_ENDS, AnyFact, Entry, Event, event_from
 from app.domain.events.fact import Fact, Rejected
+from app.domain.events.limits import BudgetExhausted
 from app.domain.events.runs import (
     Cancellation,
     InputListed,
@@ -45,6 +46,7 @@ __all__ = [
     "FACTS",
     "RUN_ENDS",
     "AnyFact",
+    "BudgetExhausted",
     "Cancellation",
     "Effect",
     "Entry",

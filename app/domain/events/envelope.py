@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, cast, get_args
 
-from app.domain.events import calls, runs, supervisor, tasks
+from app.domain.events import calls, limits, runs, supervisor, tasks
 from app.domain.events.fact import Fact
 from app.domain.states import RUN_MOVES, TERMINAL_RUN
 
@@ -37,6 +37,7 @@ AnyFact = (
     | calls.ToolFailed
     | supervisor.SynthesisCompleted
     | supervisor.SynthesisRejected
+    | limits.BudgetExhausted
 )
 
 FACTS: Mapping[str, type[Fact]] = {fact.type: fact for fact in get_args(AnyFact)}

@@ -12,7 +12,7 @@ from app.domain.plan import Plan
 from app.domain.results import Problem, Result
 from app.domain.states import WaitReason
 from app.domain.team import TeamRef
-from app.domain.usage import Money, Usage
+from app.domain.usage import Amount, Money, Usage
 
 
 class _Part(BaseModel):
@@ -73,6 +73,8 @@ class RunResumed(_Claimed):
     """Model calls that were under way when the process before this one ended."""
     usage: Usage = Usage()
     """What those calls are reckoned to have cost."""
+    unsettled: Amount = Amount()
+    """What they may have cost beyond that. It counts towards the run's limits, and nowhere else."""
 
 
 class RunWaiting(Fact):

@@ -5,6 +5,7 @@ from datetime import datetime
 from app.domain.conversation import GiveUp
 from app.domain.failures import remedy_for
 from app.domain.policy.agenda import ANSWERING, step_in
+from app.domain.policy.budget import in_words
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, end_partially, fail
 from app.domain.snapshot import Snapshot
@@ -16,6 +17,8 @@ TASKS_NAMED = 5
 
 def wrap_up(run: Snapshot, now: datetime) -> Decision:
     """Have the results reconciled; without any the run fails."""
+    if not run.delivered and run.exhausted is not None:
+        return settled(fail(run, "budget_exhausted", in_words(run.exhausted)))
     if not run.delivered:
         reason, message = _why_nothing(run)
         return settled(fail(run, reason, message))

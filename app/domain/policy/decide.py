@@ -9,6 +9,7 @@ from datetime import datetime
 
 from app.domain.policy.agenda import answers_alone
 from app.domain.policy.answer import wrap_up
+from app.domain.policy.budget import end_work
 from app.domain.policy.commands import Decision, settled
 from app.domain.policy.conditions import UNKNOWN, Conditions
 from app.domain.policy.endings import cancel, deliver, fail, run_out
@@ -31,6 +32,8 @@ def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> De
         return settled([deliver(run)])
     if now >= run.deadline:
         return settled(run_out(run, "deadline_exceeded", "The run's time is up."))
+    if run.exhausted is not None and (ends := end_work(run, run.exhausted)):
+        return settled(ends)
     if overspent := _overspent(run):
         return settled(run_out(run, "budget_exhausted", overspent))
     if run.plan is None:

@@ -108,8 +108,10 @@ def cancel(run: Snapshot, now: datetime) -> list[Entry]:
 
 
 def deliver(run: Snapshot) -> Entry:
-    """Succeeded, or partial when a required task is missing: code decides that, not a model."""
+    """Succeeded, or partial when a required task is missing, or the budget cut any: code decides that, not a model."""
     missing = [task for task in run.tasks.values() if task.task.required and not task.delivered]
+    if run.exhausted is not None and len(run.delivered) < len(run.tasks):
+        return end_partially(run, "budget_exhausted")
     if not missing:
         return Entry(ev.RunSucceeded(stop_reason="completed", result=result_of(run)))
     cut = any(task.status == "cancelled" for task in missing)

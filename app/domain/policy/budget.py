@@ -1,0 +1,161 @@
+"""What a run may still spend. Before a call its worst case is reserved, so that calls side by side never overshoot.
+
+Spent, reserved and kept for the answer together never pass a limit. What is reserved lives with the run's owner and is
+given back when a call has ended; what a crash leaves unknown counts as spent.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import reduce
+
+from app.domain import events as ev
+from app.domain.errors import BudgetSpent
+from app.domain.events import Entry
+from app.domain.policy.endings import end_partially, fail, stop_tasks
+from app.domain.results import Problem
+from app.domain.snapshot import Snapshot
+from app.domain.topics import Topic
+from app.domain.usage import Amount, Usage
+
+LEAST_REPLY = 1_024
+"""Tokens below which a reply is not worth asking for: it would be cut."""
+WRAP_UP_SHARE = Decimal("0.3")
+"""At most this part of a limit is kept for the answer."""
+ANSWER_TOKENS = 4_000
+"""What is kept for the writing of the answer."""
+FORM_TOKENS = 1_500
+"""What its request says beside the results."""
+REPORT_TOKENS = 1_500
+"""What a task that has not ended is taken to bring into it."""
+BYTES_PER_TOKEN = 3
+"""Of results, in the reckoning of what the answer will read."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorstCase:
+    """The most that a call can consume."""
+
+    input_tokens: int
+    output_tokens: int
+    """The cap on its reply."""
+    input_usd: Decimal
+    output_usd: Decimal
+    """For each token of the reply."""
+
+    def under(self, cap: int) -> Amount:
+        """The most that it can consume when its reply is held to `cap` tokens."""
+        return Amount(tokens=self.input_tokens + cap, cost_usd=self.input_usd + cap * self.output_usd)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What may be reserved; None where there is no limit."""
+
+    tokens: int | None
+    cost_usd: Decimal | None
+
+    def cap(self, call: WorstCase) -> int:
+        """Tokens that the reply may have so that the call fits, at most those asked for; below 1 when it does not."""
+        caps = [call.output_tokens]
+        if self.tokens is not None:
+            caps.append(self.tokens - call.input_tokens)
+        if self.cost_usd is not None:
+            left = self.cost_usd - call.input_usd
+            if left < 0:
+                return 0
+            if call.output_usd:
+                caps.append(int(left / call.output_usd))
+        return min(caps)
+
+
+def is_limited(run: Snapshot) -> bool:
+    """Whether anything has to be reserved."""
+    limits = run.brief.limits
+    return limits.tokens is not None or limits.cost_usd is not None
+
+
+def room_in(run: Snapshot, reserved: Iterable[Amount], kept: Amount) -> Room:
+    """What is neither spent nor `reserved` for calls under way, less what is `kept` for the answer."""
+    limits = run.brief.limits
+    spent = reduce(Amount.__add__, reserved, run.usage.amount + run.unsettled)
+    tokens, cost_usd = limits.tokens, limits.cost_usd
+    if tokens is not None:
+        tokens -= spent.tokens + min(kept.tokens, int(tokens * WRAP_UP_SHARE))
+    if cost_usd is not None:
+        cost_usd -= spent.cost_usd + min(kept.cost_usd, cost_usd * WRAP_UP_SHARE)
+    return Room(tokens, cost_usd)
+
+
+def cap_in(room: Room, call: WorstCase, *, alone: bool) -> int | None:
+    """Tokens that the reply to a call may have; None while it has to wait for calls under way to end.
+
+    A call that is `alone` with the rest of the budget takes a shorter reply; 0 when not even that fits.
+    """
+    cap = room.cap(call)
+    if cap >= call.output_tokens:
+        return call.output_tokens
+    if not alone:
+        return None
+    return cap if cap >= LEAST_REPLY else 0
+
+
+def room_of_task(run: Snapshot, topic: Topic) -> Room:
+    """What a task may still spend of the tokens that the plan gives it."""
+    if topic.task_id is None or topic.task_id not in run.tasks:
+        return Room(None, None)
+    task = run.tasks[topic.task_id]
+    allowed = task.task.budget.tokens
+    return Room(None if allowed is None else allowed - task.usage.amount.tokens, None)
+
+
+def spent_for(run: Snapshot, room: Room, call: WorstCase) -> BudgetSpent:
+    """Why the call does not fit: the limit that leaves the shorter reply."""
+    least, limits = call.under(min(LEAST_REPLY, call.output_tokens)), run.brief.limits
+    if limits.tokens is not None and room.tokens is not None and room.tokens < least.tokens:
+        return BudgetSpent("tokens", Decimal(limits.tokens), Decimal(least.tokens), Decimal(room.tokens))
+    assert limits.cost_usd is not None
+    assert room.cost_usd is not None
+    return BudgetSpent("cost_usd", limits.cost_usd, least.cost_usd, room.cost_usd)
+
+
+def unsettled(run: Snapshot, usage: Usage, worst: Iterable[WorstCase]) -> Amount:
+    """What lost calls may have cost beyond their estimated `usage`. In all they had no more than there was room for."""
+    if not is_limited(run):
+        return Amount()
+    most = reduce(Amount.__add__, (call.under(call.output_tokens) for call in worst), Amount())
+    room = room_in(run, (), Amount())
+    tokens = most.tokens if room.tokens is None else min(most.tokens, room.tokens)
+    cost_usd = most.cost_usd if room.cost_usd is None else min(most.cost_usd, room.cost_usd)
+    told = usage.amount
+    return Amount(tokens=max(tokens - told.tokens, 0), cost_usd=max(cost_usd - told.cost_usd, Decimal(0)))
+
+
+def answer_tokens(run: Snapshot) -> tuple[int, int]:
+    """What the answer is reckoned to read and to write; nothing once there is one, or when it needs no call."""
+    if run.synthesis is not None:
+        return 0, 0
+    if run.plan is not None and len(run.tasks) == 1 and not run.plan.final_instruction.strip():
+        return 0, 0  # The only task says it all.
+    outputs = [task.output for task in run.delivered if task.output is not None]
+    told = sum(len((output.text + output.summary).encode()) for output in outputs)
+    waited_for = len(run.tasks) - len(outputs) if run.plan is not None else 1
+    return FORM_TOKENS + told // BYTES_PER_TOKEN + waited_for * REPORT_TOKENS, ANSWER_TOKENS
+
+
+def end_work(run: Snapshot, exhausted: ev.BudgetExhausted) -> list[Entry]:
+    """What follows when the budget is exhausted: the work ends, or the run. Nothing once there is only the answer."""
+    if run.plan is None:
+        return fail(run, "budget_exhausted", in_words(exhausted))
+    if stopped := stop_tasks(run, Problem(code="budget_exceeded", message=in_words(exhausted))):
+        return stopped
+    return [end_partially(run, "budget_exhausted")] if exhausted.call == "synthesize" else []
+
+
+def in_words(exhausted: ev.BudgetExhausted) -> str:
+    """For people."""
+    unit = "tokens" if exhausted.limit == "tokens" else "USD"
+    allowed, needed, left = (
+        f"{amount.normalize():f}" for amount in (exhausted.allowed, exhausted.needed, exhausted.left)
+    )
+    return f"The run may spend {allowed} {unit}; a call needed up to {needed}, and {left} were left for it."

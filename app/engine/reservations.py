@@ -1,0 +1,42 @@
+"""What the model calls under way in a run may still consume, so that no other is begun on the same money."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from app.domain.policy.budget import Room, WorstCase, cap_in, room_in, spent_for
+from app.domain.snapshot import Snapshot
+from app.domain.usage import Amount
+
+
+class Reservations:
+    """The reservations of one run. They live as long as their calls, with the run's owner."""
+
+    def __init__(self) -> None:
+        self._held: dict[object, Amount] = {}
+        self._freed = asyncio.Event()
+
+    @asynccontextmanager
+    async def hold(
+        self, call: WorstCase, run: Callable[[], Snapshot], kept: Callable[[], Amount]
+    ) -> AsyncIterator[int]:
+        """Reserve the worst case of a call; the tokens that its reply may have.
+
+        `run` and what is `kept` for its answer are looked at anew after each wait for the calls under way. Raises
+        `BudgetSpent` when none is left that could free room.
+        """
+        while (cap := cap_in(self._room(run, kept), call, alone=not self._held)) is None:
+            await self._freed.wait()
+        if cap == 0:
+            raise spent_for(run(), self._room(run, kept), call)
+        mark = object()
+        self._held[mark] = call.under(cap)
+        try:
+            yield cap
+        finally:
+            del self._held[mark]
+            freed, self._freed = self._freed, asyncio.Event()
+            freed.set()
+
+    def _room(self, run: Callable[[], Snapshot], kept: Callable[[], Amount]) -> Room:
+        return room_in(run(), self._held.values(), kept())

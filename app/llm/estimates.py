@@ -1,0 +1,74 @@
+"""What a call has probably cost whose end nobody reported, and the most that one can cost that is about to be made."""
+
+import json
+from decimal import Decimal
+
+from pydantic_core import to_json
+
+from app.domain.policy.budget import WorstCase
+from app.domain.usage import Usage
+from app.llm.model import Request
+from app.llm.pricing import Prices
+
+CHARACTERS_PER_TOKEN = 4
+TYPICAL_OUTPUT_TOKENS = 1_000
+UNSEEN_TOKENS = 1_000
+"""What a provider adds to a request for tools and for an output schema, at most."""
+BLOCK_TOKENS = 50
+"""What the frame of one message or block takes, at most."""
+SEARCH_TOKENS = 10_000
+"""What one search of the provider brings to read, at about: nobody bounds it."""
+
+
+def estimated_usage(prices: Prices, request: Request, model_id: str, output_tokens: int | None = None) -> Usage:
+    """What a call has probably cost whose end the provider never reported.
+
+    About four characters make a token. Unless `output_tokens` is known the reply is taken to have had a typical length.
+    """
+    parts = [message.content for message in request.messages]
+    tools = [tool.server or tool.input_schema for tool in request.tools]
+    characters = len(request.system) + len(json.dumps([parts, tools, request.output_schema], ensure_ascii=False))
+    written = min(TYPICAL_OUTPUT_TOKENS, request.max_tokens) if output_tokens is None else output_tokens
+    usage = Usage(
+        llm_calls=1,
+        input_tokens=characters // CHARACTERS_PER_TOKEN,
+        output_tokens=written,
+        estimated=True,
+    )
+    return prices.priced(usage, model_id)
+
+
+def worst_case(prices: Prices, request: Request, model_id: str, told_tokens: int | None = None) -> WorstCase:
+    """The most that a call can consume, searches of the provider apart, of which it is a reckoning.
+
+    A token has at least one byte. Of a conversation that goes on, `told_tokens` are what the provider counted of its
+    last request and reply together: only what was said after them is reckoned.
+    """
+    searches = sum(tool.server.get("max_uses", 1) for tool in request.tools if tool.server is not None)
+    read = UNSEEN_TOKENS + searches * SEARCH_TOKENS
+    if told_tokens is None:
+        tools = [tool.declaration for tool in request.tools]
+        read += len(request.system.encode()) + len(to_json([tools, request.output_schema]))
+        read += sum(_tokens_of(message.content) for message in request.messages)
+    else:
+        read += told_tokens
+        for message in reversed(request.messages):
+            if message.role == "assistant":
+                break
+            read += _tokens_of(message.content)
+    # Written to the cache is the dearest way to be read.
+    reading = Usage(input_tokens=read, cache_write_tokens=read)
+    input_usd = prices.price(model_id, reading, web_searches=searches) or Decimal(0)
+    writing = reading.model_copy(update={"output_tokens": request.max_tokens})
+    in_all = prices.price(model_id, writing, web_searches=searches) or Decimal(0)
+    return WorstCase(read, request.max_tokens, input_usd, (in_all - input_usd) / request.max_tokens)
+
+
+def worst_answer(prices: Prices, model_id: str, read: int, written: int) -> Usage:
+    """An answer that reads and writes so many tokens, at most."""
+    return prices.priced(Usage(input_tokens=read, cache_write_tokens=read, output_tokens=written), model_id)
+
+
+def _tokens_of(content: object) -> int:
+    blocks = len(content) if isinstance(content, list | tuple) else 1
+    return len(to_json(content)) + BLOCK_TOKENS * (1 + blocks)
