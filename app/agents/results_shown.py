@@ -33,12 +33,14 @@ def _result(task: TaskState, share: int) -> dict[str, Any]:
     kept = _within(output.sources, room["sources"])
     result: dict[str, Any] = {
         "task": task.task.id,
-        "worker": task.task.worker,
+        "worker": task.worker,
         **{name: text for name, (text, _) in shown.items()},
         "data": JSON_CUT + shown["data"][0] if shown["data"][1] else output.data,
         "confidence": output.confidence,
         "sources": kept,
     }
+    if output.partial:
+        result["partial"] = True
     omitted = sum(omitted for _, omitted in shown.values()) + sum(map(len, output.sources[len(kept) :]))
     if omitted:
         result |= {"truncated": True, "omitted_characters": omitted}

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from app.agents.role import Role
 from app.agents.supervisor.plan import PLAN
 from app.agents.supervisor.refine import REFINE
+from app.agents.supervisor.rule import RULE
 from app.agents.supervisor.synthesize import SYNTHESIZE
 from app.agents.worker.work import WORK
 from app.domain.events import Purpose
 
-ROLES: Mapping[Purpose, Role] = {"plan": PLAN, "work": WORK, "refine": REFINE, "synthesize": SYNTHESIZE}
+ROLES: Mapping[Purpose, Role] = {"plan": PLAN, "work": WORK, "rule": RULE, "refine": REFINE, "synthesize": SYNTHESIZE}

@@ -71,16 +71,20 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_calls.fold_tool_end(run, event, fact)
         case ev.PlanInvalid():
             return changed(fold_calls.fold_rejection(run, event), findings=fact.errors)
-        case ev.TaskRejected() | ev.SynthesisRejected():
+        case ev.TaskRejected() | ev.RulingRejected() | ev.SynthesisRejected():
             return fold_calls.fold_rejection(run, event)
         case ev.TaskStarted():
             return fold_tasks.fold_start(run, event, fact)
         case ev.TaskSucceeded():
             return fold_tasks.fold_success(run, event, fact)
-        case ev.TaskFailed() | ev.TaskSkipped() | ev.TaskCancelled():
+        case ev.TaskFailed():
+            return fold_tasks.fold_end(run, event, fact.error, fact.decision)
+        case ev.TaskSkipped() | ev.TaskCancelled():
             return fold_tasks.fold_end(run, event, fact.error)
         case ev.TaskRetrying():
             return fold_tasks.fold_retry(run, event, fact)
+        case ev.TaskReassigned():
+            return fold_tasks.fold_reassignment(run, event, fact)
         case ev.TaskRefined():
             return fold_tasks.fold_refinement(run, event, fact)
         case ev.TaskEscalated():

@@ -4,8 +4,9 @@ from app.domain import events as ev
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.results import Problem
-from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.snapshot import Attempt, NextAttempt, Snapshot, TaskState
 from app.domain.states import ATTEMPT_MOVES, TASK_MOVES, move
+from app.domain.team import Rung
 from app.domain.topics import Topic
 from app.domain.values import changed
 
@@ -68,21 +69,43 @@ def fold_escalation(run: Snapshot, event: Event, escalation: ev.TaskEscalated) -
 
 
 def fold_retry(run: Snapshot, event: Event, retry: ev.TaskRetrying) -> Snapshot:
-    task = _with_attempt_ended(running_task(run, event), event, retry.error)
-    first = Topic("refine", task.task.id, retry.next_attempt) if retry.refine else None
-    following = changed(task.next, not_before=retry.not_before, first=first)
+    following = task_named(run, event).next
+    first = Topic("refine", event.task_id, retry.next_attempt) if retry.refine else None
+    rung: Rung | None = "stronger_model" if retry.model is not None else "refine" if retry.refine else None
+    climbed = (*following.climbed, rung) if rung is not None else following.climbed
+    model = retry.model or following.model
+    return _fold_again(run, event, retry, changed(following, first=first, model=model, climbed=climbed))
+
+
+def fold_reassignment(run: Snapshot, event: Event, again: ev.TaskReassigned) -> Snapshot:
+    following = task_named(run, event).next
+    climbed: tuple[Rung, ...] = (*following.climbed, "fallback_worker")
+    return _fold_again(
+        run, event, again, changed(following, first=None, model=None, worker=again.worker, climbed=climbed)
+    )
+
+
+def _fold_again(
+    run: Snapshot, event: Event, again: ev.TaskRetrying | ev.TaskReassigned, following: NextAttempt
+) -> Snapshot:
+    task = _with_attempt_ended(running_task(run, event), event, again.error, again.decision)
+    following = changed(following, not_before=again.not_before)
+    if again.instruction is not None:
+        following = changed(following, instruction=again.instruction, refined_from=event.attempt)
+    if again.change:
+        following = changed(following, change=again.change)
     return run.with_task(changed(task, status=move(TASK_MOVES, task.status, event.type), next=following))
 
 
 def fold_success(run: Snapshot, event: Event, output: ev.TaskSucceeded) -> Snapshot:
-    task = _with_attempt_ended(running_task(run, event), event, None)
+    task = _with_attempt_ended(running_task(run, event), event, None, "accept_partial" if output.partial else None)
     return _with_task_ended(run, changed(task, output=output), event)
 
 
-def fold_end(run: Snapshot, event: Event, error: Problem | None) -> Snapshot:
+def fold_end(run: Snapshot, event: Event, error: Problem | None, decision: str | None = None) -> Snapshot:
     task = task_named(run, event)
     if task.status == "running":
-        task = _with_attempt_ended(task, event, error)
+        task = _with_attempt_ended(task, event, error, decision)
     return _with_task_ended(run, changed(task, error=error), event)
 
 
@@ -95,8 +118,11 @@ def _with_task_ended(run: Snapshot, task: TaskState, event: Event) -> Snapshot:
     return run
 
 
-def _with_attempt_ended(task: TaskState, event: Event, error: Problem | None) -> TaskState:
+def _with_attempt_ended(task: TaskState, event: Event, error: Problem | None, decision: str | None = None) -> TaskState:
     if event.attempt != len(task.attempts):
         raise IllegalMove(f"{event.type} names attempt {event.attempt} of {event.task_id}, which is not running")
     status = move(ATTEMPT_MOVES, task.attempt.status, event.type)
-    return task.with_attempt(status=status, error=error, finished_at=event.at)
+    escalation = task.attempt.escalation
+    if escalation is not None and decision is not None:
+        escalation = escalation.model_copy(update={"decision": decision})
+    return task.with_attempt(status=status, error=error, escalation=escalation, finished_at=event.at)

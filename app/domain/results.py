@@ -35,8 +35,12 @@ class Output(_Value):
     """What the result rests on: URLs, input names."""
     free_form: bool = False
     """True when the worker did not keep to the form of a report: what it wrote was taken for the result as it stood."""
+    partial: bool = False
+    """True when the worker stopped before the end, and the supervisor took what it had."""
 
 
+EscalationDecision = Literal["retry_stronger_model", "reassign", "accept_partial", "give_up"]
+"""What a supervisor may make of an escalation."""
 EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_low", "timeout"]
 
 
@@ -113,7 +117,7 @@ class Coverage(_Value):
     missing: tuple[str, ...] = ()
     """Ids of the required tasks that did not."""
     substituted: tuple[str, ...] = ()
-    """Ids of tasks whose result another one brought."""
+    """Ids of the tasks that another worker delivered than the plan names."""
 
 
 class Review(_Value):
@@ -150,7 +154,7 @@ class TaskReport(_Value):
     task: str
     """Id of the task."""
     worker: str
-    """The worker it was given to."""
+    """The worker that made the last attempt."""
     status: str
     """What the task ended as."""
     summary: str | None = None
@@ -169,6 +173,8 @@ class TaskReport(_Value):
     """Why the task delivered nothing; null when it delivered, or ended with a run that was cancelled around it."""
     free_form: bool = False
     """True when the worker did not keep to the form of a report: what it wrote was taken for the result as it stood."""
+    partial: bool = False
+    """True when the worker stopped before the end, and the supervisor took what it had."""
 
 
 class Result(_Value):

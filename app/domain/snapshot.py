@@ -16,7 +16,7 @@ from app.domain.plan import Plan, Task
 from app.domain.results import Escalation, Output, Problem, Result, Synthesis
 from app.domain.retries import Patience
 from app.domain.states import TERMINAL_RUN, TERMINAL_TASK, AttemptStatus, Phase, RunStatus, TaskStatus
-from app.domain.team import Team
+from app.domain.team import Rung, Team
 from app.domain.topics import Topic
 from app.domain.usage import Amount, Usage
 from app.domain.values import changed
@@ -70,6 +70,8 @@ class NextAttempt:
 
     worker: str
     instruction: str
+    model: str | None = None
+    """The tier that plays the worker; None for the worker's own model."""
     refined_from: int | None = None
     """The attempt whose failure led to the instruction; None for the plan's own."""
     change: str = ""
@@ -77,6 +79,8 @@ class NextAttempt:
     not_before: datetime | None = None
     first: Topic | None = None
     """The conversation that must be had before it may start."""
+    climbed: tuple[Rung, ...] = ()
+    """The rungs of the team's ladder that the task has taken."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,11 @@ class TaskState:
     def attempt(self) -> Attempt:
         """The latest attempt, of a task that has one."""
         return self.attempts[-1]
+
+    @property
+    def worker(self) -> str:
+        """Who has made the latest attempt, or is to make the first."""
+        return self.attempts[-1].worker if self.attempts else self.task.worker
 
     def with_attempt(self, **changes: Any) -> "TaskState":
         """The task with its latest attempt changed."""

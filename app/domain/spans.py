@@ -15,7 +15,12 @@ from app.domain.topics import Topic, topic_named
 
 Span = dict[str, Any]
 _SPENT = ("llm_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd")
-_HOLDERS: Mapping[str, str] = {"plan": "plan", "work": "attempt:{0}:{1}", "synthesize": "synthesis"}
+_HOLDERS: Mapping[str, str] = {
+    "plan": "plan",
+    "work": "attempt:{0}:{1}",
+    "rule": "attempt:{0}:{1}",
+    "synthesize": "synthesis",
+}
 """The span that holds the calls of a purpose, by task and attempt; others are held by their task, or by the run."""
 _CALLED = ("purpose", "model", "max_tokens", "request_id")
 
@@ -59,6 +64,8 @@ class Spans:
                 self._tool_call(event, what)
             case "synthesis":
                 self._synthesis(event, what)
+            case "ruling":
+                self._judge(Topic("rule", event["task_id"], event["attempt"]), rejection(event["data"]))
         complete, self._complete = self._complete, []
         return list(map(_timed, complete))
 
@@ -115,7 +122,7 @@ class Spans:
             case "escalated":
                 self._frames[attempt]["attributes"]["escalation"] = told["reason"]
                 self._judge(Topic("work", name, number))
-            case "retrying":
+            case "retrying" | "reassigned":
                 self._end_attempt(event, "error", problem_of(told["error"]))
             case "succeeded":
                 self._judge(Topic("work", name, number), form_of(told))
@@ -136,7 +143,8 @@ class Spans:
 
     def _end_attempt(self, event: Told, status: str, attributes: Told) -> None:
         """Close an attempt, and what is left open in it."""
-        self._end_calls(Topic("work", event["task_id"], event["attempt"] or 1), event["at"], status)
+        for purpose in ("work", "rule"):
+            self._end_calls(Topic(purpose, event["task_id"], event["attempt"] or 1), event["at"], status)
         self._close(f"attempt:{event['task_id']}:{event['attempt']}", event["at"], status, attributes)
 
     def _end_calls(self, topic: Topic, at: str, status: str) -> None:

@@ -34,6 +34,7 @@ TASK_MOVES: Mapping[tuple[TaskStatus, str], TaskStatus] = {
     ("running", "task.rejected"): "running",
     ("running", "task.escalated"): "running",
     ("running", "task.retrying"): "pending",
+    ("running", "task.reassigned"): "pending",
     ("running", "task.succeeded"): "succeeded",
     ("running", "task.failed"): "failed",
     ("running", "task.cancelled"): "cancelled",
@@ -45,12 +46,14 @@ ATTEMPT_MOVES: Mapping[tuple[AttemptStatus, str], AttemptStatus] = {
     ("running", "task.succeeded"): "succeeded",
     ("running", "task.failed"): "failed",
     ("running", "task.retrying"): "failed",
+    ("running", "task.reassigned"): "failed",
     ("running", "task.cancelled"): "cancelled",
 }
 
 _WORK = frozenset({
     "plan.created", "plan.invalid",
     "task.started", "task.succeeded", "task.failed", "task.retrying", "task.refined", "task.rejected",
+    "task.reassigned", "ruling.rejected",
     "task.escalated", "task.skipped", "task.cancelled",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
     "synthesis.completed", "synthesis.rejected", "budget.exhausted",

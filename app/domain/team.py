@@ -14,6 +14,12 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """A tier (`fast`, `balanced`, `deep`) or a model id."""
 
 
+Rung = Literal["refine", "stronger_model", "fallback_worker", "give_up"]
+"""What may follow when an attempt has failed: the same worker with a rewritten instruction, the same on the next tier,
+the worker that it names as its fallback, or nothing."""
+LADDER: tuple[Rung, ...] = ("refine", "stronger_model", "fallback_worker")
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
 
@@ -48,6 +54,8 @@ class Worker(_Part):
     """Seconds of one attempt."""
     output_schema: dict[str, Any] | None = None
     """JSON schema that the `data` of the worker's result must fit."""
+    fallback: WorkerName | None = None
+    """Another worker of the team that may take over a task at which this one fails."""
 
 
 class Team(_Part):
@@ -65,6 +73,9 @@ class Team(_Part):
     """`exclusive` refuses a team in which two workers share a tool."""
     limits: Limits = Limits()
     """Limits of its runs, unless a job has others."""
+    ladder: tuple[Rung, ...] = LADDER
+    """What follows the first failed attempt at a task, the second and so on, as far as it is possible; after the last,
+    the instruction is refined again. Escalations that the supervisor does not rule on climb it too."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Team":
@@ -72,6 +83,10 @@ class Team(_Part):
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"workers named twice: {', '.join(repeated)}")
         tools = [tool for worker in self.workers for tool in worker.tools]
+        known = set(names)
+        for worker in self.workers:
+            if worker.fallback is not None and (worker.fallback not in known or worker.fallback == worker.name):
+                raise ValueError(f"the fallback of {worker.name} is no other worker of the team: {worker.fallback}")
         shared = sorted({tool for tool in tools if tools.count(tool) > 1})
         if shared and self.tool_isolation == "exclusive":
             raise ValueError(f"workers share tools, and tool_isolation is exclusive: {', '.join(shared)}")
@@ -88,7 +103,21 @@ class Team(_Part):
     @property
     def digest(self) -> str:
         """SHA-256 of the definition: equal digests mean an unchanged team."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        return hashlib.sha256(self.definition.encode()).hexdigest()
+
+    @property
+    def definition(self) -> str:
+        """The team as JSON, as it is stored.
+
+        Fields that the first release lacked are left out where they say nothing: it reads the team then, and an
+        unchanged team keeps its digest.
+        """
+        unsaid: dict[str, Any] = {
+            "workers": {n: {"fallback"} for n, each in enumerate(self.workers) if not each.fallback}
+        }
+        if self.ladder == LADDER:
+            unsaid["ladder"] = True
+        return self.model_dump_json(exclude=unsaid)
 
 
 class TeamRef(_Part):

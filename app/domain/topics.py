@@ -8,6 +8,7 @@ from app.domain.events import AnyFact, Entry, Event, Purpose
 GO_ON: Mapping[str, Purpose] = {
     "plan.invalid": "plan",
     "task.rejected": "work",
+    "ruling.rejected": "rule",
     "tool.started": "work",
     "tool.completed": "work",
     "tool.failed": "work",

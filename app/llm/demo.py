@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any, assert_never
 
 from app.domain.conversation import Block, text_of
-from app.llm.demo_answer import answer, refinement
+from app.llm.demo_answer import answer, refinement, ruling
 from app.llm.demo_plan import plan
 from app.llm.demo_work import next_calls, report
 from app.llm.estimates import CHARACTERS_PER_TOKEN, estimated_usage
@@ -70,6 +70,8 @@ def _written(request: Request) -> dict[str, Any]:
             return plan(request)
         case "work":
             return report(request)
+        case "rule":
+            return ruling(request)
         case "refine":
             return refinement(request)
         case "synthesize":

@@ -20,6 +20,12 @@ NOTICE = (
 )
 
 
+def ruling(_: Request) -> dict[str, Any]:
+    """What a stand-in cannot do, no other attempt of it can: the task is given up, and the answer says so."""
+    why = f"{SIGNED} no rule here can tell what else would help."
+    return {"decision": "give_up", "worker": None, "instruction": None, "reason": why}
+
+
 def refinement(request: Request) -> dict[str, Any]:
     """A narrower instruction than the last one, which differs from every earlier one by its number.
 

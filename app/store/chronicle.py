@@ -54,8 +54,13 @@ def _task_line(fact: ev.AnyFact) -> Line | None:
             return "info", "result rejected", {"codes": _codes(fact)}
         case ev.TaskEscalated():
             return "info", "task escalated", {"reason": fact.reason}
+        case ev.RulingRejected():
+            return "info", "ruling rejected", {"codes": _codes(fact)}
         case ev.TaskRetrying():
-            return "info", "task retried", {"code": fact.error.code, "refined": fact.refine}
+            fields = {"code": fact.error.code, "refined": fact.refine, "model": fact.model, "ruled": fact.decision}
+            return "info", "task retried", fields
+        case ev.TaskReassigned():
+            return "info", "task reassigned", {"code": fact.error.code, "to": fact.worker, "ruled": fact.decision}
         case ev.TaskFailed():
             return "warning", "task failed", {"code": fact.error.code}
         case ev.TaskSkipped():

@@ -64,7 +64,7 @@ async def put_team(database: Database, tenant: str, team: Team, *, origin: Origi
     A built-in team takes the place of no operator's: neither of one that is newest, nor of an equal one.
     """
     name = {"tenant": tenant, "name": team.name}
-    values: dict[str, Any] = name | {"definition": team.model_dump_json(), "digest": team.digest, "origin": origin}
+    values: dict[str, Any] = name | {"definition": team.definition, "digest": team.digest, "origin": origin}
     values |= {"first_built_in": list(FIRST_BUILT_IN)}
     async with database.transaction() as connection:
         await connection.execute(_LOCK, name)

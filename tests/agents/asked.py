@@ -1,9 +1,10 @@
 """Runs in which a model is about to be asked, one for each purpose."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from app.domain.topics import Topic
-from tests.support.story import Story, brief, planning, started, task, with_team
+from tests.support.story import PAIR, Story, brief, planning, started, task, with_team
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -27,6 +28,14 @@ def refining() -> Story:
     return story
 
 
+def ruling() -> Story:
+    story = Story(replace(brief(), team=PAIR))
+    story.begin(task("a"))
+    story.start("a")
+    story.escalate("a", "not mine", partial="half")
+    return story
+
+
 def synthesizing() -> Story:
     story = started(task("a"), task("b"), task("c"))
     story.succeed("a")
@@ -39,6 +48,7 @@ ASKED: Mapping[str, tuple[Topic, Callable[[], Story]]] = {
     "plan": (Topic("plan"), planning),
     "work": (Topic("work", "a"), working),
     "work to a schema": (Topic("work", "a"), working_to_a_schema),
+    "rule": (Topic("rule", "a"), ruling),
     "refine": (Topic("refine", "a", 2), refining),
     "synthesize": (Topic("synthesize"), synthesizing),
 }

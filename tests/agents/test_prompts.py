@@ -32,7 +32,7 @@ HOSTILE = [
 ]
 TAGS = (
     "objective", "task", "context", "result", "failed", "final_instruction", "success_criterion", "findings",
-    "dependency", "attempt", "inputs", "worker", "workers",
+    "dependency", "escalation", "attempt", "inputs", "worker", "workers",
 )  # fmt: skip
 
 
@@ -68,11 +68,11 @@ def test_no_tag_that_a_template_writes_can_be_written_in_a_text() -> None:
 
 
 @pytest.mark.parametrize("form", HOSTILE)
-@pytest.mark.parametrize("kind", ["plan", "work", "synthesis"])
+@pytest.mark.parametrize("kind", ["plan", "work", "rule", "synthesis"])
 def test_what_was_wrong_with_a_reply_cannot_leave_its_tags(kind: str, form: str) -> None:
     findings = [Finding(code="output_invalid", detail=attack(form, "findings"))]
 
-    note = render(f"{kind}_repair", findings=findings, tasks_allowed=3, workers=["writer"], delivered=["a"])
+    note = render(f"{kind}_repair", findings=findings, tasks_allowed=3, workers=["writer"], delivered=["a"], options={})
 
     assert tags_in(note) == ["<findings", "</findings"]
 

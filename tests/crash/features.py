@@ -58,6 +58,7 @@ PARK_AFTER_S = 0.1
 ANSWER = "all that could be had"
 DELIVERED = ("errands", "search", "overloaded", "long", "sloppy", "vague", "makes-do", "last")
 
+RULING = {"decision": "reassign", "worker": "clerk", "instruction": "Do vague, narrowly.", "reason": "Narrower."}
 _TASK = re.compile(r"<task>\s*Do ([a-z-]+)(, narrowly)?\.")
 
 
@@ -77,7 +78,9 @@ class Features:
             case "plan":
                 return as_json(plan_of(task("a", needs=["b"]), task("b", needs=["a"])) if turns == 1 else PLAN)
             case "refine":
-                return as_json({"instruction": "Do vague, narrowly.", "change": "Narrower."})
+                return as_json({"instruction": "Do sloppy, narrowly.", "change": "Narrower."})
+            case "rule":
+                return as_json(RULING | ({"worker": "nobody"} if turns == 1 else {}))
             case "synthesize":
                 return as_json(synthesis(ANSWER, *(("hopeless",) if turns == 1 else DELIVERED)))
             case _:
@@ -102,7 +105,7 @@ class Features:
                 return overloaded()
             case "long" if seen.body["max_tokens"] <= 16_000:
                 return truncated('{"summary": "lo')
-            case "sloppy" if turns == 1:
+            case "sloppy" if not narrowed:
                 return text('{"summary": ""}')
             case "vague" if not narrowed:
                 return as_json(report(escalation={"reason": "ambiguous_input", "message": "Which of the two?"}))

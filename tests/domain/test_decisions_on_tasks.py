@@ -11,7 +11,6 @@ from app.domain.policy.agenda import ANSWERING, PLANNING
 from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import MESSAGE_CHARACTERS
-from app.domain.results import Escalation
 from app.domain.topics import Topic
 from tests.support.story import (
     WORKER,
@@ -191,7 +190,9 @@ def test_any_other_failure_is_retried_only_with_another_instruction() -> None:
 
 
 def test_every_refinement_is_a_conversation_of_its_own() -> None:
-    story = started(task("a"))
+    told = brief()
+    story = Story(replace(told, team=told.team.model_copy(update={"ladder": ("refine",)})))
+    story.begin(task("a"))
     for number, instruction in enumerate(("do a with care", "do a with more care"), start=1):
         story.start("a")
         story.hear("work", [text_block("?")], "compaction", name="a")
@@ -248,17 +249,10 @@ def test_a_result_rejected_twice_fails_the_attempt() -> None:
     assert "it does not fit" in error.message
 
 
-def escalate(story: Story, message: str) -> Escalation:
-    escalation = ev.TaskEscalated(reason="out_of_scope", message=message)
-    story.record(story.topic("work", "a").entry(escalation))
-    return escalation
-
-
 def test_an_escalation_ends_the_attempt_and_tells_why() -> None:
     story = started(task("a"), attempts=1)
     story.start("a")
-    story.hear("work", [text_block("!")], name="a")
-    escalation = escalate(story, "not mine")
+    escalation = story.escalate("a", "not mine")
     story.settle()
 
     error = story.state("a").error
@@ -271,13 +265,12 @@ def test_an_escalation_ends_the_attempt_and_tells_why() -> None:
 
 def test_an_escalation_with_attempts_left_has_not_exhausted_them() -> None:
     story = started(task("a"), attempts=2)
-    for number in (1, 2):
-        story.start("a")
-        story.hear("work", [text_block("!")], name="a")
-        escalate(story, "not mine")
-        story.settle()
-        if number == 1:
-            story.refine("a", "do a with care")
+    story.start("a")
+    story.escalate("a", "not mine")
+    story.rule("a", "retry_stronger_model")
+    story.settle()
+    story.escalate("a", "not mine")
+    story.settle()
 
     assert story.attempt_errors("a") == ["no_progress", "attempts_exhausted"]
 
@@ -285,8 +278,8 @@ def test_an_escalation_with_attempts_left_has_not_exhausted_them() -> None:
 def test_the_message_of_a_failed_attempt_quotes_only_a_part_of_what_the_worker_said() -> None:
     story = started(task("a"))
     story.start("a")
-    story.hear("work", [text_block("!")], name="a")
-    escalate(story, "no " * 100_000)
+    story.escalate("a", "no " * 100_000)
+    story.rule("a", "retry_stronger_model")
     story.settle()
 
     error = story.state("a").attempts[0].error

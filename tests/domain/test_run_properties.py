@@ -128,17 +128,19 @@ def test_nothing_that_a_model_writes_breaks_what_reads_it(story: Story) -> None:
 
 @MANY
 @given(runs())
-def test_a_transient_failure_is_retried_unchanged_and_any_other_only_with_a_new_instruction(story: Story) -> None:
+def test_a_transient_failure_is_retried_unchanged_and_any_other_only_with_something_new(story: Story) -> None:
     refined = Counter((event.task_id, event.attempt) for event in story.log if event.type == "task.refined")
     for state in story.run.tasks.values():
         for before, retry in zip(state.attempts, state.attempts[1:], strict=False):
             assert before.error is not None
+            tried = {(earlier.worker, earlier.model) for earlier in state.attempts[: before.number]}
             if remedy_for(before.error.code) == "again":
-                assert retry.instruction == before.instruction
+                assert (retry.instruction, retry.worker) == (before.instruction, before.worker)
                 assert (state.task.id, retry.number) not in refined
-            else:
+            elif refined[state.task.id, retry.number]:
                 assert retry.instruction not in _instructions(state, before)
-                assert refined[state.task.id, retry.number] == 1
+            else:
+                assert (retry.worker, retry.model) not in tried
 
 
 def _instructions(state: TaskState, last: Attempt) -> set[str]:

@@ -2,17 +2,20 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.service import Service, plan_of, report, synthesis, task
+from tests.support.service import CREW, Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import Answer, as_json, held, overloaded, refusal, text, truncated
 from tests.support.stub_provider import StubProvider
 
 ONE = plan_of(task("t1"))
+REFINING = CREW.model_copy(update={"ladder": ("refine",)})
 UNUSABLE = text('{"summary": ""}')
 
 FAULTS: dict[str, Callable[[], list[Answer]]] = {
     "an unusable result": lambda: [UNUSABLE, UNUSABLE],
     "a result that is cut": lambda: [truncated("{"), truncated("{")],
-    "an escalation": lambda: [as_json(report(escalation={"reason": "out_of_scope", "message": "Not mine."}))],
+    "an escalation without a ruling": lambda: [
+        as_json(report(escalation={"reason": "out_of_scope", "message": "Not mine."}))
+    ],
 }
 
 
@@ -27,6 +30,7 @@ async def test_after_a_fault_that_would_come_again_the_next_attempt_has_a_new_in
     failed = FAULTS[fault]()
     stub.on("work", replies=failed, reply=as_json(report("done")))
     stub.on("refine", refined("Do less of t1."))
+    stub.on("rule", UNUSABLE)
 
     run_id = await service.submit(plan=ONE)
     run = await service.ended(run_id)
@@ -73,7 +77,7 @@ async def test_an_instruction_that_was_tried_before_counts_as_unchanged(service:
     stub.on("work", UNUSABLE)
     stub.on("refine", replies=[refined("Do less of t1."), refined("Do t1.")])
 
-    run = await service.ended(await service.submit(plan=ONE))
+    run = await service.ended(await service.submit(team=REFINING, plan=ONE))
 
     assert run["stop_reason"] == "no_results"
     assert len(stub.of("work")) == 4
@@ -117,7 +121,7 @@ async def test_attempts_are_bounded(service: Service, stub: StubProvider) -> Non
     stub.on("work", UNUSABLE)
     stub.on("refine", lambda seen: refined(f"Try number {seen.call}."))
 
-    run_id = await service.submit(plan=ONE, limits={"attempts": 3})
+    run_id = await service.submit(team=REFINING, plan=ONE, limits={"attempts": 3})
     await service.ended(run_id)
 
     assert len((await service.folded(run_id)).tasks["t1"].attempts) == 3

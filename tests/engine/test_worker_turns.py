@@ -375,6 +375,7 @@ async def test_inputs_are_found_by_their_exact_names_and_nothing_else_is(
 async def test_an_escalation_fails_the_attempt_and_is_no_result(service: Service, stub: StubProvider) -> None:
     escalation = {"reason": "ambiguous_input", "message": "Which of the two?"}
     stub.on("work:researcher", as_json(report("What I have so far.", escalation=escalation)))
+    stub.on("rule", as_json({"decision": "give_up", "worker": None, "instruction": None, "reason": "no"}))
     stub.on("work", as_json(report("fine")))
     stub.on("synthesize", as_json(synthesis("the answer", "b")))
 

@@ -101,6 +101,8 @@ def _answer(seen: SeenRequest) -> Answer:
             return as_json(SHAPES[shape].plan(int(number)))
         case "refine":
             return as_json({"instruction": f"{_instruction(seen)}, better.", "change": "Better."})
+        case "rule":
+            return as_json({"decision": "reassign", "worker": "writer", "instruction": None, "reason": "So it is."})
         case "synthesize":
             return as_json(synthesis(f"All of job {number}."))
         case "work:clerk" if turns == 1:

@@ -84,5 +84,13 @@ def _settled(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON, so that what was written and what is there can be compared."""
-    return to_jsonable_python(value)
+    """As JSON, so that what was written and what is there can be compared: also what a release wrote that did not know
+    of partial results."""
+    return without_a_part(to_jsonable_python(value))
+
+
+def without_a_part(value: Any) -> Any:
+    """The JSON value without the word that no result in it is partial: release 0.1 did not say so."""
+    if isinstance(value, dict):
+        return {name: without_a_part(item) for name, item in value.items() if (name, item) != ("partial", False)}
+    return [without_a_part(item) for item in value] if isinstance(value, list) else value

@@ -10,12 +10,12 @@ from app.domain.job import Limits
 from app.domain.plan import Plan
 from app.domain.retries import Patience
 from app.domain.snapshot import Brief
-from app.domain.team import Team
+from app.domain.team import Team, Worker
 from app.domain.usage import Usage
 from app.tools.tool import Arguments, Tool
 from tests.support.graphs import plans
 from tests.support.scripted_replies import FORMS, STOP_REASONS
-from tests.support.story import WORKER
+from tests.support.story import BAKER, WORKER
 
 FAULTS: Mapping[str, ModelError] = {
     "busy": RateLimited("busy", Usage(llm_calls=1)),
@@ -48,6 +48,8 @@ class Script:
     own_plan: bool = False
     strict: bool = False
     """Whether the worker must deliver data of a certain form."""
+    pair: bool = False
+    """Whether there is another worker that may stand in."""
     calls: tuple[str, ...] = ("answer",)
     tools: tuple[str, ...] = ("new",)
     choices: tuple[int, ...] = (0,)
@@ -61,7 +63,12 @@ class Script:
     def brief(self) -> Brief:
         schema = DATA_SCHEMA if self.strict else None
         worker = WORKER.model_copy(update={"tools": tuple(TOOLS), "output_schema": schema})
-        team = Team(name="crew", workers=(worker,))
+        if not self.pair:
+            return self._with(worker)
+        return self._with(worker.model_copy(update={"fallback": "baker"}), BAKER)
+
+    def _with(self, *workers: Worker) -> Brief:
+        team = Team(name="crew", workers=workers)
         return Brief("run_1", "Find out.", team, self.limits, patience=Patience(call_attempts=2))
 
 
@@ -88,6 +95,7 @@ def scripts(draw: st.DrawFn) -> Script:
         limits=limits,
         own_plan=draw(st.booleans()),
         strict=draw(st.sampled_from([False, False, True])),
+        pair=draw(st.booleans()),
         calls=draw(st.lists(MOSTLY_FINE, min_size=5, max_size=16).map(tuple)),
         tools=draw(st.lists(st.sampled_from(TOOL_OUTCOMES), min_size=1, max_size=6).map(tuple)),
         choices=draw(st.lists(st.integers(0, 7), min_size=1, max_size=6).map(tuple)),

@@ -28,9 +28,13 @@ class Scene(NamedTuple):
         return [task.task.id for task in self.run.delivered]
 
 
+RULINGS = ["give_up", "reassign", "accept_partial", "retry_stronger_model"]
+"""What a supervisor decides, whether it is possible or not."""
+
 ANSWERS: Mapping[Purpose, Callable[[Scene], Any]] = {
     "plan": lambda scene: scene.plan.model_dump(mode="json", include={"goal", "tasks"}),
     "work": lambda scene: {"summary": f"{scene.topic.task_id} done", "text": f"#{scene.number}", "data": {"n": 3}},
+    "rule": lambda scene: {"decision": RULINGS[scene.number % len(RULINGS)], "worker": "baker", "reason": "so it is"},
     "refine": lambda scene: {"instruction": f"do {scene.topic.task_id}{scene.number or ''}", "change": "more exact"},
     "synthesize": lambda scene: {"answer": "All told.", "statements": [{"text": "So.", "tasks": scene.delivered}]},
 }

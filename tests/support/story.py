@@ -18,7 +18,8 @@ from app.domain.plan import Finding, Plan, Task, validated
 from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import UNKNOWN
 from app.domain.policy.decide import decide
-from app.domain.results import Problem
+from app.domain.policy.failed_attempts import Ruling, follow
+from app.domain.results import Escalation, EscalationDecision, Problem
 from app.domain.snapshot import Brief, Snapshot, TaskState
 from app.domain.team import Team, TeamRef, Worker
 from app.domain.topics import Topic
@@ -26,7 +27,10 @@ from app.domain.usage import Usage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WORKER = Worker(name="able", description="Does things.", instructions="Do them.", max_steps=4, timeout_s=60)
+BAKER = Worker(name="baker", description="Bakes things.", instructions="Bake them.", timeout_s=60)
 TEAM = Team(name="crew", workers=(WORKER,))
+PAIR = Team(name="crew", workers=(WORKER.model_copy(update={"fallback": "baker"}), BAKER))
+"""A team in which one worker may stand in for another."""
 SPENT = Usage(llm_calls=1, input_tokens=10, output_tokens=5, cost_usd=Decimal("0.01"))
 USELESS = Finding(code="output_invalid", detail="it does not fit")
 
@@ -141,7 +145,7 @@ class Story:
 
     def start(self, name: str) -> None:
         state = self.state(name)
-        begun = ev.TaskStarted(worker="able", model="model-1", instruction=state.next.instruction)
+        begun = ev.TaskStarted(worker=state.next.worker, model="model-1", instruction=state.next.instruction)
         self.tell(begun, name, len(state.attempts) + 1)
 
     def hear(
@@ -189,6 +193,20 @@ class Story:
         begun = ev.ToolStarted(call_id=call_id, name="look", effect="read", key=call_id)
         self.record(topic.entry(begun))
         self.record(topic.entry(end))
+
+    def escalate(self, name: str, message: str, partial: str | None = None) -> Escalation:
+        """The worker has stopped, and says so in its reply."""
+        self.hear("work", [text_block("!")], name=name)
+        escalation = ev.TaskEscalated(reason="out_of_scope", message=message, partial=partial)
+        self.record(self.topic("work", name).entry(escalation))
+        return escalation
+
+    def rule(
+        self, name: str, decision: EscalationDecision, worker: str | None = None, instruction: str | None = None
+    ) -> None:
+        """The supervisor has ruled on an escalation."""
+        self.hear("rule", [text_block(decision)], name=name)
+        self.record(follow(self.run, self.state(name), Ruling(decision, worker, instruction, "so it is")))
 
     def reject_result(self, name: str, note: str | None = "Again.") -> None:
         self.record(self.topic("work", name).entry(ev.TaskRejected(errors=(USELESS,), note=note)))

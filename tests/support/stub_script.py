@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.stub_answers import Answer
 
 _WORKER = re.compile(r'worker "([^"]+)"')
-_ROLE_OF_PROPERTY = {"tasks": "plan", "answer": "synthesize", "instruction": "refine"}
+_ROLE_OF_PROPERTY = {"tasks": "plan", "answer": "synthesize", "decision": "rule", "instruction": "refine"}
 
 
 @dataclass(eq=False, slots=True)

@@ -68,6 +68,7 @@ async def outcomes_of(left: Mapping[str, LeftRun], url: str, ledger: Ledger) -> 
     async with StubProvider() as stub:
         stub.on("plan", _plan)
         stub.on("refine", _refinement)
+        stub.on("rule", _ruling)
         stub.on("work", as_json(report("done")))
         stub.on("synthesize", as_json(synthesis("All of it.")))
         async with running_service(url, stub, poll_seconds=0.1, tools=example_tools(ledger)) as service:
@@ -93,6 +94,13 @@ def _plan(seen: SeenRequest) -> Answer:
             task("errands", "analyst", instruction=f"Run the errands (case {case})."),
             task("text", "writer", ["facts", "errands"], instruction=f"Write the text (case {case})."),
         )
+    )
+
+
+def _ruling(seen: SeenRequest) -> Answer:
+    instruction = f"Find the newest facts (case {case_of(seen)})."
+    return as_json(
+        {"decision": "retry_stronger_model", "worker": None, "instruction": instruction, "reason": "The newest."}
     )
 
 

@@ -31,9 +31,11 @@ from app.domain.events.runs import (
 )
 from app.domain.events.supervisor import PlanCreated, PlanInvalid, SynthesisCompleted, SynthesisRejected
 from app.domain.events.tasks import (
+    RulingRejected,
     TaskCancelled,
     TaskEscalated,
     TaskFailed,
+    TaskReassigned,
     TaskRefined,
     TaskRejected,
     TaskRetrying,
@@ -61,6 +63,7 @@ __all__ = [
     "PlanInvalid",
     "Purpose",
     "Rejected",
+    "RulingRejected",
     "RunCancelRequested",
     "RunCancelled",
     "RunFailed",
@@ -75,6 +78,7 @@ __all__ = [
     "TaskCancelled",
     "TaskEscalated",
     "TaskFailed",
+    "TaskReassigned",
     "TaskRefined",
     "TaskRejected",
     "TaskRetrying",

@@ -25,6 +25,8 @@ AnyFact = (
     | tasks.TaskSucceeded
     | tasks.TaskFailed
     | tasks.TaskRetrying
+    | tasks.TaskReassigned
+    | tasks.RulingRejected
     | tasks.TaskRefined
     | tasks.TaskRejected
     | tasks.TaskEscalated

@@ -37,6 +37,9 @@ class TaskFailed(_Failed):
 
     type = "task.failed"
 
+    decision: str | None = None
+    """`give_up` when the supervisor ruled so on the worker's escalation."""
+
 
 class TaskSkipped(_Failed):
     """The task never starts, since one that it depends on has failed."""
@@ -53,19 +56,45 @@ class TaskCancelled(Fact):
     """Set when it was stopped for lack of time or money; null when the run ended around it."""
 
 
-class TaskRetrying(Fact):
-    """The attempt failed and there will be another one."""
-
-    type = "task.retrying"
-
+class _Again(Fact):
     error: Problem
     """The failure of the attempt that ended."""
     next_attempt: int
     """Number of the attempt to come."""
     not_before: datetime
     """When it starts at the earliest."""
+    instruction: str | None = None
+    """Its instruction; null for the one there is."""
+    change: str = ""
+    """What is different about it, and why, in the supervisor's words."""
+    decision: str | None = None
+    """What the supervisor ruled on the worker's escalation; null when there was no ruling."""
+
+
+class TaskRetrying(_Again):
+    """The attempt failed and the same worker makes another one."""
+
+    type = "task.retrying"
+
     refine: bool
     """Whether the supervisor rewrites the instruction first."""
+    model: str | None = None
+    """The tier that plays the worker from now on; null for the one it has."""
+
+
+class TaskReassigned(_Again):
+    """The attempt failed and another worker makes the next one."""
+
+    type = "task.reassigned"
+
+    worker: str
+    """Who makes it."""
+
+
+class RulingRejected(Rejected):
+    """What the supervisor ruled on an escalation is not possible, or cannot be read."""
+
+    type = "ruling.rejected"
 
 
 class TaskRefined(Fact):

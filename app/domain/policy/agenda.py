@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from app.domain.conversation import Ask, Conversation, GiveUp, Step, next_step
+from app.domain.policy.ladder import ruling_on
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Worker
 from app.domain.topics import Topic
@@ -27,24 +28,26 @@ def open_topics(run: Snapshot) -> Iterator[Topic]:
             yield PLANNING
         return
     for task in run.tasks.values():
-        topic = topic_of_task(task)
+        topic = topic_of_task(run, task)
         if topic is not None:
             yield topic
     if run.phase == "synthesizing" and run.delivered and run.synthesis is None and not answers_alone(run):
         yield ANSWERING
 
 
-def topic_of_task(task: TaskState) -> Topic | None:
-    """What is talked about for the sake of a task now: its running attempt, or what comes before the next one."""
+def topic_of_task(run: Snapshot, task: TaskState) -> Topic | None:
+    """What is talked about for the sake of a task now: its running attempt, its escalation, or the next attempt."""
     if task.status == "running":
-        return None if task.attempt.escalation else Topic("work", task.task.id, task.attempt.number)
+        if task.attempt.escalation is not None:
+            return ruling_on(run, task)
+        return Topic("work", task.task.id, task.attempt.number)
     return task.next.first if task.status == "pending" else None
 
 
 def is_open(run: Snapshot, topic: Topic) -> bool:
     """Whether a conversation is to be held, now or later."""
     if topic.task_id is not None and not run.ended and topic.task_id in run.tasks:
-        return topic_of_task(run.tasks[topic.task_id]) == topic
+        return topic_of_task(run, run.tasks[topic.task_id]) == topic
     return topic in open_topics(run)
 
 

@@ -30,6 +30,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
     errors = errors or {}
     required = [task for task in run.tasks.values() if task.task.required]
     missing = tuple(task.task.id for task in required if not task.delivered)
+    substituted = tuple(task.task.id for task in run.delivered if task.attempt.worker != task.task.worker)
     answer, confidence, statements = _answer(run)
     return Result(
         answer=answer,
@@ -38,7 +39,9 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
         statements=statements,
         conflicts=run.synthesis.conflicts if run.synthesis else (),
         gaps=tuple(_gap(run, task, errors) for task in run.tasks.values() if not task.delivered),
-        coverage=Coverage(required=len(required), delivered=len(required) - len(missing), missing=missing),
+        coverage=Coverage(
+            required=len(required), delivered=len(required) - len(missing), missing=missing, substituted=substituted
+        ),
         outputs=tuple(_report(task, errors) for task in run.tasks.values()),
         free_form=_is_free_form(run),
     )
@@ -73,14 +76,16 @@ def _gap(run: Snapshot, task: TaskState, errors: Errors) -> Gap:
 def _report(task: TaskState, errors: Errors) -> TaskReport:
     status = "cancelled" if task.task.id in errors else task.status
     report = TaskReport(
-        task=task.task.id, worker=task.task.worker, status=status, error=task.error or errors.get(task.task.id)
+        task=task.task.id, worker=task.worker, status=status, error=task.error or errors.get(task.task.id)
     )
     output = task.output
     if output is None:
         return report
     text, omitted = shorten(output.text, TEXT_CHARACTERS)
     told = {"summary": output.summary, "data": output.data, "text": text, "omitted": omitted, "sources": output.sources}
-    return report.model_copy(update=told | {"confidence": output.confidence, "free_form": output.free_form})
+    return report.model_copy(
+        update=told | {"confidence": output.confidence, "free_form": output.free_form, "partial": output.partial}
+    )
 
 
 def _receipt(run: Snapshot, now: datetime) -> ev.RunCancelled:

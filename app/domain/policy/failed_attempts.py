@@ -1,33 +1,87 @@
 """What a failed attempt leads to: another one, or the end of the task."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal, assert_never
 
 from app.domain import events as ev
 from app.domain.events import Entry
 from app.domain.failures import remedy_for
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of
-from app.domain.results import Problem
+from app.domain.policy.ladder import fallback_of, is_last, next_rung, stronger_model
+from app.domain.results import EscalationDecision, Problem
 from app.domain.retries import backoff, spread
-from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot, TaskState
+from app.domain.team import Rung
 from app.domain.text import shorten
 from app.domain.topics import Topic
 
 
-def is_last(run: Snapshot, attempt: Attempt) -> bool:
-    """Whether the task may have no further attempt."""
-    return attempt.number >= run.brief.limits.attempts
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What the supervisor made of an escalation."""
+
+    decision: EscalationDecision | None = None
+    worker: str | None = None
+    """Who does the task now, when it is reassigned."""
+    instruction: str | None = None
+    """What is done instead; None for the instruction as it is."""
+    reason: str = ""
+
+
+_NONE = Ruling()
 
 
 def fail_attempt(run: Snapshot, task: TaskState, error: Problem, now: datetime) -> Entry:
     """The end of the running attempt at a task, and what comes of it."""
-    name, number = task.task.id, task.attempt.number
     error = Problem(code=error.code, message=shorten(error.message, MESSAGE_CHARACTERS)[0])
     remedy = remedy_for(error.code)
     at = _earliest(run, task, now) if remedy == "again" else now
-    if is_last(run, task.attempt) or remedy in ("none", "end") or at >= deadline_of(run):
-        return Entry(ev.TaskFailed(error=error), name, number)
-    retry = ev.TaskRetrying(error=error, next_attempt=number + 1, not_before=at, refine=remedy == "refine")
-    return Entry(retry, name, number)
+    if is_last(run, task) or remedy in ("none", "end") or at >= deadline_of(run):
+        return _of(task, ev.TaskFailed(error=error))
+    rung: Rung | Literal["again"] = "again" if remedy == "again" else next_rung(run, task)
+    return _again(run, task, error, at, rung, _NONE)
+
+
+def _again(
+    run: Snapshot, task: TaskState, error: Problem, at: datetime, rung: Rung | Literal["again"], ruling: Ruling
+) -> Entry:
+    """What a rung of the ladder comes to: another attempt, as far as a ruling says how, or the end of the task."""
+    number, instruction, change = task.attempt.number + 1, ruling.instruction, ruling.reason
+    match rung:
+        case "fallback_worker":
+            worker = ruling.worker or fallback_of(run, task)
+            assert worker is not None
+            passed_on = ev.TaskReassigned(
+                error=error,
+                next_attempt=number,
+                not_before=at,
+                instruction=instruction,
+                change=change,
+                decision=ruling.decision,
+                worker=worker,
+            )
+            return _of(task, passed_on)
+        case "again" | "refine" | "stronger_model":
+            retry = ev.TaskRetrying(
+                error=error,
+                next_attempt=number,
+                not_before=at,
+                instruction=instruction,
+                change=change,
+                decision=ruling.decision,
+                refine=rung == "refine",
+                model=stronger_model(run, task) if rung == "stronger_model" else None,
+            )
+            return _of(task, retry)
+        case "give_up":
+            return _of(task, ev.TaskFailed(error=error, decision=ruling.decision))
+        case _:
+            assert_never(rung)
+
+
+def _of(task: TaskState, fact: ev.AnyFact) -> Entry:
+    return Entry(fact, task.task.id, task.attempt.number)
 
 
 def _earliest(run: Snapshot, task: TaskState, now: datetime) -> datetime:
@@ -44,3 +98,31 @@ def give_up_refining(task: TaskState, why: str) -> Entry:
     assert last is not None
     problem = Problem(code=last.code, message=f"{last.message} The instruction was not improved: {why}")
     return Entry(ev.TaskFailed(error=problem), task.task.id, task.attempt.number)
+
+
+def escalated(run: Snapshot, task: TaskState) -> Problem:
+    """The escalation of the running attempt as a failure."""
+    escalation = task.attempt.escalation
+    assert escalation is not None
+    said = f"The worker escalated ({escalation.reason}): {escalation.message}"
+    code = "attempts_exhausted" if is_last(run, task) else "no_progress"
+    return Problem(code=code, message=shorten(said, MESSAGE_CHARACTERS)[0])
+
+
+def follow(run: Snapshot, task: TaskState, ruling: Ruling) -> Entry:
+    """What a ruling comes to. It must be one of those that are possible."""
+    attempt, error = task.attempt, escalated(run, task)
+    at = attempt.heard_at or attempt.started_at
+    match ruling.decision:
+        case "accept_partial":
+            assert attempt.escalation is not None
+            text = attempt.escalation.partial or ""
+            return _of(task, ev.TaskSucceeded(summary=attempt.escalation.message, text=text, partial=True))
+        case "retry_stronger_model":
+            return _again(run, task, error, at, "stronger_model", ruling)
+        case "reassign":
+            return _again(run, task, error, at, "fallback_worker", ruling)
+        case "give_up" | None:
+            return _again(run, task, error, at, "give_up", ruling)
+        case _:
+            assert_never(ruling.decision)

@@ -8,7 +8,8 @@ from app.domain.policy.agenda import step_in, timeout_s
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import deadline_of, stop_tasks
-from app.domain.policy.failed_attempts import fail_attempt, give_up_refining, is_last
+from app.domain.policy.failed_attempts import escalated, fail_attempt, give_up_refining
+from app.domain.policy.ladder import ruling_on
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.topics import Topic
@@ -34,6 +35,9 @@ def execute(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
 
 
 def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> None:
+    if task.attempt.escalation is not None:
+        _have_ruled(run, task, now, draft)
+        return
     topic = Topic("work", task.task.id, task.attempt.number)
     ends_at = task.attempt.since + timedelta(seconds=timeout_s(run, task))
     if problem := _why_over(run, task, topic, now, ends_at):
@@ -44,6 +48,15 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder
         draft.wakes.append(ends_at)
 
 
+def _have_ruled(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> None:
+    """Have the supervisor rule on an escalation. Where it cannot, or there is nothing to choose, the ladder does."""
+    topic = ruling_on(run, task)
+    if topic is None or run.conversation(topic).unusable or isinstance(step_in(run, topic), GiveUp):
+        draft.entries.append(fail_attempt(run, task, escalated(run, task), now))
+    else:
+        draft.converse(run, topic, now)
+
+
 def _why_over(run: Snapshot, task: TaskState, topic: Topic, now: datetime, ends_at: datetime) -> Problem | None:
     """Why the running attempt at a task has failed; None while it may go on."""
     attempt, talk, step = task.attempt, run.conversation(topic), step_in(run, topic)
@@ -51,9 +64,6 @@ def _why_over(run: Snapshot, task: TaskState, topic: Topic, now: datetime, ends_
         return Problem(code=step.code, message=step.message)
     if talk.unusable:
         return Problem(code="output_invalid", message=f"The result could not be used: {talk.objection}")
-    if attempt.escalation is not None:
-        said = f"The worker escalated ({attempt.escalation.reason}): {attempt.escalation.message}"
-        return Problem(code="attempts_exhausted" if is_last(run, attempt) else "no_progress", message=said)
     if talk.waits(now):
         return None
     if isinstance(step, Ask) and (attempt.heard_at or attempt.since) < ends_at:
@@ -95,7 +105,8 @@ def _start(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder
     """Start an attempt, unless its model is to be left alone for a while."""
     worker = run.brief.team.worker(task.next.worker)
     assert worker is not None  # The plan was validated against this very team.
-    model = run.brief.models.get(worker.model, worker.model)
+    wanted = task.next.model or worker.model
+    model = run.brief.models.get(wanted, wanted)
     brake = conditions.brakes.get(model, now)
     if now < brake < deadline_of(run):
         draft.wait("provider", brake)

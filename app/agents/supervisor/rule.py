@@ -1,0 +1,105 @@
+"""Ruling on an escalation: what becomes of a task that its worker could not or should not finish."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import BaseModel
+
+from app.agents.prompting import opening, render
+from app.agents.reading import Unreadable, read_as, read_json, without_nulls
+from app.agents.results_shown import gists_of
+from app.agents.role import Offer, Role
+from app.agents.shapes import TEXT, closed, one_of, or_null
+from app.domain import events as ev
+from app.domain.conversation import Prompt
+from app.domain.events import Entry
+from app.domain.plan import Finding
+from app.domain.policy.failed_attempts import Ruling, follow
+from app.domain.policy.ladder import others_for, rulings
+from app.domain.results import EscalationDecision
+from app.domain.snapshot import Snapshot, TaskState
+from app.domain.text import is_blank
+from app.domain.topics import Topic
+
+REASON_CHARACTERS = 1_000
+_MEANINGS: Mapping[EscalationDecision, str] = {
+    "retry_stronger_model": "the same worker tries again with a more capable model",
+    "reassign": "another worker does the task; name it in worker",
+    "accept_partial": "what the worker has so far is taken as the result, and marked as partial",
+    "give_up": "the task ends without a result, and the answer will name the gap",
+}
+
+
+def _task(run: Snapshot, topic: Topic) -> TaskState:
+    return run.tasks[topic.task_id or ""]
+
+
+def _options(run: Snapshot, task: TaskState) -> dict[str, str]:
+    return {decision: _MEANINGS[decision] for decision in rulings(run, task)}
+
+
+def _open(run: Snapshot, topic: Topic) -> Prompt:
+    task = _task(run, topic)
+    others = set(others_for(run, task))
+    return opening(
+        "rule",
+        team=run.brief.team,
+        worker=run.brief.team.worker(task.attempt.worker),
+        others=[worker for worker in run.brief.team.workers if worker.name in others],
+        task=task.task,
+        dependencies=gists_of(run.tasks[name] for name in task.task.depends_on),
+        attempts=task.attempts,
+        escalation=task.attempt.escalation,
+        options=_options(run, task),
+    )
+
+
+def _offer(run: Snapshot, topic: Topic) -> Offer:
+    task = _task(run, topic)
+    workers = others_for(run, task)
+    schema = closed(
+        decision=one_of(rulings(run, task)),
+        worker=or_null(one_of(workers)) if workers else {"type": "null"},
+        instruction=or_null(TEXT),
+        reason=TEXT,
+    )
+    return Offer(run.brief.team.supervisor.model, schema, visible_field="reason")
+
+
+def _material(run: Snapshot, topic: Topic) -> Iterable[object]:
+    task = _task(run, topic)
+    escalation = task.attempt.escalation
+    return [task.task.context, escalation.partial if escalation else "", *(each.instruction for each in task.attempts)]
+
+
+class _RulingReply(BaseModel):
+    decision: str
+    worker: str | None = None
+    instruction: str | None = None
+    reason: str = ""
+
+
+def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
+    task = _task(run, topic)
+    reply = read_as(_RulingReply, without_nulls(read_json(text, "output_invalid")), "output_invalid")
+    possible, others = rulings(run, task), others_for(run, task)
+    decision = next((each for each in possible if each == reply.decision), None)
+    if decision is None:
+        raise _impossible("decision", f"the decision must be one of: {', '.join(possible)}")
+    if decision == "reassign" and reply.worker not in others:
+        raise _impossible("worker", f"to reassign, the worker must be one of: {', '.join(others)}")
+    instruction = None if reply.instruction is None or is_blank(reply.instruction) else reply.instruction
+    return [follow(run, task, Ruling(decision, reply.worker, instruction, reply.reason[:REASON_CHARACTERS]))]
+
+
+def _impossible(field: str, why: str) -> Unreadable:
+    return Unreadable([Finding(code="output_invalid", pointer=f"/{field}", detail=why)])
+
+
+def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
+    note = None
+    if run.conversation(topic).may_be_repaired:
+        note = render("rule_repair", findings=findings, options=_options(run, _task(run, topic)))
+    return [topic.entry(ev.RulingRejected(errors=tuple(findings), note=note))]
+
+
+RULE = Role(open=_open, offer=_offer, material=_material, read=_read, reject=_reject)

@@ -1,0 +1,67 @@
+"""What may follow a failed attempt at a task: the rungs of the team's ladder, and what a supervisor may rule."""
+
+from app.domain.results import EscalationDecision
+from app.domain.snapshot import Snapshot, TaskState
+from app.domain.team import TIERS, Rung
+from app.domain.text import is_blank
+from app.domain.topics import Topic
+
+
+def is_last(run: Snapshot, task: TaskState) -> bool:
+    """Whether the task may have no attempt after the latest."""
+    return len(task.attempts) >= run.brief.limits.attempts
+
+
+def next_rung(run: Snapshot, task: TaskState) -> Rung:
+    """What follows the failure of the latest attempt: the next rung that is possible, or what stands for the rest."""
+    ladder = run.brief.team.ladder
+    above = list(ladder)
+    for rung in task.next.climbed:
+        if rung in above:
+            above = above[above.index(rung) + 1 :]
+    possible: dict[Rung, bool] = {
+        "refine": True,
+        "stronger_model": stronger_model(run, task) is not None,
+        "fallback_worker": fallback_of(run, task) is not None,
+        "give_up": True,
+    }
+    rest: Rung = "refine" if "refine" in ladder and "give_up" not in ladder else "give_up"
+    return next((rung for rung in above if possible[rung]), rest)
+
+
+def stronger_model(run: Snapshot, task: TaskState) -> str | None:
+    """The tier above the one that plays the worker; None above the highest, and for models that are no tier."""
+    worker = run.brief.team.worker(task.next.worker)
+    tier = task.next.model or (worker.model if worker else "")
+    return TIERS[TIERS.index(tier) + 1] if tier in TIERS[:-1] else None
+
+
+def fallback_of(run: Snapshot, task: TaskState) -> str | None:
+    """The worker that the present one names as its fallback, unless it has tried already."""
+    worker = run.brief.team.worker(task.next.worker)
+    return worker.fallback if worker and worker.fallback in others_for(run, task) else None
+
+
+def others_for(run: Snapshot, task: TaskState) -> list[str]:
+    """The workers of the team that have not tried the task yet."""
+    tried = {task.next.worker, *(attempt.worker for attempt in task.attempts)}
+    return [worker.name for worker in run.brief.team.workers if worker.name not in tried]
+
+
+def rulings(run: Snapshot, task: TaskState) -> list[EscalationDecision]:
+    """What the supervisor may make of the escalation of the latest attempt."""
+    escalation = task.attempt.escalation
+    found: list[EscalationDecision] = []
+    if not is_last(run, task):
+        found += ["retry_stronger_model"] if stronger_model(run, task) else []
+        found += ["reassign"] if others_for(run, task) else []
+    if escalation is not None and escalation.partial is not None and not is_blank(escalation.partial):
+        found.append("accept_partial")
+    return [*found, "give_up"]
+
+
+def ruling_on(run: Snapshot, task: TaskState) -> Topic | None:
+    """The conversation in which an escalation is ruled on; None without one, or when there is nothing to choose."""
+    if task.attempt.escalation is None or rulings(run, task) == ["give_up"]:
+        return None
+    return Topic("rule", task.task.id, task.attempt.number)
