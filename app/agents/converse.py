@@ -25,6 +25,7 @@ from app.domain.policy.agenda import is_open, step_in
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
+from app.domain.values import changed
 from app.tools.tool import Tool
 
 log = structlog.get_logger(__name__)
@@ -56,6 +57,8 @@ def consequences(run: Snapshot, topic: Topic, talk: Conversation, tools: Mapping
 
     Nothing when it is not a final one, or has been dealt with.
     """
+    if talk is not run.conversation(topic):
+        run = changed(run, conversations={**run.conversations, topic: talk})
     match step_in(run, topic, talk):
         case UseTools(calls):
             return intend(run, topic, talk, calls, tools)

@@ -108,7 +108,8 @@ class Conversation:
     rejections: int = 0
     """Replies that were complete but unusable."""
     objection: str | None = None
-    """What was wrong with the last of them."""
+    objection_code: str | None = None
+    """What was wrong with the last of them, for people and for programs."""
     failures: int = 0
     """Calls that failed since the last reply."""
     paid_failures: int = 0

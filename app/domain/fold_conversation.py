@@ -100,7 +100,8 @@ def _rejected(talk: Conversation, rejected: ev.Rejected) -> Conversation:
     turn = _last_turn(talk, rejected)
     objection = "; ".join(finding.detail for finding in rejected.errors)
     talk = _with_last(talk, changed(turn, note=rejected.note))
-    return changed(talk, rejections=talk.rejections + 1, objection=objection)
+    code = rejected.errors[0].code if rejected.errors else None
+    return changed(talk, rejections=talk.rejections + 1, objection=objection, objection_code=code)
 
 
 def _last_turn(talk: Conversation, fact: ev.Fact) -> Turn:

@@ -446,3 +446,20 @@ async def test_a_worker_is_offered_its_own_tools_and_no_others(service: Service,
     assert [offered["name"] for offered in stub.log[0].body["tools"]] == ["mine"]
     [result] = results_in(stub.log[1])
     assert result["is_error"] is True
+
+
+async def test_a_result_without_proof_is_turned_down_once_and_then_fails_the_attempt(
+    service: Service, stub: StubProvider
+) -> None:
+    invented = as_json(report("It is known.", sources=["https://invented.example/a"]))
+    stub.on("work", replies=[invented, invented], reply=as_json(report("I do not know.")))
+    stub.on("refine", as_json({"instruction": "Say what you know.", "change": "less"}))
+
+    run_id = await service.submit(plan=plan_of(task("a")))
+    run = await service.ended(run_id)
+
+    assert (run["status"], run["result"]["answer"]) == ("succeeded", "I do not know.")
+    first, _ = (await service.folded(run_id)).tasks["a"].attempts
+    assert first.error is not None
+    assert (first.error.code, "https://invented.example/a" in first.error.message) == ("result_rejected", True)
+    assert "https://invented.example/a" in json.dumps(stub.log[1].body["messages"][-1])

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from app.agents.aside import outputs_of
 from app.agents.prompting import opening, render
+from app.agents.reading import Unreadable
 from app.agents.results_shown import missing_of, results_of
 from app.agents.role import Offer, Role
+from app.agents.worker.proof import objections_to
 from app.agents.worker.report import read_report, report_schema
 from app.agents.worker.tools import INPUT_TOOLS
 from app.domain import events as ev
@@ -62,6 +64,8 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     said = read_report(text, worker_of(run, _task(run, topic).attempt).output_schema)
     if isinstance(said, Escalation):
         return [topic.entry(ev.TaskEscalated.of(said))]
+    if objections := objections_to(said, run, _task(run, topic), run.conversation(topic)):
+        raise Unreadable(objections)
     return [topic.entry(ev.TaskSucceeded.of(said))]
 
 

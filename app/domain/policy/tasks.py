@@ -63,7 +63,8 @@ def _why_over(run: Snapshot, task: TaskState, topic: Topic, now: datetime, ends_
     if isinstance(step, GiveUp):
         return Problem(code=step.code, message=step.message)
     if talk.unusable:
-        return Problem(code="output_invalid", message=f"The result could not be used: {talk.objection}")
+        code = "result_rejected" if talk.objection_code == "result_rejected" else "output_invalid"
+        return Problem(code=code, message=f"The result could not be used: {talk.objection}")
     if talk.waits(now):
         return None
     if isinstance(step, Ask) and (attempt.heard_at or attempt.since) < ends_at:

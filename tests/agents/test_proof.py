@@ -1,0 +1,76 @@
+"""What speaks against a result, as far as code can see."""
+
+from typing import Any
+
+import pytest
+
+from app.agents.worker.proof import objections_to
+from app.domain.results import Output
+from app.domain.topics import Topic
+from tests.support.story import Story, call_block, started, task, text_block
+
+SEARCHED = {"type": "web_search_tool_result", "content": [{"url": "https://found.example/by-the-provider"}]}
+
+
+def working() -> Story:
+    """A worker that was given one address, asked for another, got a third, and had the provider find a fourth."""
+    story = started(
+        task("a", title="Look it up", success_criterion="It is known.", context="See http://given.example/x.")
+    )
+    story.start("a")
+    story.hear("work", [call_block("c1", url="https://asked.example/page")], "tool_use", "a")
+    story.use_tool("a", "c1", "It links to https://Linked.example/deep/page, and says so.")
+    story.hear("work", [SEARCHED, text_block("I made up https://invented.example.")], name="a")
+    return story
+
+
+def objections(**output: Any) -> list[str]:
+    story = working()
+    found = objections_to(
+        Output(**{"summary": "s", "text": "t", **output}), story.run, story.state("a"), story.talk(Topic("work", "a"))
+    )
+    assert {finding.code for finding in found} <= {"result_rejected"}
+    return [finding.detail for finding in found]
+
+
+@pytest.mark.parametrize("text", ["do a", "  Do\n a ", "Look it up", "It is known."])
+def test_a_result_that_only_repeats_the_task_is_none(text: str) -> None:
+    assert "repeats the task" in " ".join(objections(summary=text, text=text))
+    assert objections(summary=text, text=f"{text}: it is 42.") == []
+
+
+@pytest.mark.parametrize("text", ["TODO", "tbd.", "N/A", "…", "---", "Lorem ipsum dolor sit amet", "To be written"])
+def test_a_placeholder_is_no_result(text: str) -> None:
+    assert "placeholder" in " ".join(objections(summary=text, text=""))
+    assert objections(summary=text, text="", data={"total": 3}) == []
+
+
+@pytest.mark.parametrize("text", ["7", "No.", "Nothing is to be done.", "TODO lists were found in two files."])
+def test_a_short_result_is_one(text: str) -> None:
+    assert objections(summary=text, text=text) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "https://asked.example/page",
+        "https://linked.example/deep/page",
+        "The page https://linked.example/deep/page.",
+        "https://found.example/by-the-provider",
+        "http://given.example/x",
+        "sales.csv, rows 3 to 9",
+        "general knowledge",
+    ],
+)
+def test_what_was_given_asked_for_or_found_may_be_named(source: str) -> None:
+    assert objections(sources=(source,)) == []
+
+
+@pytest.mark.parametrize(
+    "source", ["https://nowhere.example", "see https://invented.example", "https://linked.example/other"]
+)
+def test_an_address_that_the_worker_never_saw_is_no_source(source: str) -> None:
+    [objection] = objections(sources=("https://asked.example/page", source))
+
+    assert source in objection
+    assert "asked.example" not in objection
