@@ -5,10 +5,43 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from app.agents.aside import done_aside
 from app.agents.ask import Call
 from app.agents.desk import Desk
-from app.domain.policy.budget import LEAST_REPLY, is_limited, room_of_task
-from app.llm.estimates import worst_case
+from app.agents.roles import ROLES
+from app.domain.policy.agenda import ANSWERING
+from app.domain.policy.budget import (
+    ANSWER_TOKENS,
+    FORM_TOKENS,
+    LEAST_REPLY,
+    REPORT_TOKENS,
+    Kept,
+    answer_is_due,
+    is_limited,
+    room_of_task,
+)
+from app.domain.snapshot import Snapshot
+from app.llm.estimates import worst_answer, worst_case
+from app.llm.model import Model
+
+
+async def kept_for_answer(run: Snapshot, model: Model) -> Kept:
+    """What the answer takes at the worst with the material there is, and a share for each task that has not ended."""
+    if not answer_is_due(run):
+        return Kept()
+    role = ROLES["synthesize"]
+    offer = role.offer(run, ANSWERING)
+    model_id = model.model_id(offer.model)
+    read, expected = FORM_TOKENS, 0
+    if run.plan is not None:
+        prompt = await done_aside(role.material(run, ANSWERING), lambda: role.open(run, ANSWERING))
+        request = Call(ANSWERING, run.conversation(ANSWERING), prompt, offer).request()
+        read = worst_case(model.prices, request, model_id).input_tokens
+        expected = REPORT_TOKENS * sum(not task.ended for task in run.tasks.values())
+    return Kept(
+        worst_answer(model.prices, model_id, read, ANSWER_TOKENS).amount,
+        worst_answer(model.prices, model_id, expected, 0).amount,
+    )
 
 
 @asynccontextmanager

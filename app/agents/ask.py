@@ -5,6 +5,7 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from pydantic_core import to_json
@@ -101,7 +102,8 @@ class _Sent:
             model=model,
             usage=usage,
             duration_ms=round((time.monotonic() - self.start) * 1000),
-            waited_ms=round((self.call.waited_s + self.request.progress.waited_s) * 1000),
+            waited_ms=round(self.request.progress.waited_s * 1000),
+            room_ms=round(self.call.waited_s * 1000),
             silent_ms=round(self.request.progress.silent_s * 1000),
             request_id=request_id,
             opening=self.call.opening(),
@@ -124,7 +126,9 @@ async def ask(desk: Desk, call: Call) -> ev.LlmCompleted | ev.LlmFailed:
     """
     await desk.admit()
     run, topic = desk.run, call.topic
-    request = call.request(run.brief.patience.call_timeout_s, time_left_s(run, topic, desk.now()))
+    request = call.request(
+        run.brief.patience.call_timeout_s, time_left_s(run, topic, desk.now() - timedelta(seconds=call.waited_s))
+    )
     listen = desk.listener(topic)
     if listen is not None:
         request = replace(request, on_text=FieldStream(call.offer.visible_field, listen).feed)

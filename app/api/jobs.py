@@ -149,7 +149,7 @@ def _refuse_unpriced(runtime: Runtime, team: Team, limits: Limits, job: Job) -> 
     """A limit in money means nothing for models whose price nobody knows. Raises `Refusal` when there are some."""
     if limits.cost_usd is None:
         return
-    model, used = runtime.model, [team.supervisor.model, *(worker.model for worker in team.workers)]
+    model, used = runtime.model, [team.supervisor.model, *(name for worker in team.workers for name in worker.models)]
     if unpriced := sorted({model_id for name in used if not model.prices.knows(model_id := model.model_id(name))}):
         detail = (
             f"The run has a limit in US dollars, and these models have no known price: {', '.join(unpriced)}. "

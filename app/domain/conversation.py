@@ -1,8 +1,7 @@
 """A conversation with a model: what was said so far, and the one thing that comes next.
 
-Workers, planning, refinement and synthesis all hold their conversation in this form. It is folded from events, so a
-resumed process asks exactly what the dead one would have asked. `next_step` is the whole protocol: it looks at how the
-last reply ended before anything in that reply is acted on.
+Conversations of every purpose have this form. It is folded from events, so a resumed process asks exactly what the dead
+one would have asked. `next_step` is the whole protocol: it looks first at how the last reply ended.
 """
 
 from collections.abc import Collection, Mapping, Sequence

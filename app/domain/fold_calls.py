@@ -18,7 +18,7 @@ _ONE_TOOL_CALL = Usage(tool_calls=1)
 
 
 def fold_reply(run: Snapshot, event: Event, reply: ev.LlmCompleted) -> Snapshot:
-    wait = timedelta(milliseconds=reply.waited_ms + reply.silent_ms)
+    wait = timedelta(milliseconds=reply.waited_ms + reply.silent_ms + reply.room_ms)
     return _fold_call(run, event, reply, wait)
 
 
@@ -26,7 +26,7 @@ def fold_failed_call(run: Snapshot, event: Event, failure: ev.LlmFailed) -> Snap
     wait = timedelta()
     if failure.retry_at is not None:
         # A call that is sent again was the provider's affair, and so is the wait until then.
-        wait = timedelta(milliseconds=failure.duration_ms) + (failure.retry_at - event.at)
+        wait = timedelta(milliseconds=failure.duration_ms + failure.room_ms) + (failure.retry_at - event.at)
     run = _fold_call(run, event, failure, wait)
     return changed(run, fatal=failure.error) if remedy_for(failure.error.code) == "end" else run
 

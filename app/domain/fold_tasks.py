@@ -79,7 +79,8 @@ def fold_retry(run: Snapshot, event: Event, retry: ev.TaskRetrying) -> Snapshot:
 
 def fold_reassignment(run: Snapshot, event: Event, again: ev.TaskReassigned) -> Snapshot:
     following = task_named(run, event).next
-    climbed: tuple[Rung, ...] = (*following.climbed, "fallback_worker")
+    # Whom the supervisor has chosen begins at the foot of the ladder.
+    climbed: tuple[Rung, ...] = () if again.decision is not None else (*following.climbed, "fallback_worker")
     return _fold_again(
         run, event, again, changed(following, first=None, model=None, worker=again.worker, climbed=climbed)
     )

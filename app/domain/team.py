@@ -57,6 +57,11 @@ class Worker(_Part):
     fallback: WorkerName | None = None
     """Another worker of the team that may take over a task at which this one fails."""
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Who may play it: its own model, and above a tier the higher ones."""
+        return TIERS[TIERS.index(self.model) :] if self.model in TIERS else (self.model,)
+
 
 class Team(_Part):
     """A team as it is stored: immutable, and numbered by version."""

@@ -24,6 +24,12 @@ class Amount(BaseModel):
     def __add__(self, other: "Amount") -> "Amount":
         return Amount(tokens=self.tokens + other.tokens, cost_usd=self.cost_usd + other.cost_usd)
 
+    def beyond(self, other: "Amount") -> "Amount":
+        """By how much it is more; nothing where it is less."""
+        return Amount(
+            tokens=max(self.tokens - other.tokens, 0), cost_usd=max(self.cost_usd - other.cost_usd, Decimal(0))
+        )
+
 
 class Usage(BaseModel):
     """Tokens, calls and money. Adding two gives their total."""

@@ -106,7 +106,8 @@ class Execution:
 
     async def _carry_out(self, command: Command) -> None:
         """Run a command until it has nothing left to do and all it said is recorded."""
-        before, topic = self.desk.run.last_seq, command.topic
+        # What was decided on: others may have said since what leaves this one nothing to say.
+        before, topic = self.log.snapshot.last_seq, command.topic
         if topic.task_id is not None:
             structlog.contextvars.bind_contextvars(task_id=topic.task_id, attempt=topic.attempt)
         await converse(self.desk, topic)

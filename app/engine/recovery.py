@@ -1,14 +1,18 @@
 """What the process before us may have left unfinished, reckoned when its run is resumed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import reduce
 
+from app.agents.allowance import kept_for_answer
 from app.agents.ask import prepare
 from app.agents.desk import Desk
 from app.agents.roles import ROLES
 from app.domain.conversation import Ask
-from app.domain.policy.agenda import open_topics, step_in
-from app.domain.policy.budget import unsettled
+from app.domain.policy.agenda import ANSWERING, open_topics, step_in
+from app.domain.policy.budget import Kept, is_limited, room_in, together
+from app.domain.snapshot import Snapshot
+from app.domain.topics import Topic
 from app.domain.usage import Amount, Usage
 from app.llm.estimates import estimated_usage, worst_case
 
@@ -28,16 +32,30 @@ async def reckon_lost(desk: Desk, until: datetime) -> Lost:
 
     A conversation whose next step is a call had that call under way, unless it was still waiting to repeat a failed
     one, or the process has told that it broke the call off, and what that has cost. A run that waits had none: whoever
-    took it and vanished had not even said so.
+    took it and vanished had not even said so. In a run with a limit no more were under way than there was room for.
     """
-    run, calls, usage, worst = desk.run, 0, Usage(), []
-    if run.waiting is not None:
-        return Lost()
-    for topic in open_topics(run):
-        talk = run.conversation(topic)
-        if isinstance(step_in(run, topic), Ask) and not talk.waits(until) and talk.stopped_seq <= run.claimed_seq:
-            request = (await prepare(ROLES[topic.purpose], run, topic, desk.tools)).request()
-            model_id, prices = desk.model.model_id(request.model), desk.model.prices
-            calls, usage = calls + 1, usage + estimated_usage(prices, request, model_id)
-            worst.append(worst_case(prices, request, model_id, talk.tokens))
-    return Lost(calls, usage, unsettled(run, usage, worst))
+    run = desk.run
+    asked = [] if run.waiting is not None else [topic for topic in open_topics(run) if _was_asked(run, topic, until)]
+    requests = [(await prepare(ROLES[topic.purpose], run, topic, desk.tools)).request() for topic in asked]
+    prices, ids = desk.model.prices, [desk.model.model_id(request.model) for request in requests]
+    worst = [
+        worst_case(prices, request, model_id, run.conversation(topic).tokens)
+        for request, model_id, topic in zip(requests, ids, asked, strict=True)
+    ]
+    caps = {place: call.output_tokens for place, call in enumerate(worst)}
+    if is_limited(run):
+        kept = Kept() if asked == [ANSWERING] else await kept_for_answer(run, desk.model)
+        caps = together(room_in(run, (), kept), worst)
+    usages = [estimated_usage(prices, replace(requests[n], max_tokens=cap), ids[n]) for n, cap in caps.items()]
+    usage = reduce(Usage.__add__, usages, Usage())
+    if not is_limited(run):
+        return Lost(len(caps), usage)
+    most = reduce(Amount.__add__, (worst[place].under(cap) for place, cap in caps.items()), Amount())
+    return Lost(len(caps), usage, most.beyond(usage.amount))
+
+
+def _was_asked(run: Snapshot, topic: Topic, until: datetime) -> bool:
+    talk = run.conversation(topic)
+    if run.exhausted is not None and topic != ANSWERING:
+        return False  # Nothing else was under way: that was why.
+    return isinstance(step_in(run, topic), Ask) and not talk.waits(until) and talk.stopped_seq <= run.claimed_seq

@@ -1,10 +1,10 @@
 """What the model calls under way in a run may still consume, so that no other is begun on the same money."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from app.domain.policy.budget import Room, WorstCase, cap_in, room_in, spent_for
+from app.domain.policy.budget import Kept, WorstCase, cap_in, room_in, spent_for
 from app.domain.snapshot import Snapshot
 from app.domain.usage import Amount
 
@@ -18,17 +18,22 @@ class Reservations:
 
     @asynccontextmanager
     async def hold(
-        self, call: WorstCase, run: Callable[[], Snapshot], kept: Callable[[], Amount]
+        self, call: WorstCase, run: Callable[[], Snapshot], kept: Callable[[], Awaitable[Kept]]
     ) -> AsyncIterator[int]:
         """Reserve the worst case of a call; the tokens that its reply may have.
 
-        `run` and what is `kept` for its answer are looked at anew after each wait for the calls under way. Raises
+        `run` and what is `kept` of its budget are looked at anew after each wait for the calls under way. Raises
         `BudgetSpent` when none is left that could free room.
         """
-        while (cap := cap_in(self._room(run, kept), call, alone=not self._held)) is None:
+        while True:
+            for_others = await kept()
+            room = room_in(run(), self._held.values(), for_others)
+            cap = cap_in(room, call, alone=not self._held)
+            if cap is not None:
+                break
             await self._freed.wait()
         if cap == 0:
-            raise spent_for(run(), self._room(run, kept), call)
+            raise spent_for(run(), room, call)
         mark = object()
         self._held[mark] = call.under(cap)
         try:
@@ -37,6 +42,3 @@ class Reservations:
             del self._held[mark]
             freed, self._freed = self._freed, asyncio.Event()
             freed.set()
-
-    def _room(self, run: Callable[[], Snapshot], kept: Callable[[], Amount]) -> Room:
-        return room_in(run(), self._held.values(), kept())

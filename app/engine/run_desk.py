@@ -6,20 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 
+from app.agents.allowance import kept_for_answer
 from app.domain import events as ev
-from app.domain.errors import OwnershipLost
+from app.domain.errors import BudgetSpent, OwnershipLost
 from app.domain.events import Entry
 from app.domain.job import JobInput
 from app.domain.policy.agenda import is_open
-from app.domain.policy.budget import WorstCase, answer_tokens
+from app.domain.policy.budget import Kept, WorstCase
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.decide import decide
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
-from app.domain.usage import Amount
 from app.engine.reservations import Reservations
 from app.engine.under_way import Speaker, UnderWay, speaking
-from app.llm.estimates import worst_answer
 from app.llm.model import Model
 from app.runtime import Runtime
 from app.store.deltas import Passage
@@ -43,6 +42,8 @@ class RunDesk:
         self._under_way = under_way
         self._loop = Speaker()
         self._reservations = Reservations()
+        self._kept: dict[tuple[str, ...], Kept] = {}
+        """What is kept for the answer, by the states of the tasks that it was reckoned for: the newest alone."""
 
     @property
     def run(self) -> Snapshot:
@@ -87,12 +88,17 @@ class RunDesk:
     def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
         return self._reservations.hold(call, lambda: self.run, lambda: self._kept_from(topic))
 
-    def _kept_from(self, topic: Topic) -> Amount:
-        """What a conversation may not spend, since the answer will need it."""
+    async def _kept_from(self, topic: Topic) -> Kept:
+        """What a conversation may not spend, since the answer needs it. Raises `BudgetSpent` once only that is left."""
+        run = self.run
         if topic.purpose == "synthesize":
-            return Amount()
-        supervisor = self.model.model_id(self.run.brief.team.supervisor.model)
-        return worst_answer(self.model.prices, supervisor, *answer_tokens(self.run)).amount
+            return Kept()
+        if (spent := run.exhausted) is not None:
+            raise BudgetSpent(spent.limit, spent.allowed, spent.needed, spent.left)
+        states = tuple(task.status for task in run.tasks.values())
+        if states not in self._kept:
+            self._kept = {states: await kept_for_answer(run, self.model)}
+        return self._kept[states]
 
     def listener(self, topic: Topic) -> Callable[[str], None] | None:
         deltas, run_id = self._runtime.deltas, self._log.run_id

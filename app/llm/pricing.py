@@ -43,8 +43,8 @@ class Prices:
         total = usage.input_tokens
         tokens = (
             fresh * _rate(prices.input_mtok, total)
-            + usage.cache_read_tokens * _rate(prices.cache_read_mtok or prices.input_mtok, total)
-            + usage.cache_write_tokens * _rate(prices.cache_write_mtok or prices.input_mtok, total)
+            + usage.cache_read_tokens * _rate(_first(prices.cache_read_mtok, prices.input_mtok), total)
+            + usage.cache_write_tokens * _rate(_first(prices.cache_write_mtok, prices.input_mtok), total)
             + usage.output_tokens * _rate(prices.output_mtok, total)
         )
         return tokens / _MILLION + web_searches * _rate(prices.web_searches_kcount, total) / _THOUSAND
@@ -78,6 +78,10 @@ def _published(model_id: str, day: date) -> ModelPrice | None:
         return calc_price(Counts(), model_ref=model_id, provider_id="anthropic").model_price
     except LookupError:
         return None
+
+
+def _first(own: Decimal | TieredPrices | None, usual: Decimal | TieredPrices | None) -> Decimal | TieredPrices | None:
+    return usual if own is None else own
 
 
 def _rate(rate: Decimal | TieredPrices | None, input_tokens: int) -> Decimal:

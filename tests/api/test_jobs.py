@@ -2,6 +2,7 @@ import asyncio
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import psycopg
@@ -10,9 +11,12 @@ import pytest
 from app.api.schemas.runs import Run
 from app.domain import events as ev
 from app.domain.events import Entry
+from app.domain.team import Team
 from app.llm.demo import DemoModel
-from app.llm.pricing import Prices
+from app.llm.pricing import Prices, Rates
+from app.runtime import TENANT
 from app.store.runs import Listing, page_of_runs
+from app.store.teams import put_team
 from tests.support.api import JOB, Api
 
 PLAN = {"goal": "g", "tasks": [{"id": "T 1", "instruction": "Do it.", "worker": "Writer"}]}
@@ -380,3 +384,22 @@ async def test_a_limit_in_money_needs_models_with_a_price(api: Api, limits: dict
     assert "demo" in error["detail"]
     assert "CHARGEHAND_MODEL_PRICES" in error["detail"]
     assert await rows(api) == 0
+
+
+async def test_models_that_a_worker_may_climb_to_need_a_price_too(api: Api) -> None:
+    class Climbing(DemoModel):
+        """Has a price for its lowest tier alone."""
+
+        def model_id(self, model: str) -> str:
+            return model
+
+    api.runtime.model = model = Climbing()
+    model.prices = Prices({"fast": Rates(Decimal(1), Decimal(1))})
+    worker = {"name": "w", "description": "Works.", "instructions": "Work.", "model": "fast"}
+    team = Team.model_validate({"name": "low", "supervisor": {"model": "fast"}, "workers": [worker]})
+    await put_team(api.runtime.database, TENANT, team)
+
+    answer = await api.client.post("/v1/jobs", json=JOB | {"team": "low", "limits": {"cost_usd": "1.00"}})
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "price_unknown")
+    assert "balanced, deep" in answer.json()["errors"][0]["detail"]

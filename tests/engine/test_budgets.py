@@ -70,7 +70,7 @@ async def test_a_call_waits_for_the_room_that_calls_under_way_give_back(service:
     assert only == 1
     assert (run["status"], run["result"]["answer"]) == ("succeeded", "all of it")
     replies = [event.data for event in await service.events(run_id) if isinstance(event.data, ev.LlmCompleted)]
-    assert sum(reply.waited_ms > 0 for reply in replies) == 1
+    assert sum(reply.room_ms > 0 for reply in replies) == 1
 
 
 async def test_the_last_room_is_given_to_a_shorter_reply(service: Service, stub: StubProvider) -> None:
@@ -124,18 +124,49 @@ async def test_a_task_has_a_budget_of_its_own(service: Service, stub: StubProvid
     assert (unsent.sent, unsent.error.code, unsent.usage.llm_calls) == (False, "budget_exceeded", 0)
 
 
+QUICK: dict[str, Any] = {"lease_seconds": 0.6, "poll_seconds": 0.1}
+
+
+async def test_what_is_kept_pays_for_an_answer_from_long_results(service: Service, stub: StubProvider) -> None:
+    stub.on("work", as_json(report("x" * 6_000, summary="long"), usage={"input_tokens": 2_000, "output_tokens": 2_000}))
+    stub.on("synthesize", as_json(synthesis("what there is", "t1")))
+
+    run_id = await service.submit(team=FILLED, plan=MANY, limits={"tokens": 150_000, "concurrency": 4})
+    run = await service.ended(run_id)
+
+    assert (run["stop_reason"], run["result"]["answer"]) == ("budget_exhausted", "what there is")
+    [exhausted] = exhausted_in(await service.events(run_id))
+    assert exhausted.call == "work"
+
+
+async def test_the_wait_for_room_is_not_the_workers_time(service: Service, stub: StubProvider) -> None:
+    stub.on("work", replies=[as_json(report("slow"), delay_s=0.9)], reply=as_json(report("quick")))
+    stub.on("synthesize", as_json(synthesis("all of it", "first", "second")))
+    plan = plan_of(task("first"), task("second", budget={"timeout_s": 0.6}))
+
+    run_id = await service.submit(plan=plan, limits={"tokens": 40_000, "attempts": 1})
+    run = await service.ended(run_id)
+
+    assert run["status"] == "succeeded"
+    [waited] = [
+        event.data.room_ms
+        for event in await service.events(run_id)
+        if isinstance(event.data, ev.LlmCompleted) and event.data.room_ms
+    ]
+    assert waited > 600
+
+
 async def test_what_a_dead_process_may_have_spent_counts_towards_the_limit(
     services: Services, stub: StubProvider
 ) -> None:
     stub.on("work", held(as_json(report())))
-    quick = {"lease_seconds": 0.6, "poll_seconds": 0.1}
-    first = await services.start(**quick)
+    first = await services.start(**QUICK)
     run_id = await first.submit(plan=TWO, limits={"tokens": 100_000})
     await stub.seen(2, role="work:writer")
     stub.on("work", at_most(report("at last")))
     stub.on("synthesize", as_json(synthesis("in the end", "first")))
     await services.crash(first)
-    second = await services.start(**quick)
+    second = await services.start(**QUICK)
 
     run = await second.ended(run_id)
 
@@ -145,3 +176,26 @@ async def test_what_a_dead_process_may_have_spent_counts_towards_the_limit(
     assert 2 * 16_000 < reckoned < 50_000
     usage = run["usage"]
     assert usage["input_tokens"] + usage["output_tokens"] + resumed.unsettled.tokens <= 100_000
+
+
+async def test_a_call_that_only_waited_for_room_is_not_lost_with_its_process(
+    services: Services, stub: StubProvider
+) -> None:
+    stub.on("work", held(as_json(report())))
+    first = await services.start(**QUICK)
+    run_id = await first.submit(team=FILLED, plan=MANY, limits={"tokens": 60_000})
+    await first.until_logged(run_id, "task.started", 50)
+    await stub.seen(1, role="work:writer")
+    sent = len(stub.log)
+    stub.on("work", as_json(report("at last")))
+    stub.on("synthesize", as_json(synthesis("in the end", "t1")))
+    await services.crash(first)
+    second = await services.start(**QUICK)
+
+    run = await second.ended(run_id)
+
+    [resumed] = [event.data for event in await second.events(run_id) if isinstance(event.data, ev.RunResumed)]
+    assert resumed.lost_calls == sent
+    assert run["result"]["answer"] == "in the end"
+    assert run["result"]["coverage"]["delivered"] >= 1
+    assert run["usage"]["input_tokens"] + run["usage"]["output_tokens"] + resumed.unsettled.tokens <= 60_000

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.domain.errors import BudgetSpent
 from app.domain.job import Limits
-from app.domain.policy.budget import WRAP_UP_SHARE, WorstCase
+from app.domain.policy.budget import EXPECTED_SHARE, Kept, WorstCase
 from app.domain.snapshot import Snapshot
 from app.domain.usage import Amount, Usage
 from app.domain.values import changed
@@ -27,12 +27,15 @@ class Account:
     def __init__(self, **limits: object) -> None:
         self.run = Snapshot(changed(brief(), limits=Limits.model_validate(limits)))
         self.reservations = Reservations()
-        self.kept = Amount(tokens=3_000, cost_usd=3_000 * PRICE)
+        self.kept = Kept(Amount(tokens=1_000, cost_usd=1_000 * PRICE), Amount(tokens=2_000, cost_usd=2_000 * PRICE))
         self.made = 0
+
+    async def keep(self) -> Kept:
+        return self.kept
 
     async def call(self, read: int, cap: int, share: float, turns: int) -> None:
         worst = WorstCase(read, cap, read * PRICE, PRICE)
-        async with self.reservations.hold(worst, lambda: self.run, lambda: self.kept) as granted:
+        async with self.reservations.hold(worst, lambda: self.run, self.keep) as granted:
             assert 0 < granted <= cap
             for _ in range(turns):
                 await asyncio.sleep(0)
@@ -57,7 +60,8 @@ def test_what_is_spent_never_passes_a_limit_and_what_is_kept_stays(
 
         assert all(end is None or isinstance(end, BudgetSpent) for end in ends)
         assert account.made == ends.count(None)
-        assert account.run.usage.amount.tokens <= limit - min(3_000, int(limit * WRAP_UP_SHARE))
+        if account.made:
+            assert account.run.usage.amount.tokens <= limit - 1_000 - min(2_000, int(limit * EXPECTED_SHARE))
 
 
 @settings(deadline=None)

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from hypothesis import note
 from hypothesis import strategies as st
 
+from app.agents.allowance import kept_for_answer
 from app.agents.converse import consequences, converse
 from app.agents.worker.tools import settle_unknown
 from app.domain import events as ev
@@ -25,14 +26,14 @@ from app.domain.errors import ModelError, Transient
 from app.domain.events import Entry, Event
 from app.domain.job import JobInput
 from app.domain.policy.agenda import is_open, step_in
-from app.domain.policy.budget import WorstCase
+from app.domain.policy.budget import Kept, WorstCase
 from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import fail
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
-from app.domain.usage import Amount, Usage
+from app.domain.usage import Usage
 from app.engine.recovery import reckon_lost
 from app.engine.reservations import Reservations
 from app.llm.model import Reply, Request
@@ -146,7 +147,10 @@ class _Desk:
         pass
 
     def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
-        return self._reservations.hold(call, lambda: self.run, Amount)
+        async def kept() -> Kept:
+            return Kept() if topic.purpose == "synthesize" else await kept_for_answer(self.run, self.model)
+
+        return self._reservations.hold(call, lambda: self.run, kept)
 
     def listener(self, topic: Topic) -> Callable[[str], None] | None:
         return None
@@ -211,7 +215,7 @@ class _Stage:
         self._gone_on.clear()
         lost = _taken_up(reckon_lost(self._desk, self._story.now))
         assert lost is not None
-        self._story.resumed(lost.usage)
+        self._story.resumed(lost.usage, lost.unsettled)
 
     def _advance(self, decision: Decision) -> None:
         wanted = [command.topic for command in decision.commands]

@@ -23,7 +23,7 @@ from app.domain.results import Escalation, EscalationDecision, Problem
 from app.domain.snapshot import Brief, Snapshot, TaskState
 from app.domain.team import Team, TeamRef, Worker
 from app.domain.topics import Topic
-from app.domain.usage import Usage
+from app.domain.usage import Amount, Usage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WORKER = Worker(name="able", description="Does things.", instructions="Do them.", max_steps=4, timeout_s=60)
@@ -125,8 +125,9 @@ class Story:
     def started(self) -> None:
         self.tell(ev.RunStarted(engine="one", epoch=1))
 
-    def resumed(self, lost: Usage | None = None) -> None:
-        self.tell(ev.RunResumed(engine="two", epoch=2, usage=lost or Usage()))
+    def resumed(self, lost: Usage | None = None, unsettled: Amount | None = None) -> None:
+        unsettled = unsettled or Amount()
+        self.tell(ev.RunResumed(engine="two", epoch=2, usage=lost or Usage(), unsettled=unsettled))
 
     def parked(self) -> None:
         """The run waits for its provider; it may go on at once."""

@@ -15,12 +15,14 @@ from app.domain.events import Entry
 from app.domain.plan import Finding
 from app.domain.policy.failed_attempts import Ruling, follow
 from app.domain.policy.ladder import others_for, rulings
-from app.domain.results import EscalationDecision
-from app.domain.snapshot import Snapshot, TaskState
-from app.domain.text import is_blank
+from app.domain.results import Escalation, EscalationDecision
+from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.text import is_blank, shorten
 from app.domain.topics import Topic
 
 REASON_CHARACTERS = 1_000
+SHOWN_CHARACTERS = 4_000
+"""Of each text that the supervisor sees of an attempt."""
 _MEANINGS: Mapping[EscalationDecision, str] = {
     "retry_stronger_model": "the same worker tries again with a more capable model",
     "reassign": "another worker does the task; name it in worker",
@@ -47,10 +49,28 @@ def _open(run: Snapshot, topic: Topic) -> Prompt:
         others=[worker for worker in run.brief.team.workers if worker.name in others],
         task=task.task,
         dependencies=gists_of(run.tasks[name] for name in task.task.depends_on),
-        attempts=task.attempts,
-        escalation=task.attempt.escalation,
+        attempts=[_shown(attempt) for attempt in task.attempts],
+        escalation=_cut(task.attempt.escalation),
         options=_options(run, task),
     )
+
+
+def _shown(attempt: Attempt) -> dict[str, object]:
+    return {
+        "number": attempt.number,
+        "worker": attempt.worker,
+        "model": attempt.model,
+        "instruction": shorten(attempt.instruction, SHOWN_CHARACTERS)[0],
+        "error": attempt.error,
+    }
+
+
+def _cut(escalation: Escalation | None) -> dict[str, str]:
+    """What the worker says, each part shortened with a notice: a ruling needs the gist."""
+    if escalation is None:
+        return {}
+    parts = {"reason": escalation.reason, "message": escalation.message, "partial": escalation.partial or ""}
+    return {name: shorten(text, SHOWN_CHARACTERS)[0] for name, text in parts.items()}
 
 
 def _offer(run: Snapshot, topic: Topic) -> Offer:

@@ -53,7 +53,9 @@ class ModelCall(Fact):
     request_id: str | None = None
     """The provider's id of the request, where it gave one."""
     waited_ms: int = 0
-    """How long it waited to be sent: for room in the budget, for a slot, or for a pause that was asked for to end."""
+    """How long it waited to be sent: for a slot, or since the provider had asked for a pause."""
+    room_ms: int = 0
+    """How long it had waited before that for room in the run's budget; this is no part of `duration_ms`."""
     silent_ms: int = 0
     """How long the provider then said nothing; the worker's own time begins with the first word of a reply."""
     opening: Opening | None = None

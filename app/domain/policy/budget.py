@@ -4,7 +4,7 @@ Spent, reserved and kept for the answer together never pass a limit. What is res
 given back when a call has ended; what a crash leaves unknown counts as spent.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
@@ -16,20 +16,19 @@ from app.domain.policy.endings import end_partially, fail, stop_tasks
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
-from app.domain.usage import Amount, Usage
+from app.domain.usage import Amount
 
 LEAST_REPLY = 1_024
 """Tokens below which a reply is not worth asking for: it would be cut."""
-WRAP_UP_SHARE = Decimal("0.3")
-"""At most this part of a limit is kept for the answer."""
+EXPECTED_SHARE = Decimal("0.2")
+"""At most this part of a limit is kept for results that are still to come."""
+NOTHING = Amount()
 ANSWER_TOKENS = 4_000
 """What is kept for the writing of the answer."""
-FORM_TOKENS = 1_500
-"""What its request says beside the results."""
-REPORT_TOKENS = 1_500
-"""What a task that has not ended is taken to bring into it."""
-BYTES_PER_TOKEN = 3
-"""Of results, in the reckoning of what the answer will read."""
+FORM_TOKENS = 6_000
+"""What is kept for its reading before there is a plan."""
+REPORT_TOKENS = 3_000
+"""What a task that has not ended is taken to bring into it, at the worst."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +54,11 @@ class Room:
     tokens: int | None
     cost_usd: Decimal | None
 
+    def less(self, amount: Amount) -> "Room":
+        """What is left of it."""
+        tokens = None if self.tokens is None else self.tokens - amount.tokens
+        return Room(tokens, None if self.cost_usd is None else self.cost_usd - amount.cost_usd)
+
     def cap(self, call: WorstCase) -> int:
         """Tokens that the reply may have so that the call fits, at most those asked for; below 1 when it does not."""
         caps = [call.output_tokens]
@@ -75,15 +79,26 @@ def is_limited(run: Snapshot) -> bool:
     return limits.tokens is not None or limits.cost_usd is not None
 
 
-def room_in(run: Snapshot, reserved: Iterable[Amount], kept: Amount) -> Room:
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the answer will take at the worst."""
+
+    sure: Amount = NOTHING
+    """To write it, and to read what has been delivered."""
+    expected: Amount = NOTHING
+    """To read what is still to be delivered: kept too, but never more than a part of the limit."""
+
+
+def room_in(run: Snapshot, reserved: Iterable[Amount], kept: Kept) -> Room:
     """What is neither spent nor `reserved` for calls under way, less what is `kept` for the answer."""
     limits = run.brief.limits
     spent = reduce(Amount.__add__, reserved, run.usage.amount + run.unsettled)
     tokens, cost_usd = limits.tokens, limits.cost_usd
     if tokens is not None:
-        tokens -= spent.tokens + min(kept.tokens, int(tokens * WRAP_UP_SHARE))
+        tokens -= spent.tokens + kept.sure.tokens + min(kept.expected.tokens, int(tokens * EXPECTED_SHARE))
     if cost_usd is not None:
-        cost_usd -= spent.cost_usd + min(kept.cost_usd, cost_usd * WRAP_UP_SHARE)
+        expected = min(kept.expected.cost_usd, cost_usd * EXPECTED_SHARE)
+        cost_usd -= spent.cost_usd + kept.sure.cost_usd + expected
     return Room(tokens, cost_usd)
 
 
@@ -119,28 +134,23 @@ def spent_for(run: Snapshot, room: Room, call: WorstCase) -> BudgetSpent:
     return BudgetSpent("cost_usd", limits.cost_usd, least.cost_usd, room.cost_usd)
 
 
-def unsettled(run: Snapshot, usage: Usage, worst: Iterable[WorstCase]) -> Amount:
-    """What lost calls may have cost beyond their estimated `usage`. In all they had no more than there was room for."""
-    if not is_limited(run):
-        return Amount()
-    most = reduce(Amount.__add__, (call.under(call.output_tokens) for call in worst), Amount())
-    room = room_in(run, (), Amount())
-    tokens = most.tokens if room.tokens is None else min(most.tokens, room.tokens)
-    cost_usd = most.cost_usd if room.cost_usd is None else min(most.cost_usd, room.cost_usd)
-    told = usage.amount
-    return Amount(tokens=max(tokens - told.tokens, 0), cost_usd=max(cost_usd - told.cost_usd, Decimal(0)))
+def together(room: Room, calls: Sequence[WorstCase]) -> dict[int, int]:
+    """Which of `calls` may have been under way side by side, and the cap of each: as many as there was room for."""
+    caps: dict[int, int] = {}
+    for place in sorted(range(len(calls)), key=lambda place: (calls[place].input_tokens, calls[place].input_usd)):
+        cap = cap_in(room, calls[place], alone=not caps)
+        if not cap:
+            break
+        caps[place] = cap
+        room = room.less(calls[place].under(cap))
+    return caps
 
 
-def answer_tokens(run: Snapshot) -> tuple[int, int]:
-    """What the answer is reckoned to read and to write; nothing once there is one, or when it needs no call."""
+def answer_is_due(run: Snapshot) -> bool:
+    """Whether an answer will take a call: there is none yet, and the plan is not a single task that says it all."""
     if run.synthesis is not None:
-        return 0, 0
-    if run.plan is not None and len(run.tasks) == 1 and not run.plan.final_instruction.strip():
-        return 0, 0  # The only task says it all.
-    outputs = [task.output for task in run.delivered if task.output is not None]
-    told = sum(len((output.text + output.summary).encode()) for output in outputs)
-    waited_for = len(run.tasks) - len(outputs) if run.plan is not None else 1
-    return FORM_TOKENS + told // BYTES_PER_TOKEN + waited_for * REPORT_TOKENS, ANSWER_TOKENS
+        return False
+    return run.plan is None or len(run.tasks) != 1 or bool(run.plan.final_instruction.strip())
 
 
 def end_work(run: Snapshot, exhausted: ev.BudgetExhausted) -> list[Entry]:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Literal, assert_never
 
 from app.domain import events as ev
+from app.domain.errors import ErrorCode
 from app.domain.events import Entry
 from app.domain.failures import remedy_for
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of
@@ -92,10 +93,15 @@ def _earliest(run: Snapshot, task: TaskState, now: datetime) -> datetime:
     return max(now + wait, asked_for or now)
 
 
-def give_up_refining(task: TaskState, why: str) -> Entry:
-    """The end of a task whose instruction the supervisor could not improve: its last failure stands."""
+def give_up_refining(task: TaskState, why: str, code: ErrorCode | None = None) -> Entry:
+    """The end of a task whose instruction the supervisor could not improve: its last failure stands.
+
+    With the task's budget spent, `code`, that is why it ends.
+    """
     last = task.attempt.error
     assert last is not None
+    if code == "budget_exceeded":
+        return _of(task, ev.TaskFailed(error=Problem(code=code, message=why)))
     problem = Problem(code=last.code, message=f"{last.message} The instruction was not improved: {why}")
     return Entry(ev.TaskFailed(error=problem), task.task.id, task.attempt.number)
 
@@ -117,7 +123,8 @@ def follow(run: Snapshot, task: TaskState, ruling: Ruling) -> Entry:
         case "accept_partial":
             assert attempt.escalation is not None
             text = attempt.escalation.partial or ""
-            return _of(task, ev.TaskSucceeded(summary=attempt.escalation.message, text=text, partial=True))
+            summary = shorten(text, MESSAGE_CHARACTERS)[0]
+            return _of(task, ev.TaskSucceeded(summary=summary, text=text, partial=True))
         case "retry_stronger_model":
             return _again(run, task, error, at, "stronger_model", ruling)
         case "reassign":

@@ -30,10 +30,17 @@ def next_rung(run: Snapshot, task: TaskState) -> Rung:
 
 
 def stronger_model(run: Snapshot, task: TaskState) -> str | None:
-    """The tier above the one that plays the worker; None above the highest, and for models that are no tier."""
-    worker = run.brief.team.worker(task.next.worker)
+    """The tier above the one that plays the worker; None above the highest, and for models that are no tier.
+
+    Tiers that stand for the model which has just tried are passed over.
+    """
+    worker, models = run.brief.team.worker(task.next.worker), run.brief.models
     tier = task.next.model or (worker.model if worker else "")
-    return TIERS[TIERS.index(tier) + 1] if tier in TIERS[:-1] else None
+    if tier not in TIERS:
+        return None
+    present = task.attempt.model if task.attempts else models.get(tier, tier)
+    above = TIERS[TIERS.index(tier) + 1 :]
+    return next((name for name in above if models.get(name, name) != present), None)
 
 
 def fallback_of(run: Snapshot, task: TaskState) -> str | None:
@@ -55,7 +62,9 @@ def rulings(run: Snapshot, task: TaskState) -> list[EscalationDecision]:
     if not is_last(run, task):
         found += ["retry_stronger_model"] if stronger_model(run, task) else []
         found += ["reassign"] if others_for(run, task) else []
-    if escalation is not None and escalation.partial is not None and not is_blank(escalation.partial):
+    worker = run.brief.team.worker(task.attempt.worker)
+    has_form = worker is not None and worker.output_schema is not None  # That nothing partial can keep to.
+    if escalation is not None and escalation.partial is not None and not is_blank(escalation.partial) and not has_form:
         found.append("accept_partial")
     return [*found, "give_up"]
 

@@ -51,7 +51,10 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder
 def _have_ruled(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> None:
     """Have the supervisor rule on an escalation. Where it cannot, or there is nothing to choose, the ladder does."""
     topic = ruling_on(run, task)
-    if topic is None or run.conversation(topic).unusable or isinstance(step_in(run, topic), GiveUp):
+    step = step_in(run, topic) if topic is not None else None
+    if isinstance(step, GiveUp) and step.code == "budget_exceeded":
+        draft.entries.append(fail_attempt(run, task, Problem(code=step.code, message=step.message), now))
+    elif topic is None or run.conversation(topic).unusable or isinstance(step, GiveUp):
         draft.entries.append(fail_attempt(run, task, escalated(run, task), now))
     else:
         draft.converse(run, topic, now)
@@ -96,8 +99,8 @@ def _is_ready(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuil
 def _prepare(run: Snapshot, task: TaskState, first: Topic, now: datetime, draft: DecisionBuilder) -> None:
     """Have what comes before the next attempt."""
     match step_in(run, first):
-        case GiveUp(_, message):
-            draft.entries.append(give_up_refining(task, message))
+        case GiveUp(code, message):
+            draft.entries.append(give_up_refining(task, message, code))
         case _:
             draft.converse(run, first, now)
 
