@@ -63,6 +63,28 @@ class Worker(_Part):
         return TIERS[TIERS.index(self.model) :] if self.model in TIERS else (self.model,)
 
 
+class Condition(_Part):
+    """What a text must have for a route to be taken."""
+
+    contains: tuple[Annotated[str, StringConstraints(min_length=1, max_length=200)], ...] = Field(
+        min_length=1, max_length=50
+    )
+    """Words or phrases, of which the text holds at least one; letter case does not matter."""
+
+    def holds_for(self, folded: str) -> bool:
+        """Whether a text meets it, of which the letter case is folded."""
+        return any(phrase.casefold() in folded for phrase in self.contains)
+
+
+class Route(_Part):
+    """A rule that sends jobs or tasks to a worker, without asking a model."""
+
+    when: Condition
+    """Looked for in the objective of a job, and in the title and the instruction of a task."""
+    worker: WorkerName
+    """Who does them."""
+
+
 class Team(_Part):
     """A team as it is stored: immutable, and numbered by version."""
 
@@ -78,6 +100,9 @@ class Team(_Part):
     """`exclusive` refuses a team in which two workers share a tool."""
     limits: Limits = Limits()
     """Limits of its runs, unless a job has others."""
+    routing: tuple[Route, ...] = Field(default=(), max_length=50)
+    """Rules, of which the first that fits is followed. A job whose objective fits becomes one task, and no plan is
+    asked for; a planned task that fits goes to the rule's worker, whatever the plan says."""
     ladder: tuple[Rung, ...] = LADDER
     """What follows the first failed attempt at a task, the second and so on, as far as it is possible; after the last,
     the instruction is refined again. Escalations that the supervisor does not rule on climb it too."""
@@ -92,10 +117,17 @@ class Team(_Part):
         for worker in self.workers:
             if worker.fallback is not None and (worker.fallback not in known or worker.fallback == worker.name):
                 raise ValueError(f"the fallback of {worker.name} is no other worker of the team: {worker.fallback}")
+        if strangers := sorted({route.worker for route in self.routing} - known):
+            raise ValueError(f"routes lead to workers that the team lacks: {', '.join(strangers)}")
         shared = sorted({tool for tool in tools if tools.count(tool) > 1})
         if shared and self.tool_isolation == "exclusive":
             raise ValueError(f"workers share tools, and tool_isolation is exclusive: {', '.join(shared)}")
         return self
+
+    def route_for(self, *texts: str) -> str | None:
+        """The worker that the first rule for any of the texts leads to; None without one."""
+        folded = [text.casefold() for text in texts] if self.routing else []
+        return next((route.worker for route in self.routing if any(map(route.when.holds_for, folded))), None)
 
     def worker(self, name: str) -> Worker | None:
         """The worker of that name."""
@@ -122,6 +154,8 @@ class Team(_Part):
         }
         if self.ladder == LADDER:
             unsaid["ladder"] = True
+        if not self.routing:
+            unsaid["routing"] = True
         return self.model_dump_json(exclude=unsaid)
 
 

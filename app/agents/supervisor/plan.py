@@ -13,6 +13,7 @@ from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
 from app.domain.plan import Finding, Plan, Task, validated
+from app.domain.policy.routing import routed
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 
@@ -49,7 +50,7 @@ def _schema(workers: Sequence[str]) -> Schema:
 
 
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
-    plan = validated(read_plan(text), _workers(run), run.brief.limits.tasks)
+    plan = validated(routed(run, read_plan(text)), _workers(run), run.brief.limits.tasks)
     if not plan.validation.ok:
         raise Unreadable(plan.validation.errors)
     return [topic.entry(ev.PlanCreated.of(plan))]

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from app.domain.conversation import Ask, Conversation, GiveUp, Step, next_step
 from app.domain.policy.ladder import ruling_on
+from app.domain.policy.routing import plan_by_rule
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Worker
 from app.domain.topics import Topic
@@ -24,7 +25,7 @@ def open_topics(run: Snapshot) -> Iterator[Topic]:
     if run.ended or run.started_at is None:
         return
     if run.plan is None:
-        if run.own_plan is None:
+        if run.own_plan is None and plan_by_rule(run) is None:
             yield PLANNING
         return
     for task in run.tasks.values():

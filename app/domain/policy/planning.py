@@ -10,6 +10,7 @@ from app.domain.failures import codes_with
 from app.domain.policy.agenda import PLANNING, step_in
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, fail
+from app.domain.policy.routing import plan_by_rule
 from app.domain.snapshot import Snapshot
 from app.domain.text import shorten
 
@@ -31,9 +32,11 @@ _FINDINGS_THAT_END = ("plan_unparseable", "plan_empty", "plan_too_large", "worke
 
 
 def plan(run: Snapshot, now: datetime) -> Decision:
-    """Take the client's own plan, or have one made."""
+    """Take the client's own plan, or the one that a rule makes, or have one made."""
     if run.own_plan is not None:
         return settled([Entry(ev.PlanCreated.of(run.own_plan))])
+    if (by_rule := plan_by_rule(run)) is not None:
+        return settled([Entry(ev.PlanCreated.of(by_rule))])
     if run.conversation(PLANNING).unusable:
         message = "; ".join(finding.detail for finding in run.findings) or "The plan could not be used."
         return settled(fail(run, _reason_in_findings(run), shorten(message, MESSAGE_CHARACTERS)[0]))
