@@ -39,8 +39,8 @@ async def kept_for_answer(run: Snapshot, model: Model) -> Kept:
         read = worst_case(model.prices, request, model_id).input_tokens
         expected = REPORT_TOKENS * sum(not task.ended for task in run.tasks.values())
     return Kept(
-        worst_answer(model.prices, model_id, read, ANSWER_TOKENS).amount,
-        worst_answer(model.prices, model_id, expected, 0).amount,
+        worst_answer(model.prices, model_id, read, LEAST_REPLY).amount,
+        worst_answer(model.prices, model_id, expected, ANSWER_TOKENS - LEAST_REPLY).amount,
     )
 
 

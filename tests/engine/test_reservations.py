@@ -90,7 +90,7 @@ async def test_what_does_not_fit_says_by_how_much() -> None:
     account = Account(tokens=10_000, cost_usd="5")
 
     with pytest.raises(BudgetSpent) as caught:
-        await account.call(6_500, 4_000, 1, 0)
+        await account.call(7_000, 4_000, 1, 0)
 
     spent = caught.value
-    assert (spent.limit, spent.allowed, spent.needed, spent.left) == ("tokens", *map(Decimal, (10_000, 7_524, 7_000)))
+    assert (spent.limit, spent.allowed, spent.needed, spent.left) == ("tokens", *map(Decimal, (10_000, 8_024, 7_500)))

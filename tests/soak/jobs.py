@@ -55,8 +55,8 @@ SHAPES = {
     "chain": Shape([[], [0], [1]]),
     "diamond": Shape([[], [0], [0], [1, 2]]),
     "errands": Shape([[], []], worker="clerk"),
-    "tokens": Shape([[], [], [0], [1], [2], [3]], limits={"tokens": 12_000}),
-    "money": Shape([[], [], [0], [1], [2], [3]], limits={"cost_usd": "0.06"}),
+    "tokens": Shape([[], [], [0], [1], [2], [3]], limits={"tokens": 18_000}),
+    "money": Shape([[], [], [0], [1], [2], [3]], limits={"cost_usd": "0.12"}),
 }
 
 

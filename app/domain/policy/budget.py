@@ -20,12 +20,12 @@ from app.domain.usage import Amount
 
 LEAST_REPLY = 1_024
 """Tokens below which a reply is not worth asking for: it would be cut."""
-EXPECTED_SHARE = Decimal("0.2")
-"""At most this part of a limit is kept for results that are still to come."""
+EXPECTED_SHARE = Decimal("0.15")
+"""At most this part of a limit is kept for results that are still to come and for a longer answer."""
 NOTHING = Amount()
 ANSWER_TOKENS = 4_000
 """What is kept for the writing of the answer."""
-FORM_TOKENS = 6_000
+FORM_TOKENS = 4_000
 """What is kept for its reading before there is a plan."""
 REPORT_TOKENS = 3_000
 """What a task that has not ended is taken to bring into it, at the worst."""
@@ -84,9 +84,9 @@ class Kept:
     """What the answer will take at the worst."""
 
     sure: Amount = NOTHING
-    """To write it, and to read what has been delivered."""
+    """To read what has been delivered, and to write a short one."""
     expected: Amount = NOTHING
-    """To read what is still to be delivered: kept too, but never more than a part of the limit."""
+    """To read what is still to come, and to write at length; never more than a part of the limit is kept for it."""
 
 
 def room_in(run: Snapshot, reserved: Iterable[Amount], kept: Kept) -> Room:
