@@ -131,4 +131,6 @@ async def _internal(request: Request, _: Exception) -> Response:
     """Answer a fault of ours; the server behind us logs it with its traceback."""
     request_id = request.state.request_id
     detail = "Something went wrong on our side; the request id finds it in the log."
-    return problem(request_id, 500, "internal_error", detail, headers={"X-Request-Id": request_id})
+    # The server ends the connection after a fault; a client that is not told sends its next request into that.
+    headers = {"X-Request-Id": request_id, "Connection": "close"}
+    return problem(request_id, 500, "internal_error", detail, headers=headers)

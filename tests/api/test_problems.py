@@ -80,6 +80,7 @@ async def test_a_fault_of_ours_says_nothing_of_itself(api: Api, broken: BrokenDa
     answer = await api.client.get("/v1/runs")
 
     check(answer, 500, "internal_error")
+    assert answer.headers["connection"] == "close"
     assert "secret" not in answer.text
     assert "Traceback" not in answer.text
 

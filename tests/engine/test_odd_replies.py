@@ -105,7 +105,7 @@ async def test_a_token_limit_binds_where_the_server_counts_nothing(service: Serv
     stub.on("work", as_json(report("x" * 8_000), usage={}, start_usage={}))
 
     run = await service.ended(
-        await service.submit(plan=plan_of(task("a"), task("b", "writer", ["a"])), limits={"tokens": 8_000})
+        await service.submit(plan=plan_of(task("a"), task("b", "writer", ["a"])), limits={"tokens": 12_000})
     )
 
     assert (run["status"], run["stop_reason"]) == ("partial", "budget_exhausted")
