@@ -9,14 +9,13 @@ from app.agents.aside import done_aside
 from app.agents.ask import Call
 from app.agents.desk import Desk
 from app.agents.roles import ROLES
-from app.domain.policy.agenda import ANSWERING
+from app.domain.policy.agenda import ANSWERING, needs_no_answer
 from app.domain.policy.budget import (
     ANSWER_TOKENS,
     FORM_TOKENS,
     LEAST_REPLY,
     REPORT_TOKENS,
     Kept,
-    answer_is_due,
     is_limited,
     room_of_task,
 )
@@ -27,7 +26,7 @@ from app.llm.model import Model
 
 async def kept_for_answer(run: Snapshot, model: Model) -> Kept:
     """What the answer takes at the worst with the material there is, and a share for each task that has not ended."""
-    if not answer_is_due(run):
+    if run.synthesis is not None or needs_no_answer(run):
         return Kept()
     role = ROLES["synthesize"]
     offer = role.offer(run, ANSWERING)
@@ -39,8 +38,8 @@ async def kept_for_answer(run: Snapshot, model: Model) -> Kept:
         read = worst_case(model.prices, request, model_id).input_tokens
         expected = REPORT_TOKENS * sum(not task.ended for task in run.tasks.values())
     return Kept(
-        worst_answer(model.prices, model_id, read, LEAST_REPLY).amount,
-        worst_answer(model.prices, model_id, expected, ANSWER_TOKENS - LEAST_REPLY).amount,
+        worst_answer(model.prices, model_id, read, LEAST_REPLY),
+        worst_answer(model.prices, model_id, expected, ANSWER_TOKENS - LEAST_REPLY),
     )
 
 

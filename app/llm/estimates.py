@@ -6,7 +6,7 @@ from decimal import Decimal
 from pydantic_core import to_json
 
 from app.domain.policy.budget import WorstCase
-from app.domain.usage import Usage
+from app.domain.usage import Amount, Usage
 from app.llm.model import Request
 from app.llm.pricing import Prices
 
@@ -56,17 +56,25 @@ def worst_case(prices: Prices, request: Request, model_id: str, told_tokens: int
             if message.role == "assistant":
                 break
             read += _tokens_of(message.content)
-    # Written to the cache is the dearest way to be read.
-    reading = Usage(input_tokens=read, cache_write_tokens=read)
-    input_usd = prices.price(model_id, reading, web_searches=searches) or Decimal(0)
-    writing = reading.model_copy(update={"output_tokens": request.max_tokens})
-    in_all = prices.price(model_id, writing, web_searches=searches) or Decimal(0)
+    input_usd = _dearest(prices, model_id, read, 0, searches)
+    in_all = _dearest(prices, model_id, read, request.max_tokens, searches)
     return WorstCase(read, request.max_tokens, input_usd, (in_all - input_usd) / request.max_tokens)
 
 
-def worst_answer(prices: Prices, model_id: str, read: int, written: int) -> Usage:
+def worst_answer(prices: Prices, model_id: str, read: int, written: int) -> Amount:
     """An answer that reads and writes so many tokens, at most."""
-    return prices.priced(Usage(input_tokens=read, cache_write_tokens=read, output_tokens=written), model_id)
+    return Amount(tokens=read + written, cost_usd=_dearest(prices, model_id, read, written))
+
+
+def _dearest(prices: Prices, model_id: str, read: int, written: int, searches: int = 0) -> Decimal:
+    """US dollars, if all that is read is counted in the way that costs most: as it is, or by way of the cache."""
+    usage = Usage(input_tokens=read, output_tokens=written)
+    ways = (
+        usage,
+        usage.model_copy(update={"cache_write_tokens": read}),
+        usage.model_copy(update={"cache_read_tokens": read}),
+    )
+    return max(prices.price(model_id, way, web_searches=searches) or Decimal(0) for way in ways)
 
 
 def _tokens_of(content: object) -> int:

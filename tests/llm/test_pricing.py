@@ -7,7 +7,7 @@ from genai_prices import Usage as Counts
 from genai_prices import calc_price
 
 from app.domain.usage import Usage
-from app.llm.estimates import estimated_usage
+from app.llm.estimates import estimated_usage, worst_case
 from app.llm.pricing import Prices, Rates
 from tests.support.model_calls import TIERS, request
 
@@ -80,3 +80,15 @@ def test_what_is_cached_has_its_own_price_where_the_operator_names_one() -> None
     usage = Usage(input_tokens=1_000_000, cache_read_tokens=500_000, cache_write_tokens=250_000)
 
     assert own.price("local", usage) == Decimal("2.5") + Decimal("0.5") + 3
+
+
+@pytest.mark.parametrize(
+    "cached", [{}, {"cache_write": Decimal(30)}, {"cache_write": Decimal(1), "cache_read": Decimal(40)}]
+)
+def test_the_worst_case_is_read_in_the_dearest_way(cached: dict[str, Decimal]) -> None:
+    own = Prices({"local": Rates(Decimal(20), Decimal(50), **cached)})
+    call = worst_case(own, request(), "local")
+
+    dearest = max(Decimal(20), *cached.values(), Decimal(0))
+    assert call.input_usd == call.input_tokens * dearest / 1_000_000
+    assert call.output_usd == Decimal(50) / 1_000_000

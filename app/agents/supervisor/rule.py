@@ -41,7 +41,8 @@ def _options(run: Snapshot, task: TaskState) -> dict[str, str]:
 
 def _open(run: Snapshot, topic: Topic) -> Prompt:
     task = _task(run, topic)
-    others = set(others_for(run, task))
+    others, escalation = set(others_for(run, task)), task.attempt.escalation
+    assert escalation is not None  # It is what is ruled on.
     return opening(
         "rule",
         team=run.brief.team,
@@ -50,7 +51,7 @@ def _open(run: Snapshot, topic: Topic) -> Prompt:
         task=task.task,
         dependencies=gists_of(run.tasks[name] for name in task.task.depends_on),
         attempts=[_shown(attempt) for attempt in task.attempts],
-        escalation=_cut(task.attempt.escalation),
+        escalation=_cut(escalation),
         options=_options(run, task),
     )
 
@@ -65,10 +66,8 @@ def _shown(attempt: Attempt) -> dict[str, object]:
     }
 
 
-def _cut(escalation: Escalation | None) -> dict[str, str]:
+def _cut(escalation: Escalation) -> dict[str, str]:
     """What the worker says, each part shortened with a notice: a ruling needs the gist."""
-    if escalation is None:
-        return {}
     parts = {"reason": escalation.reason, "message": escalation.message, "partial": escalation.partial or ""}
     return {name: shorten(text, SHOWN_CHARACTERS)[0] for name, text in parts.items()}
 

@@ -52,9 +52,14 @@ def is_open(run: Snapshot, topic: Topic) -> bool:
     return topic in open_topics(run)
 
 
+def needs_no_answer(run: Snapshot) -> bool:
+    """Whether the plan is a single task whose result is to be the answer as it stands."""
+    return run.plan is not None and len(run.tasks) == 1 and not run.plan.final_instruction.strip()
+
+
 def answers_alone(run: Snapshot) -> bool:
     """Whether the plan's only task has said it all: there is nothing to reconcile, and no form to put it into."""
-    if run.plan is None or len(run.tasks) != 1 or not run.delivered or run.plan.final_instruction.strip():
+    if not needs_no_answer(run) or not run.delivered:
         return False
     output = run.delivered[0].output
     return output is not None and bool(output.text.strip() or output.summary.strip())

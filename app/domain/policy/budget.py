@@ -22,7 +22,6 @@ LEAST_REPLY = 1_024
 """Tokens below which a reply is not worth asking for: it would be cut."""
 EXPECTED_SHARE = Decimal("0.15")
 """At most this part of a limit is kept for results that are still to come and for a longer answer."""
-NOTHING = Amount()
 ANSWER_TOKENS = 4_000
 """What is kept for the writing of the answer."""
 FORM_TOKENS = 4_000
@@ -83,9 +82,9 @@ def is_limited(run: Snapshot) -> bool:
 class Kept:
     """What the answer will take at the worst."""
 
-    sure: Amount = NOTHING
+    sure: Amount = Amount()
     """To read what has been delivered, and to write a short one."""
-    expected: Amount = NOTHING
+    expected: Amount = Amount()
     """To read what is still to come, and to write at length; never more than a part of the limit is kept for it."""
 
 
@@ -146,11 +145,14 @@ def together(room: Room, calls: Sequence[WorstCase]) -> dict[int, int]:
     return caps
 
 
-def answer_is_due(run: Snapshot) -> bool:
-    """Whether an answer will take a call: there is none yet, and the plan is not a single task that says it all."""
-    if run.synthesis is not None:
-        return False
-    return run.plan is None or len(run.tasks) != 1 or bool(run.plan.final_instruction.strip())
+def overspent(run: Snapshot) -> str | None:
+    """Which limit is spent, in words; None while something is left. A provider may count more than was reserved."""
+    limits, spent = run.brief.limits, run.usage.amount
+    if limits.tokens is not None and spent.tokens >= limits.tokens:
+        return f"The run's {limits.tokens} tokens are spent."
+    if limits.cost_usd is not None and spent.cost_usd >= limits.cost_usd:
+        return f"The run's {limits.cost_usd} USD are spent."
+    return None
 
 
 def end_work(run: Snapshot, exhausted: ev.BudgetExhausted) -> list[Entry]:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from app.domain.policy.agenda import answers_alone
 from app.domain.policy.answer import wrap_up
-from app.domain.policy.budget import end_work
+from app.domain.policy.budget import end_work, overspent
 from app.domain.policy.commands import Decision, settled
 from app.domain.policy.conditions import UNKNOWN, Conditions
 from app.domain.policy.endings import cancel, deliver, fail, run_out
@@ -34,19 +34,10 @@ def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> De
         return settled(run_out(run, "deadline_exceeded", "The run's time is up."))
     if run.exhausted is not None and (ends := end_work(run, run.exhausted)):
         return settled(ends)
-    if overspent := _overspent(run):
-        return settled(run_out(run, "budget_exhausted", overspent))
+    if spent := overspent(run):
+        return settled(run_out(run, "budget_exhausted", spent))
     if run.plan is None:
         return plan(run, now)
     if all(task.ended for task in run.tasks.values()):
         return wrap_up(run, now)
     return execute(run, now, conditions)
-
-
-def _overspent(run: Snapshot) -> str | None:
-    limits, usage = run.brief.limits, run.usage
-    if limits.tokens is not None and usage.input_tokens + usage.output_tokens >= limits.tokens:
-        return f"The run's {limits.tokens} tokens are spent."
-    if limits.cost_usd is not None and usage.cost_usd >= limits.cost_usd:
-        return f"The run's {limits.cost_usd} USD are spent."
-    return None

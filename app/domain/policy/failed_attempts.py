@@ -103,7 +103,7 @@ def give_up_refining(task: TaskState, why: str, code: ErrorCode | None = None) -
     if code == "budget_exceeded":
         return _of(task, ev.TaskFailed(error=Problem(code=code, message=why)))
     problem = Problem(code=last.code, message=f"{last.message} The instruction was not improved: {why}")
-    return Entry(ev.TaskFailed(error=problem), task.task.id, task.attempt.number)
+    return _of(task, ev.TaskFailed(error=problem))
 
 
 def escalated(run: Snapshot, task: TaskState) -> Problem:
