@@ -94,7 +94,8 @@ async def test_a_run_whose_first_call_does_not_fit_fails_without_one(
     assert (run["status"], run["stop_reason"], run["result"]) == ("failed", "budget_exhausted", None)
     assert str(limit.get("tokens", "0.000001")) in run["error"]["message"]
     assert stub.log == []
-    assert [exhausted.call for exhausted in exhausted_in(await service.events(run_id))] == ["plan"]
+    [exhausted] = exhausted_in(await service.events(run_id))
+    assert (exhausted.call, exhausted.left) == ("plan", Decimal(0))
 
 
 async def test_an_answer_for_which_nothing_is_left_is_not_asked_for(service: Service, stub: StubProvider) -> None:

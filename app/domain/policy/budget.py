@@ -124,13 +124,13 @@ def room_of_task(run: Snapshot, topic: Topic) -> Room:
 
 
 def spent_for(run: Snapshot, room: Room, call: WorstCase) -> BudgetSpent:
-    """Why the call does not fit: the limit that leaves the shorter reply."""
+    """Why the call does not fit. Where more is kept for the answer than there is, nothing is left for it."""
     least, limits = call.under(min(LEAST_REPLY, call.output_tokens)), run.brief.limits
     if limits.tokens is not None and room.tokens is not None and room.tokens < least.tokens:
-        return BudgetSpent("tokens", Decimal(limits.tokens), Decimal(least.tokens), Decimal(room.tokens))
+        return BudgetSpent("tokens", Decimal(limits.tokens), Decimal(least.tokens), Decimal(max(room.tokens, 0)))
     assert limits.cost_usd is not None
     assert room.cost_usd is not None
-    return BudgetSpent("cost_usd", limits.cost_usd, least.cost_usd, room.cost_usd)
+    return BudgetSpent("cost_usd", limits.cost_usd, least.cost_usd, max(room.cost_usd, Decimal(0)))
 
 
 def together(room: Room, calls: Sequence[WorstCase]) -> dict[int, int]:
