@@ -19,7 +19,7 @@ def _json(value: Any) -> str:
 
 
 _TAG = re.compile(
-    r"<(?=\s*+/?\s*+(?:attempt|context|dependency|escalation|failed|final_instruction|findings|inputs|objective|result"
+    r"<(?=\s*+/?\s*+(?:assumption|attempt|context|dependency|escalation|failed|final_instruction|findings|inputs|objective|result"
     r"|success_criterion|task|workers?)\b)",
     re.IGNORECASE,
 )

@@ -29,6 +29,7 @@ STOP_REASONS: Mapping[str, str] = {
     "provider_auth": "The provider does not accept the key.",
     "provider_billing": "The account at the provider cannot pay.",
     "provider_unavailable": "The provider could not be reached for as long as the run was patient.",
+    "question_expired": "Nobody answered a question in time, without which the run was not to go on.",
     "internal_error": "A fault of this service; its log knows more.",
     "cancelled": "A client asked for it.",
 }

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import assert_never
 
 from app.domain import events as ev
-from app.domain import fold_calls, fold_run, fold_tasks
+from app.domain import fold_calls, fold_questions, fold_run, fold_tasks
 from app.domain.errors import IllegalMove
 from app.domain.events import Entry, Event
 from app.domain.snapshot import Brief, Snapshot
@@ -89,6 +89,12 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_tasks.fold_refinement(run, event, fact)
         case ev.TaskEscalated():
             return fold_tasks.fold_escalation(run, event, fact)
+        case ev.QuestionAsked():
+            return fold_questions.fold_question(run, event, fact)
+        case ev.QuestionAnswered():
+            return fold_questions.fold_answer(run, event, fact)
+        case ev.QuestionExpired():
+            return fold_questions.fold_expiry(run, event, fact)
         case ev.PlanCreated():
             return fold_run.fold_plan(run, event, fact)
         case ev.BudgetExhausted():
@@ -96,7 +102,8 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
         case ev.SynthesisCompleted():
             return changed(run, synthesis=fact)
         case ev.RunQueued():
-            return changed(run, created_at=event.at, own_plan=fact.plan)
+            asks = fact.on_question or "ask"
+            return changed(run, created_at=event.at, own_plan=fact.plan, on_question=asks)
         case ev.RunStarted():
             return fold_run.fold_start(run, event)
         case ev.RunResumed():

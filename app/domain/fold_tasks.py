@@ -89,7 +89,7 @@ def fold_reassignment(run: Snapshot, event: Event, again: ev.TaskReassigned) -> 
 def _fold_again(
     run: Snapshot, event: Event, again: ev.TaskRetrying | ev.TaskReassigned, following: NextAttempt
 ) -> Snapshot:
-    task = _with_attempt_ended(running_task(run, event), event, again.error, again.decision)
+    task = with_attempt_ended(running_task(run, event), event, again.error, again.decision)
     following = changed(following, not_before=again.not_before)
     if again.instruction is not None:
         following = changed(following, instruction=again.instruction, refined_from=event.attempt)
@@ -99,27 +99,28 @@ def _fold_again(
 
 
 def fold_success(run: Snapshot, event: Event, output: ev.TaskSucceeded) -> Snapshot:
-    task = _with_attempt_ended(running_task(run, event), event, None, "accept_partial" if output.partial else None)
+    task = with_attempt_ended(running_task(run, event), event, None, "accept_partial" if output.partial else None)
     return _with_task_ended(run, changed(task, output=output), event)
 
 
 def fold_end(run: Snapshot, event: Event, error: Problem | None, decision: str | None = None) -> Snapshot:
     task = task_named(run, event)
     if task.status == "running":
-        task = _with_attempt_ended(task, event, error, decision)
+        task = with_attempt_ended(task, event, error, decision)
     return _with_task_ended(run, changed(task, error=error), event)
 
 
 def _with_task_ended(run: Snapshot, task: TaskState, event: Event) -> Snapshot:
     following = changed(task.next, not_before=None)
     status = move(TASK_MOVES, task.status, event.type)
-    run = run.with_task(changed(task, status=status, finished_at=event.at, next=following))
+    run = run.with_task(changed(task, status=status, finished_at=event.at, next=following, question=None))
     if all(other.ended for other in run.tasks.values()):
         run = changed(run, executed_at=event.at)
     return run
 
 
-def _with_attempt_ended(task: TaskState, event: Event, error: Problem | None, decision: str | None = None) -> TaskState:
+def with_attempt_ended(task: TaskState, event: Event, error: Problem | None, decision: str | None = None) -> TaskState:
+    """The task with its running attempt ended as `event` says."""
     if event.attempt != len(task.attempts):
         raise IllegalMove(f"{event.type} names attempt {event.attempt} of {event.task_id}, which is not running")
     status = move(ATTEMPT_MOVES, task.attempt.status, event.type)

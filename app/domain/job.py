@@ -17,6 +17,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from app.domain.numbers import exact, exact_amount
 from app.domain.plan import TASKS_CEILING, Plan, too_long_in
+from app.domain.questions import OnQuestion
 from app.domain.text import has_line_end, is_blank
 from app.domain.usage import Money
 
@@ -145,8 +146,9 @@ class Job(BaseModel):
     """Not offered: null."""
     output_schema: None = None
     """Not offered: null. A worker of a team may have one."""
-    on_question: Literal["ask"] | None = None
-    """What becomes of a question for a human: `ask` or null; nobody asks any yet."""
+    on_question: OnQuestion | None = None
+    """What becomes of a question for a human: `ask`, `default` (what it says is done when nobody answers, at once) or
+    `fail` (the run fails); null is `ask`."""
     webhook: None = None
     """Not offered: null."""
     priority: Annotated[int, Field(ge=-100, le=100), BeforeValidator(exact)] = 0

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.domain.codes import TaskErrorCode
+from app.domain.questions import Assumption
 
 
 class _Value(BaseModel):
@@ -39,7 +40,7 @@ class Output(_Value):
     """True when the worker stopped before the end, and the supervisor took what it had."""
 
 
-EscalationDecision = Literal["retry_stronger_model", "reassign", "accept_partial", "give_up"]
+EscalationDecision = Literal["retry_stronger_model", "reassign", "ask_human", "accept_partial", "give_up"]
 """What a supervisor may make of an escalation."""
 EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_low", "timeout"]
 
@@ -192,6 +193,8 @@ class Result(_Value):
     """Where results contradict each other."""
     gaps: tuple[Gap, ...] = ()
     """Tasks that delivered nothing."""
+    assumptions: tuple[Assumption, ...] = ()
+    """What was taken for granted where nobody answered a question; the answer names it too."""
     coverage: Coverage
     """Required tasks against delivered ones."""
     strategy: Literal["merge"] = "merge"

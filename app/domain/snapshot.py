@@ -13,6 +13,7 @@ from app.domain import events as ev
 from app.domain.conversation import Conversation
 from app.domain.job import Limits
 from app.domain.plan import Plan, Task
+from app.domain.questions import Assumption, OnQuestion, Question
 from app.domain.results import Escalation, Output, Problem, Result, Synthesis
 from app.domain.retries import Patience
 from app.domain.states import TERMINAL_RUN, TERMINAL_TASK, AttemptStatus, Phase, RunStatus, TaskStatus
@@ -91,6 +92,8 @@ class TaskState:
     next: NextAttempt
     status: TaskStatus = "pending"
     attempts: tuple[Attempt, ...] = ()
+    question: str | None = None
+    """Id of the question that it waits for, or whose default is to be taken."""
     output: Output | None = None
     error: Problem | None = None
     finished_at: datetime | None = None
@@ -136,6 +139,12 @@ class Snapshot:
     finished_at: datetime | None = None
     waiting: ev.RunWaiting | None = None
     own_plan: Plan | None = None
+    on_question: OnQuestion = "ask"
+    """What becomes of a question to a person."""
+    questions: Mapping[str, Question] = field(default_factory=dict)
+    """Every question that was asked, by its id."""
+    assumptions: tuple[Assumption, ...] = ()
+    """What was taken for granted where nobody answered."""
     conversations: Mapping[Topic, Conversation] = field(default_factory=dict)
     """Everything that was said, by what it was about."""
     findings: tuple[Any, ...] = ()

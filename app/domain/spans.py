@@ -62,6 +62,8 @@ class Spans:
                 self._model_call(event, what)
             case "tool":
                 self._tool_call(event, what)
+            case "question" if what == "asked":
+                self._end_attempt(event, "error", problem_of(event["data"].get("error")))
             case "synthesis":
                 self._synthesis(event, what)
             case "ruling":

@@ -8,7 +8,7 @@ from app.domain.errors import IllegalMove
 RunStatus = Literal["queued", "running", "waiting", "succeeded", "partial", "failed", "cancelled"]
 Phase = Literal["planning", "executing", "synthesizing", "reviewing"]
 TaskStatus = Literal["pending", "running", "waiting", "succeeded", "failed", "skipped", "cancelled"]
-WaitReason = Literal["provider"]
+WaitReason = Literal["provider", "answer"]
 """What a run waits for when it is parked; the first of several."""
 AttemptStatus = Literal["running", "succeeded", "failed", "cancelled"]
 
@@ -35,6 +35,10 @@ TASK_MOVES: Mapping[tuple[TaskStatus, str], TaskStatus] = {
     ("running", "task.escalated"): "running",
     ("running", "task.retrying"): "pending",
     ("running", "task.reassigned"): "pending",
+    ("running", "question.asked"): "waiting",
+    ("waiting", "question.answered"): "pending",
+    ("waiting", "question.expired"): "pending",
+    ("waiting", "task.cancelled"): "cancelled",
     ("running", "task.succeeded"): "succeeded",
     ("running", "task.failed"): "failed",
     ("running", "task.cancelled"): "cancelled",
@@ -47,6 +51,7 @@ ATTEMPT_MOVES: Mapping[tuple[AttemptStatus, str], AttemptStatus] = {
     ("running", "task.failed"): "failed",
     ("running", "task.retrying"): "failed",
     ("running", "task.reassigned"): "failed",
+    ("running", "question.asked"): "failed",
     ("running", "task.cancelled"): "cancelled",
 }
 
@@ -54,6 +59,7 @@ _WORK = frozenset({
     "plan.created", "plan.invalid",
     "task.started", "task.succeeded", "task.failed", "task.retrying", "task.refined", "task.rejected",
     "task.reassigned", "ruling.rejected",
+    "question.asked", "question.answered", "question.expired",
     "task.escalated", "task.skipped", "task.cancelled",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
     "synthesis.completed", "synthesis.rejected", "budget.exhausted",
@@ -61,7 +67,7 @@ _WORK = frozenset({
 ALLOWED_WHILE: Mapping[RunStatus, frozenset[str]] = {
     "queued": frozenset({"run.cancel_requested"}),
     "running": frozenset({"run.cancel_requested"}) | _WORK,
-    "waiting": frozenset({"run.cancel_requested", "task.cancelled"}),
+    "waiting": frozenset({"run.cancel_requested", "task.cancelled", "question.answered"}),
 }
 """What may happen in a run beside what moves it. Nothing may in one that has ended."""
 

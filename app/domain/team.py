@@ -14,10 +14,13 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """A tier (`fast`, `balanced`, `deep`) or a model id."""
 
 
-Rung = Literal["refine", "stronger_model", "fallback_worker", "give_up"]
+Rung = Literal["refine", "stronger_model", "fallback_worker", "ask_human", "give_up"]
 """What may follow when an attempt has failed: the same worker with a rewritten instruction, the same on the next tier,
-the worker that it names as its fallback, or nothing."""
-LADDER: tuple[Rung, ...] = ("refine", "stronger_model", "fallback_worker")
+the worker that it names as its fallback, a question to a person when the worker has escalated, or nothing."""
+LADDER: tuple[Rung, ...] = ("refine", "stronger_model", "fallback_worker", "ask_human")
+
+
+QUESTION_TIMEOUT_S = 3_600.0
 
 
 class _Part(BaseModel):
@@ -106,6 +109,8 @@ class Team(_Part):
     ladder: tuple[Rung, ...] = LADDER
     """What follows the first failed attempt at a task, the second and so on, as far as it is possible; after the last,
     the instruction is refined again. Escalations that the supervisor does not rule on climb it too."""
+    question_timeout_s: float = Field(default=QUESTION_TIMEOUT_S, gt=0, le=86_400)
+    """Seconds until a question to a person expires and its default is taken; sooner where the run has less time."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Team":
@@ -154,6 +159,8 @@ class Team(_Part):
         }
         if self.ladder == LADDER:
             unsaid["ladder"] = True
+        if self.question_timeout_s == QUESTION_TIMEOUT_S:
+            unsaid["question_timeout_s"] = True
         if not self.routing:
             unsaid["routing"] = True
         return self.model_dump_json(exclude=unsaid)

@@ -25,7 +25,7 @@ from app.store.deltas import Passage
 from app.store.journal import RunLog
 from app.tools.tool import Tool
 
-SETTLING = ("plan.", "task.", "ruling.", "synthesis.", "budget.")
+SETTLING = ("plan.", "task.", "ruling.", "question.", "synthesis.", "budget.")
 """Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
 
 

@@ -138,6 +138,7 @@ def _queued(new: NewRun) -> ev.RunQueued:
         limits=new.limits,
         inputs=_inputs(new),
         plan=new.plan,
+        on_question=new.job.on_question,
         request_id=new.origin.request_id,
         traceparent=new.origin.traceparent,
     )

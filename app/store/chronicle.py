@@ -61,6 +61,13 @@ def _task_line(fact: ev.AnyFact) -> Line | None:
             return "info", "task retried", fields
         case ev.TaskReassigned():
             return "info", "task reassigned", {"code": fact.error.code, "to": fact.worker, "ruled": fact.decision}
+        case ev.QuestionAsked():
+            fields = {"question_id": fact.id, "expires_at": fact.expires_at.isoformat(), "ruled": fact.decision}
+            return "info", "question asked", fields
+        case ev.QuestionAnswered():
+            return "info", "question answered", {"question_id": fact.id}
+        case ev.QuestionExpired():
+            return "warning", "question expired", {"question_id": fact.id}
         case ev.TaskFailed():
             return "warning", "task failed", {"code": fact.error.code}
         case ev.TaskSkipped():

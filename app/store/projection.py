@@ -135,7 +135,7 @@ def changed_rows(run: Snapshot, events: Sequence[Event]) -> tuple[list[Row], lis
     touched = {
         (event.task_id, event.attempt)
         for event in events
-        if event.type.startswith("task.") and event.type not in INSIDE_AN_ATTEMPT
+        if event.type.startswith(("task.", "question.")) and event.type not in INSIDE_AN_ATTEMPT
     }
     names = {name for name, _ in touched}
     tasks: list[Row] = []

@@ -46,7 +46,7 @@ OUTCOMES: Mapping[Purpose, tuple[str, str]] = {
     "synthesize": ("synthesis.completed", "synthesis.rejected"),
 }
 """What comes of an answer that can be read, and of one that cannot."""
-ALSO_POSSIBLE = {"rule": ("task.retrying", "task.succeeded", "task.failed")}
+ALSO_POSSIBLE = {"rule": ("task.retrying", "task.succeeded", "task.failed", "question.asked")}
 
 
 def test_every_purpose_has_a_role_and_a_scripted_answer_and_is_asked_for_here() -> None:

@@ -14,6 +14,7 @@ from app.agents.roles import ROLES
 from app.agents.worker.report import report_schema
 from app.domain.conversation import Prompt
 from app.domain.plan import Finding, Plan, Task
+from app.domain.questions import Assumption
 from app.domain.team import Supervisor, Worker
 from tests.agents.asked import ASKED
 from tests.support.postgres import ROOT
@@ -32,7 +33,7 @@ HOSTILE = [
 ]
 TAGS = (
     "objective", "task", "context", "result", "failed", "final_instruction", "success_criterion", "findings",
-    "dependency", "escalation", "attempt", "inputs", "worker", "workers",
+    "dependency", "escalation", "attempt", "inputs", "worker", "workers", "assumption",
 )  # fmt: skip
 
 
@@ -109,11 +110,12 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
         objective=said,
         plan=Plan(final_instruction=said),
         results=[{"text": said, said: [said]}, {"text": said}],
+        assumptions=[Assumption(task="a", question=said, assumption=said)],
         missing=[{"message": said}],
     )
 
     found = tags_in(prompt.message)
-    written = {"objective": 1, "result": 2, "failed": 1, "final_instruction": 1}
+    written = {"objective": 1, "result": 2, "failed": 1, "final_instruction": 1, "assumption": 1}
     assert Counter(found) == {f"{opened}{tag}": count for tag, count in written.items() for opened in ("<", "</")}
     assert json.loads(prompt.message.split("<result>\n")[1].split("\n</result>")[0])["text"] == said
 

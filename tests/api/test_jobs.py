@@ -291,8 +291,6 @@ async def test_a_dry_run_is_refused_and_nothing_is_executed(api: Api) -> None:
         ("planning", "template"),
         ("rubric", "Be strict."),
         ("output_schema", {"type": "object"}),
-        ("on_question", "default"),
-        ("on_question", "fail"),
         ("webhook", {"url": "https://example.org/", "secret": "whsec_x"}),
     ],
 )

@@ -12,9 +12,9 @@ from app.domain.states import ALLOWED_WHILE, RUN_MOVES, TASK_MOVES, TERMINAL_RUN
 from tests.domain.test_events import TYPES, written
 from tests.support.story import Story, brief, started, task, text_block
 
-TASK_EVENTS = [kind for kind in TYPES if kind.startswith("task.")]
+TASK_EVENTS = [kind for kind in TYPES if kind.startswith(("task.", "question."))]
 RUN_STATES = get_args(RunStatus)
-TASK_STATES = ["pending", "running", "succeeded", "failed", "skipped", "cancelled"]
+TASK_STATES = ["pending", "running", "waiting", "succeeded", "failed", "skipped", "cancelled"]
 
 
 def example(kind: str, name: str | None = None, attempt: int | None = None) -> Entry:
@@ -43,7 +43,7 @@ def story_with_task(status: str) -> Story:
         story.hear("work", [text_block("said")], name="a")
     if status not in ("pending", "running"):
         attempt = None if status == "skipped" else 1
-        story.record(example(f"task.{status}", "a", attempt))
+        story.record(example("question.asked" if status == "waiting" else f"task.{status}", "a", attempt))
     return story
 
 

@@ -165,7 +165,9 @@ def synthesis_request(
     objective: str = "Compare A and B",
 ) -> Request:
     plan = Plan(goal="Demo model: compare", final_instruction="Say so.")
-    prompt = opening("synthesis", team=team, objective=objective, plan=plan, results=results, missing=missing)
+    prompt = opening(
+        "synthesis", team=team, objective=objective, plan=plan, results=results, missing=missing, assumptions=()
+    )
     schema = synthesis_schema([each["task"] for each in results], [each["task"] for each in missing])
     return request_of("synthesize", prompt, output_schema=schema)
 

@@ -30,6 +30,7 @@ from app.domain.policy.budget import Kept, WorstCase
 from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import fail
+from app.domain.questions import Question
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
@@ -55,7 +56,7 @@ def rehearse(script: Script, log: Sequence[Event] = ()) -> Story:
     story = Story(script.brief, log)
     stage = _Stage(script, story)
     if not log:
-        story.queued(script.plan if script.own_plan else None)
+        story.queued(script.plan if script.own_plan else None, script.on_question)
     elif story.run.started_at and not story.run.ended:
         stage.crash()
     for turn in range(TURNS_ALLOWED):
@@ -63,6 +64,11 @@ def rehearse(script: Script, log: Sequence[Event] = ()) -> Story:
             return story
         stage.take_turn(turn)
     raise AssertionError(f"the run does not end: {[event.type for event in story.log[-10:]]}")
+
+
+def open_questions(run: Snapshot) -> list[Question]:
+    """The questions that wait for an answer."""
+    return [question for question in run.questions.values() if question.status == "open"]
 
 
 class Bug(ValueError):
@@ -193,6 +199,7 @@ class _Stage:
         self._tools = cycle(script.tools)
         self._choices = cycle(script.choices)
         self._delays = cycle(script.delays)
+        self._people = cycle(script.people)
 
     def take_turn(self, number: int) -> None:
         run = self._story.run
@@ -202,6 +209,10 @@ class _Stage:
             self._story.started()
         elif run.started_at and number in self._script.crashes:
             self.crash()
+        elif (asked := open_questions(run)) and not run.cancel_requested and next(self._people):
+            self._story.answer(asked[number % len(asked)])
+            if self._story.run.waiting:
+                self._story.resumed()
         elif run.waiting and not run.cancel_requested:
             self._story.now = max(self._story.now, run.waiting.until or self._story.now)
             self._story.resumed()

@@ -84,13 +84,16 @@ def _settled(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON, so that what was written and what is there can be compared: also what a release wrote that did not know
-    of partial results."""
-    return without_a_part(to_jsonable_python(value))
+    """As JSON, so that what was written and what is there can be compared: also what release 0.1 wrote."""
+    return without_news(to_jsonable_python(value))
 
 
-def without_a_part(value: Any) -> Any:
-    """The JSON value without the word that no result in it is partial: release 0.1 did not say so."""
+_NEWS: tuple[tuple[str, object], ...] = (("partial", False), ("assumptions", []))
+"""What a result says that release 0.1 had no word for, where it says nothing."""
+
+
+def without_news(value: Any) -> Any:
+    """The JSON value as release 0.1 would have written it."""
     if isinstance(value, dict):
-        return {name: without_a_part(item) for name, item in value.items() if (name, item) != ("partial", False)}
-    return [without_a_part(item) for item in value] if isinstance(value, list) else value
+        return {name: without_news(item) for name, item in value.items() if (name, item) not in _NEWS}
+    return [without_news(item) for item in value] if isinstance(value, list) else value

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from app.domain.errors import Held, ModelError, OutOfTime, RateLimited, RequestRejected
 from app.domain.job import Limits
 from app.domain.plan import Plan
+from app.domain.questions import OnQuestion
 from app.domain.retries import Patience
 from app.domain.snapshot import Brief
 from app.domain.team import Team, Worker
@@ -57,6 +58,9 @@ class Script:
     delays: tuple[int, ...] = (1,)
     """Seconds that each step takes."""
     crashes: frozenset[int] = frozenset()
+    on_question: OnQuestion | None = None
+    people: tuple[bool, ...] = (False,)
+    """Whether somebody answers one of the open questions, at each turn with one."""
     cancel_at: int | None = None
 
     @property
@@ -101,5 +105,7 @@ def scripts(draw: st.DrawFn) -> Script:
         choices=draw(st.lists(st.integers(0, 7), min_size=1, max_size=6).map(tuple)),
         delays=draw(st.lists(MOSTLY_FAST, min_size=5, max_size=16).map(tuple)),
         crashes=draw(st.frozensets(TURNS, max_size=4)),
+        on_question=draw(st.sampled_from([None, None, "ask", "default", "fail"])),
+        people=draw(st.lists(st.booleans(), min_size=1, max_size=6).map(tuple)),
         cancel_at=draw(st.sampled_from([None, None, None]) | TURNS),
     )

@@ -28,13 +28,27 @@ class Scene(NamedTuple):
         return [task.task.id for task in self.run.delivered]
 
 
-RULINGS = ["give_up", "reassign", "accept_partial", "retry_stronger_model"]
+RULINGS = ["give_up", "reassign", "ask_human", "accept_partial", "retry_stronger_model", "ask_human"]
 """What a supervisor decides, whether it is possible or not."""
+
+
+def ruling(number: int) -> dict[str, Any]:
+    """A ruling, which and with what default read off the number."""
+    return {
+        "decision": RULINGS[number % len(RULINGS)],
+        "worker": "baker",
+        "question": "Which one?",
+        "choices": [["this", "that"], None][number % 2],
+        "default_action": ["proceed", "skip", "proceed", "fail"][number // len(RULINGS) % 4],
+        "assumption": "this one",
+        "reason": "so it is",
+    }
+
 
 ANSWERS: Mapping[Purpose, Callable[[Scene], Any]] = {
     "plan": lambda scene: scene.plan.model_dump(mode="json", include={"goal", "tasks"}),
     "work": lambda scene: {"summary": f"{scene.topic.task_id} done", "text": f"#{scene.number}", "data": {"n": 3}},
-    "rule": lambda scene: {"decision": RULINGS[scene.number % len(RULINGS)], "worker": "baker", "reason": "so it is"},
+    "rule": lambda scene: ruling(scene.number),
     "refine": lambda scene: {"instruction": f"do {scene.topic.task_id}{scene.number or ''}", "change": "more exact"},
     "synthesize": lambda scene: {"answer": "All told.", "statements": [{"text": "So.", "tasks": scene.delivered}]},
 }

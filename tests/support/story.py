@@ -19,6 +19,7 @@ from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import UNKNOWN
 from app.domain.policy.decide import decide
 from app.domain.policy.failed_attempts import Ruling, follow
+from app.domain.questions import Default, DefaultAction, Inquiry, OnQuestion, Question
 from app.domain.results import Escalation, EscalationDecision, Problem
 from app.domain.snapshot import Brief, Snapshot, TaskState
 from app.domain.team import Team, TeamRef, Worker
@@ -117,10 +118,13 @@ class Story:
         """What was said about it."""
         return self.run.conversation(topic)
 
-    def queued(self, plan: Plan | None = None) -> None:
+    def queued(self, plan: Plan | None = None, on_question: OnQuestion | None = None) -> None:
         brief = self.run.brief
         team = TeamRef(name=brief.team.name, version=1)
-        self.tell(ev.RunQueued(objective=brief.objective, team=team, limits=brief.limits, plan=plan))
+        queued = ev.RunQueued(
+            objective=brief.objective, team=team, limits=brief.limits, plan=plan, on_question=on_question
+        )
+        self.tell(queued)
 
     def started(self) -> None:
         self.tell(ev.RunStarted(engine="one", epoch=1))
@@ -139,8 +143,8 @@ class Story:
     def planned(self, *tasks: Task) -> None:
         self.tell(ev.PlanCreated.of(plan_of(*tasks)))
 
-    def begin(self, *tasks: Task) -> None:
-        self.queued()
+    def begin(self, *tasks: Task, on_question: OnQuestion | None = None) -> None:
+        self.queued(on_question=on_question)
         self.started()
         self.planned(*tasks)
 
@@ -206,8 +210,25 @@ class Story:
         self, name: str, decision: EscalationDecision, worker: str | None = None, instruction: str | None = None
     ) -> None:
         """The supervisor has ruled on an escalation."""
-        self.hear("rule", [text_block(decision)], name=name)
-        self.record(follow(self.run, self.state(name), Ruling(decision, worker, instruction, "so it is")))
+        self._follow(name, Ruling(decision, worker, instruction, reason="so it is"))
+
+    def ask(self, name: str, action: DefaultAction = "proceed", *choices: str) -> Question:
+        """The worker has stopped, and the supervisor has ruled that a person is asked."""
+        self.escalate(name, "Which one?")
+        assumption = "this one" if action == "proceed" else None
+        default = Default(action=action, assumption=assumption)
+        inquiry = Inquiry(question=f"Which one for {name}?", choices=choices, default=default)
+        self._follow(name, Ruling("ask_human", inquiry=inquiry))
+        return self.run.questions[self.state(name).question or ""]
+
+    def _follow(self, name: str, ruling: Ruling) -> None:
+        self.hear("rule", [text_block(ruling.decision or "")], name=name)
+        self.record(follow(self.run, self.state(name), ruling))
+
+    def answer(self, question: Question, answer: str = "the other one") -> None:
+        """A person has answered."""
+        attempt = len(self.state(question.task_id).attempts)
+        self.tell(ev.QuestionAnswered(id=question.id, answer=answer), question.task_id, attempt)
 
     def reject_result(self, name: str, note: str | None = "Again.") -> None:
         self.record(self.topic("work", name).entry(ev.TaskRejected(errors=(USELESS,), note=note)))

@@ -17,7 +17,7 @@ from app.store.schema import migrate
 from tests.support.effects import Ledger
 from tests.support.fixtures import Services
 from tests.support.postgres import Databases
-from tests.support.rows import check_rows, without_a_part
+from tests.support.rows import check_rows, without_news
 from tests.support.service import Service
 from tests.support.stub_provider import StubProvider
 from tests.upgrade.left import RELEASE_0_1, LeftRun, left_run, put
@@ -250,10 +250,10 @@ async def check_shown(left: LeftRun, client: httpx2.AsyncClient) -> None:
         (await client.get(path + part)).json() for part in ("", "/plan", "/tasks", "/trace?include=content")
     ]
     fields = ("status", "stop_reason", "result", "error", "cancellation", "usage", "progress", "last_seq")
-    assert without_a_part({name: run[name] for name in fields}) == {name: row[name] for name in fields}
+    assert without_news({name: run[name] for name in fields}) == {name: row[name] for name in fields}
     assert ([plan] if tasks["data"] else []) == [each["plan"] for each in left.rows["plans"]]
     shown = [
-        (task["id"], task["status"], without_a_part(task["output"]), len(task["attempts"])) for task in tasks["data"]
+        (task["id"], task["status"], without_news(task["output"]), len(task["attempts"])) for task in tasks["data"]
     ]
     tried = Counter(attempt["task_id"] for attempt in left.rows["attempts"])
     assert shown == [

@@ -1,6 +1,7 @@
 """Ruling on an escalation: what becomes of a task that its worker could not or should not finish."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
 
 from pydantic import BaseModel
 
@@ -8,13 +9,21 @@ from app.agents.prompting import opening, render
 from app.agents.reading import Unreadable, read_as, read_json, without_nulls
 from app.agents.results_shown import gists_of
 from app.agents.role import Offer, Role
-from app.agents.shapes import TEXT, closed, one_of, or_null
+from app.agents.shapes import TEXT, closed, listed, one_of, or_null
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
 from app.domain.plan import Finding
 from app.domain.policy.failed_attempts import Ruling, follow
 from app.domain.policy.ladder import others_for, rulings
+from app.domain.questions import (
+    CHOICE_CHARACTERS,
+    CHOICES_ALLOWED,
+    QUESTION_CHARACTERS,
+    Default,
+    DefaultAction,
+    Inquiry,
+)
 from app.domain.results import Escalation, EscalationDecision
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.text import is_blank, shorten
@@ -26,6 +35,7 @@ SHOWN_CHARACTERS = 4_000
 _MEANINGS: Mapping[EscalationDecision, str] = {
     "retry_stronger_model": "the same worker tries again with a more capable model",
     "reassign": "another worker does the task; name it in worker",
+    "ask_human": "a person is asked; put question, choices, default_action and assumption",
     "accept_partial": "what the worker has so far is taken as the result, and marked as partial",
     "give_up": "the task ends without a result, and the answer will name the gap",
 }
@@ -75,10 +85,18 @@ def _cut(escalation: Escalation) -> dict[str, str]:
 def _offer(run: Snapshot, topic: Topic) -> Offer:
     task = _task(run, topic)
     workers = others_for(run, task)
+    possible = rulings(run, task)
+    asking = {
+        "question": or_null(TEXT),
+        "choices": or_null(listed(TEXT)),
+        "default_action": or_null(one_of(get_args(DefaultAction))),
+        "assumption": or_null(TEXT),
+    }
     schema = closed(
-        decision=one_of(rulings(run, task)),
+        decision=one_of(possible),
         worker=or_null(one_of(workers)) if workers else {"type": "null"},
         instruction=or_null(TEXT),
+        **(asking if "ask_human" in possible else {}),
         reason=TEXT,
     )
     return Offer(run.brief.team.supervisor.model, schema, visible_field="reason")
@@ -94,6 +112,10 @@ class _RulingReply(BaseModel):
     decision: str
     worker: str | None = None
     instruction: str | None = None
+    question: str | None = None
+    choices: tuple[str, ...] = ()
+    default_action: DefaultAction = "proceed"
+    assumption: str | None = None
     reason: str = ""
 
 
@@ -107,7 +129,27 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     if decision == "reassign" and reply.worker not in others:
         raise _impossible("worker", f"to reassign, the worker must be one of: {', '.join(others)}")
     instruction = None if reply.instruction is None or is_blank(reply.instruction) else reply.instruction
-    return [follow(run, task, Ruling(decision, reply.worker, instruction, reply.reason[:REASON_CHARACTERS]))]
+    inquiry = _inquiry(reply) if decision == "ask_human" else None
+    reason = shorten(reply.reason, REASON_CHARACTERS)[0]
+    return [follow(run, task, Ruling(decision, reply.worker, instruction, inquiry, reason))]
+
+
+def _inquiry(reply: _RulingReply) -> Inquiry:
+    """What the reply has a person asked. Raises `Unreadable` for a question that nobody could answer."""
+    if reply.question is None or is_blank(reply.question):
+        raise _impossible("question", "to ask a person, question must say what is asked")
+    proceeds = reply.default_action == "proceed"
+    if proceeds and (reply.assumption is None or is_blank(reply.assumption)):
+        raise _impossible("assumption", "to proceed without an answer, assumption must say what is taken for granted")
+    choices = tuple(dict.fromkeys(choice.strip() for choice in reply.choices if not is_blank(choice)))
+    if len(choices) > CHOICES_ALLOWED or any(len(choice) > CHOICE_CHARACTERS for choice in choices):
+        why = f"choices may be {CHOICES_ALLOWED} at most, of {CHOICE_CHARACTERS} characters each"
+        raise _impossible("choices", why)
+    assumption = shorten(reply.assumption or "", QUESTION_CHARACTERS)[0] if proceeds else None
+    question = shorten(reply.question.strip(), QUESTION_CHARACTERS)[0]
+    return Inquiry(
+        question=question, choices=choices, default=Default(action=reply.default_action, assumption=assumption)
+    )
 
 
 def _impossible(field: str, why: str) -> Unreadable:

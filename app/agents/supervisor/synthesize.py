@@ -27,6 +27,7 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         objective=run.brief.objective,
         plan=run.plan,
         results=results_of(run.delivered),
+        assumptions=run.assumptions,
         missing=missing_of(task for task in run.tasks.values() if not task.delivered),
     )
 

@@ -8,6 +8,7 @@ from app.domain.codes import StopReason, TaskErrorCode
 from app.domain.events import Cancellation
 from app.domain.job import Limits
 from app.domain.plan import Task as PlannedTask
+from app.domain.questions import Question
 from app.domain.results import Escalation, Output, Problem, Result
 from app.domain.states import AttemptStatus, Phase, RunStatus, TaskStatus, WaitReason
 from app.domain.team import TeamRef
@@ -204,6 +205,13 @@ class TaskPage(Page):
 
     data: list[RunTask]
     """The tasks."""
+
+
+class QuestionPage(Page):
+    """The questions of a run, oldest first."""
+
+    data: list[Question]
+    """The questions."""
 
 
 class InputPage(Page):

@@ -15,6 +15,7 @@ from app.domain.events.calls import (
 from app.domain.events.envelope import FACTS, RUN_ENDS, AnyFact, Entry, Event, event_from
 from app.domain.events.fact import Fact, Rejected
 from app.domain.events.limits import BudgetExhausted
+from app.domain.events.people import QuestionAnswered, QuestionAsked, QuestionExpired
 from app.domain.events.runs import (
     Cancellation,
     InputListed,
@@ -62,6 +63,9 @@ __all__ = [
     "PlanCreated",
     "PlanInvalid",
     "Purpose",
+    "QuestionAnswered",
+    "QuestionAsked",
+    "QuestionExpired",
     "Rejected",
     "RulingRejected",
     "RunCancelRequested",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, cast, get_args
 
-from app.domain.events import calls, limits, runs, supervisor, tasks
+from app.domain.events import calls, limits, people, runs, supervisor, tasks
 from app.domain.events.fact import Fact
 from app.domain.states import RUN_MOVES, TERMINAL_RUN
 
@@ -39,6 +39,9 @@ AnyFact = (
     | calls.ToolFailed
     | supervisor.SynthesisCompleted
     | supervisor.SynthesisRejected
+    | people.QuestionAsked
+    | people.QuestionAnswered
+    | people.QuestionExpired
     | limits.BudgetExhausted
 )
 

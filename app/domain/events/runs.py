@@ -9,6 +9,7 @@ from app.domain.codes import StopReason
 from app.domain.events.fact import Fact
 from app.domain.job import Limits
 from app.domain.plan import Plan
+from app.domain.questions import OnQuestion
 from app.domain.results import Problem, Result
 from app.domain.states import WaitReason
 from app.domain.team import TeamRef
@@ -45,6 +46,8 @@ class RunQueued(Fact):
     """The inputs, without their content."""
     plan: Plan | None = None
     """The client's own plan, validated."""
+    on_question: OnQuestion | None = None
+    """What becomes of a question to a person; null is `ask`."""
     request_id: str | None = None
     """Id of the request that brought the job, as the log has it."""
     traceparent: str | None = None
@@ -83,7 +86,8 @@ class RunWaiting(Fact):
     type = "run.waiting"
 
     reason: WaitReason
-    """What the run waits for: `provider`, that its model provider takes requests again."""
+    """What the run waits for: `provider`, that its model provider takes requests again; `answer`, that somebody answers
+    a question."""
     until: datetime | None = None
     """When it goes on at the latest; null when it goes on only once what it waits for has come."""
 

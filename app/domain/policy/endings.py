@@ -39,6 +39,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
         statements=statements,
         conflicts=run.synthesis.conflicts if run.synthesis else (),
         gaps=tuple(_gap(run, task, errors) for task in run.tasks.values() if not task.delivered),
+        assumptions=run.assumptions,
         coverage=Coverage(
             required=len(required), delivered=len(required) - len(missing), missing=missing, substituted=substituted
         ),
@@ -49,7 +50,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
 
 def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, ...]]:
     if run.synthesis is not None:
-        return run.synthesis.answer, run.synthesis.confidence, run.synthesis.statements
+        return _naming(run, run.synthesis.answer), run.synthesis.confidence, run.synthesis.statements
     if not answers_alone(run):
         return None, None, ()
     [only] = run.delivered
@@ -57,7 +58,14 @@ def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, .
     assert output is not None  # It delivered.
     answer = output.text if output.text.strip() else output.summary
     statement = Statement(text=output.summary if output.summary.strip() else answer, tasks=(only.task.id,))
-    return answer, output.confidence, (statement,)
+    return _naming(run, answer), output.confidence, (statement,)
+
+
+def _naming(run: Snapshot, answer: str) -> str:
+    """The answer with every assumption that it rests on and does not name itself."""
+    unnamed = [each for each in run.assumptions if each.assumption not in answer]
+    notes = [f"- {each.assumption} (nobody answered: {each.question})" for each in unnamed]
+    return "\n".join([answer, "", "Assumed for this answer:", "", *notes]) if notes else answer
 
 
 def _is_free_form(run: Snapshot) -> bool:
@@ -86,6 +94,14 @@ def _report(task: TaskState, errors: Errors) -> TaskReport:
     return report.model_copy(
         update=told | {"confidence": output.confidence, "free_form": output.free_form, "partial": output.partial}
     )
+
+
+def ends_unanswered(run: Snapshot) -> str | None:
+    """Why a run is to fail for lack of an answer, in words; None when it is not."""
+    for question in run.questions.values():
+        if question.status == "expired" and question.default.action == "fail":
+            return shorten(f"Nobody has answered the question: {question.question}", MESSAGE_CHARACTERS)[0]
+    return None
 
 
 def _receipt(run: Snapshot, now: datetime) -> ev.RunCancelled:

@@ -10,6 +10,7 @@ from app.domain.events import Entry
 from app.domain.failures import remedy_for
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of
 from app.domain.policy.ladder import fallback_of, is_last, next_rung, stronger_model
+from app.domain.questions import QUESTION_CHARACTERS, Default, Inquiry, expiry, question_id
 from app.domain.results import EscalationDecision, Problem
 from app.domain.retries import backoff, spread
 from app.domain.snapshot import Snapshot, TaskState
@@ -27,6 +28,8 @@ class Ruling:
     """Who does the task now, when it is reassigned."""
     instruction: str | None = None
     """What is done instead; None for the instruction as it is."""
+    inquiry: Inquiry | None = None
+    """What a person is asked."""
     reason: str = ""
 
 
@@ -75,10 +78,43 @@ def _again(
                 model=stronger_model(run, task) if rung == "stronger_model" else None,
             )
             return _of(task, retry)
+        case "ask_human":
+            return _of(task, _question(run, task, error, at, ruling))
         case "give_up":
             return _of(task, ev.TaskFailed(error=error, decision=ruling.decision))
         case _:
             assert_never(rung)
+
+
+def _question(run: Snapshot, task: TaskState, error: Problem, at: datetime, ruling: Ruling) -> ev.QuestionAsked:
+    """The question that a ruling asks a person, or the one that the ladder has for an escalation.
+
+    A job that is not to wait for people has its default taken at once, or fails.
+    """
+    asked = ruling.inquiry or _inquiry_about(task, error)
+    if run.on_question == "fail":
+        asked = asked.model_copy(update={"default": Default(action="fail")})
+    ends_at = expiry(at, run.brief.team.question_timeout_s, _work_ends(run)) if run.on_question == "ask" else at
+    return ev.QuestionAsked(
+        id=question_id(run.brief.run_id, task.task.id, task.attempt.number),
+        question=asked.question,
+        choices=asked.choices,
+        default=asked.default,
+        expires_at=ends_at,
+        error=error,
+        decision="ask_human" if ruling.decision == "ask_human" else None,
+    )
+
+
+def _inquiry_about(task: TaskState, error: Problem) -> Inquiry:
+    about = task.task.title or task.task.id
+    said = f"The task “{about}” stands still. {error.message} How should it go on?"
+    return Inquiry(question=shorten(said, QUESTION_CHARACTERS)[0], default=Default(action="skip"))
+
+
+def _work_ends(run: Snapshot) -> datetime:
+    assert run.wrap_up_at is not None  # It has started.
+    return run.wrap_up_at
 
 
 def _of(task: TaskState, fact: ev.AnyFact) -> Entry:
@@ -129,6 +165,8 @@ def follow(run: Snapshot, task: TaskState, ruling: Ruling) -> Entry:
             return _again(run, task, error, at, "stronger_model", ruling)
         case "reassign":
             return _again(run, task, error, at, "fallback_worker", ruling)
+        case "ask_human":
+            return _again(run, task, error, at, "ask_human", ruling)
         case "give_up" | None:
             return _again(run, task, error, at, "give_up", ruling)
         case _:

@@ -23,6 +23,7 @@ def next_rung(run: Snapshot, task: TaskState) -> Rung:
         "refine": True,
         "stronger_model": stronger_model(run, task) is not None,
         "fallback_worker": fallback_of(run, task) is not None,
+        "ask_human": task.attempt.escalation is not None and run.on_question == "ask",
         "give_up": True,
     }
     rest: Rung = "refine" if "refine" in ladder and "give_up" not in ladder else "give_up"
@@ -62,6 +63,7 @@ def rulings(run: Snapshot, task: TaskState) -> list[EscalationDecision]:
     if not is_last(run, task):
         found += ["retry_stronger_model"] if stronger_model(run, task) else []
         found += ["reassign"] if others_for(run, task) else []
+        found.append("ask_human")
     worker = run.brief.team.worker(task.attempt.worker)
     has_form = worker is not None and worker.output_schema is not None  # That nothing partial can keep to.
     if escalation is not None and escalation.partial is not None and not is_blank(escalation.partial) and not has_form:

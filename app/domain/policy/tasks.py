@@ -7,11 +7,12 @@ from app.domain.conversation import Ask, GiveUp
 from app.domain.policy.agenda import step_in, timeout_s
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
-from app.domain.policy.endings import deadline_of, stop_tasks
+from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, stop_tasks
 from app.domain.policy.failed_attempts import escalated, fail_attempt, give_up_refining
 from app.domain.policy.ladder import ruling_on
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot, TaskState
+from app.domain.text import shorten
 from app.domain.topics import Topic
 
 
@@ -26,6 +27,8 @@ def execute(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
         if task.status == "running":
             slots -= 1
             _go_on(run, task, now, draft)
+        elif task.status == "waiting":
+            _await_answer(run, task, now, draft)
     for task in run.tasks.values():
         if task.status != "pending" or not _is_ready(run, task, now, draft):
             continue
@@ -46,6 +49,15 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder
     draft.converse(run, topic, now)
     if not run.conversation(topic).waits(now):
         draft.wakes.append(ends_at)
+
+
+def _await_answer(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> None:
+    """Wait until somebody has answered, or the time for it is up."""
+    question = run.questions[task.question or ""]
+    if now >= question.expires_at:
+        draft.settle(ev.QuestionExpired(id=question.id), task.task.id, task.attempt.number)
+    else:
+        draft.wait("answer", question.expires_at)
 
 
 def _have_ruled(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> None:
@@ -81,6 +93,11 @@ def _is_ready(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuil
     """Whether an attempt at a pending task may start. If not, what is due instead is settled, or will be."""
     needed = [run.tasks[name] for name in task.task.depends_on]
     if any(not other.ended for other in needed):
+        return False
+    if task.question is not None:  # Nobody has answered it, and without an answer the task is left out.
+        said = f"Nobody has answered the question: {run.questions[task.question].question}"
+        problem = Problem(code="no_progress", message=shorten(said, MESSAGE_CHARACTERS)[0])
+        draft.settle(ev.TaskSkipped(error=problem), task.task.id)
         return False
     dead = [other.task.id for other in needed if not other.delivered]
     if dead and task.task.on_missing_input == "skip":

@@ -1,0 +1,88 @@
+"""The part of the fold that concerns questions to people."""
+
+from collections.abc import Mapping
+
+from app.domain import events as ev
+from app.domain.errors import IllegalMove
+from app.domain.events import Event
+from app.domain.fold_tasks import running_task, task_named, with_attempt_ended
+from app.domain.questions import Assumption, Question
+from app.domain.snapshot import Snapshot, TaskState
+from app.domain.states import TASK_MOVES, move
+from app.domain.values import changed
+
+AnyOfQuestions = ev.QuestionAsked | ev.QuestionAnswered | ev.QuestionExpired
+
+
+def questions_after(questions: Mapping[str, Question], event: Event, fact: AnyOfQuestions) -> Mapping[str, Question]:
+    """The questions of a run after one more event about them. Raises `IllegalMove`."""
+    match fact:
+        case ev.QuestionAsked():
+            if fact.id in questions:
+                raise IllegalMove(f"the question {fact.id} is asked only once")
+            said = {"question": fact.question, "choices": fact.choices, "default": fact.default}
+            question = Question(
+                id=fact.id, task_id=event.task_id or "", asked_at=event.at, expires_at=fact.expires_at, **said
+            )
+        case ev.QuestionAnswered():
+            told = {"status": "answered", "answer": fact.answer, "answered_by": fact.answered_by}
+            question = _open(questions, event, fact.id).model_copy(update=told)
+        case ev.QuestionExpired():
+            question = _open(questions, event, fact.id).model_copy(update={"status": "expired"})
+    return {**questions, question.id: question}
+
+
+def _open(questions: Mapping[str, Question], event: Event, name: str) -> Question:
+    question = questions.get(name)
+    if question is None or question.status != "open":
+        raise IllegalMove(f"{event.type} names the question {name}, which is not open")
+    return question
+
+
+def fold_question(run: Snapshot, event: Event, asked: ev.QuestionAsked) -> Snapshot:
+    task = with_attempt_ended(running_task(run, event), event, asked.error, asked.decision)
+    following = changed(task.next, climbed=(*task.next.climbed, "ask_human"))
+    status = move(TASK_MOVES, task.status, event.type)
+    run = run.with_task(changed(task, status=status, question=asked.id, next=following))
+    return changed(run, questions=questions_after(run.questions, event, asked))
+
+
+def fold_answer(run: Snapshot, event: Event, answered: ev.QuestionAnswered) -> Snapshot:
+    task = _task_that_waits(run, event, answered.id)
+    run = changed(run, questions=questions_after(run.questions, event, answered))
+    said = f"A person was asked: {run.questions[answered.id].question}\nThe answer: {answered.answer}"
+    return run.with_task(_told(task, event, said, change="A person has answered a question about the task."))
+
+
+def fold_expiry(run: Snapshot, event: Event, expired: ev.QuestionExpired) -> Snapshot:
+    task = _task_that_waits(run, event, expired.id)
+    run = changed(run, questions=questions_after(run.questions, event, expired))
+    question = run.questions[expired.id]
+    if question.default.action != "proceed":
+        return run.with_task(changed(task, status=move(TASK_MOVES, task.status, event.type)))
+    assumed = Assumption(
+        task=task.task.id, question=question.question, assumption=question.default.assumption or "nothing in particular"
+    )
+    said = f"Nobody has answered the question: {question.question}\nTake for granted: {assumed.assumption}"
+    run = run.with_task(_told(task, event, said, change="Nobody has answered a question about the task."))
+    return changed(run, assumptions=(*run.assumptions, assumed))
+
+
+def _task_that_waits(run: Snapshot, event: Event, question: str) -> TaskState:
+    task = task_named(run, event)
+    if task.question != question or task.status != "waiting":
+        raise IllegalMove(f"{event.type} names a question that {event.task_id} does not wait for")
+    return task
+
+
+def _told(task: TaskState, event: Event, said: str, *, change: str) -> TaskState:
+    """The task, to be tried again with what was `said` about it."""
+    following = changed(
+        task.next,
+        instruction=f"{task.next.instruction}\n\n{said}",
+        refined_from=len(task.attempts),
+        change=change,
+        first=None,
+        not_before=None,
+    )
+    return changed(task, status=move(TASK_MOVES, task.status, event.type), question=None, next=following)
