@@ -80,13 +80,16 @@ def _ms(start: datetime, end: datetime) -> int:
 
 
 def task_resources(run: WholeRun) -> list[Resource]:
-    """The tasks of the newest plan with what became of them; none before there is a plan."""
+    """The tasks of the newest plan with what became of them, then those that a revision has replaced."""
     by_id = {row["task_id"]: row for row in run.tasks}
     tried: defaultdict[str, list[Resource]] = defaultdict(list)
     for row in run.attempts:
         tried[row["task_id"]].append(_attempt(row))
-    planned: Sequence[Row] = run.plans[-1]["tasks"] if run.plans else ()
-    return [_task(task, by_id[task["id"]], tried[task["id"]]) for task in planned if task["id"] in by_id]
+    planned: dict[str, Row] = {}
+    for plan in reversed(run.plans):
+        for task in plan["tasks"]:
+            planned.setdefault(task["id"], task)
+    return [_task(task, by_id[name], tried[name]) for name, task in planned.items() if name in by_id]
 
 
 def _task(task: Row, row: Row, attempts: list[Resource]) -> Resource:

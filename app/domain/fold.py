@@ -85,6 +85,8 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_tasks.fold_retry(run, event, fact)
         case ev.TaskReassigned():
             return fold_tasks.fold_reassignment(run, event, fact)
+        case ev.TaskSplit():
+            return fold_tasks.fold_split(run, event, fact)
         case ev.TaskRefined():
             return fold_tasks.fold_refinement(run, event, fact)
         case ev.TaskEscalated():
@@ -97,6 +99,8 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_questions.fold_expiry(run, event, fact)
         case ev.PlanCreated():
             return fold_run.fold_plan(run, event, fact)
+        case ev.PlanRevised():
+            return fold_run.fold_revision(run, fact)
         case ev.BudgetExhausted():
             return changed(run, exhausted=fact)
         case ev.SynthesisCompleted():

@@ -1,10 +1,12 @@
 """The part of the fold that concerns the run as a whole: who has it, its plan, its end."""
 
 from datetime import datetime
+from itertools import count
 
 from app.domain import events as ev
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
+from app.domain.plan import Task
 from app.domain.snapshot import NextAttempt, Snapshot, TaskState
 from app.domain.states import RUN_MOVES, move
 from app.domain.topics import Topic
@@ -54,8 +56,29 @@ def receipt_of(asked: ev.RunCancelRequested, at: datetime) -> ev.Cancellation:
 def fold_plan(run: Snapshot, event: Event, plan: ev.PlanCreated) -> Snapshot:
     if run.plan is not None:
         raise IllegalMove("a run gets its first plan only once")
-    tasks = {task.id: TaskState(task, NextAttempt(task.worker, task.instruction)) for task in plan.tasks}
+    tasks = {task.id: _new(task, position) for position, task in enumerate(plan.tasks)}
     return changed(run, plan=plan, planned_at=event.at, tasks=tasks)
+
+
+def _new(task: Task, position: int) -> TaskState:
+    return TaskState(task, NextAttempt(task.worker, task.instruction), position)
+
+
+def fold_revision(run: Snapshot, revised: ev.PlanRevised) -> Snapshot:
+    """Tasks that the new plan lacks are kept aside, with what was done about them."""
+    if run.plan is None or revised.revision != run.plan.revision + 1:
+        raise IllegalMove(f"revision {revised.revision} cannot follow {run.plan.revision if run.plan else 'no plan'}")
+    gone = {name: task for name, task in run.tasks.items() if name not in revised.by_id}
+    if under_way := [name for name, task in gone.items() if not task.ended]:
+        raise IllegalMove(f"a new plan cannot lack tasks that have not ended: {', '.join(under_way)}")
+    if again := [name for name in revised.by_id if name in run.replaced]:
+        raise IllegalMove(f"a new plan cannot have tasks that were replaced: {', '.join(again)}")
+    position, tasks = count(len(run.tasks) + len(run.replaced)), dict[str, TaskState]()
+    for task in revised.tasks:
+        known = run.tasks.get(task.id)
+        tasks[task.id] = changed(known, task=task) if known else _new(task, next(position))
+    executed_at = run.executed_at if all(task.ended for task in tasks.values()) else None
+    return changed(run, plan=revised.plan, tasks=tasks, replaced={**run.replaced, **gone}, executed_at=executed_at)
 
 
 def fold_end(run: Snapshot, event: Event, end: ev.RunSucceeded | ev.RunPartial | ev.RunFailed) -> Snapshot:

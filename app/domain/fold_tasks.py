@@ -110,6 +110,11 @@ def fold_end(run: Snapshot, event: Event, error: Problem | None, decision: str |
     return _with_task_ended(run, changed(task, error=error), event)
 
 
+def fold_split(run: Snapshot, event: Event, split: ev.TaskSplit) -> Snapshot:
+    task = with_attempt_ended(running_task(run, event), event, split.error, split.decision)
+    return _with_task_ended(run, changed(task, error=split.error, split_into=split.into), event)
+
+
 def _with_task_ended(run: Snapshot, task: TaskState, event: Event) -> Snapshot:
     following = changed(task.next, not_before=None)
     status = move(TASK_MOVES, task.status, event.type)

@@ -40,7 +40,7 @@ class Output(_Value):
     """True when the worker stopped before the end, and the supervisor took what it had."""
 
 
-EscalationDecision = Literal["retry_stronger_model", "reassign", "ask_human", "accept_partial", "give_up"]
+EscalationDecision = Literal["retry_stronger_model", "reassign", "split", "ask_human", "accept_partial", "give_up"]
 """What a supervisor may make of an escalation."""
 EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_low", "timeout"]
 

@@ -90,10 +90,14 @@ class TaskState:
 
     task: Task
     next: NextAttempt
+    position: int = 0
+    """Its place among all the tasks that the run has had."""
     status: TaskStatus = "pending"
     attempts: tuple[Attempt, ...] = ()
     question: str | None = None
     """Id of the question that it waits for, or whose default is to be taken."""
+    split_into: tuple[str, ...] = ()
+    """Ids of the tasks that were to take its place."""
     output: Output | None = None
     error: Problem | None = None
     finished_at: datetime | None = None
@@ -151,6 +155,9 @@ class Snapshot:
     """What was wrong with the last rejected plan."""
     plan: Plan | None = None
     tasks: Mapping[str, TaskState] = field(default_factory=dict)
+    """Those of the newest plan, in its order."""
+    replaced: Mapping[str, TaskState] = field(default_factory=dict)
+    """Those of earlier revisions that the newest plan lacks."""
     synthesis: Synthesis | None = None
     usage: Usage = Usage()
     unsettled: Amount = Amount()
@@ -200,6 +207,11 @@ class Snapshot:
     def delivered(self) -> list[TaskState]:
         """Tasks with a result, in plan order."""
         return [task for task in self.tasks.values() if task.delivered]
+
+    @property
+    def every_task(self) -> list[TaskState]:
+        """All the tasks that the run has had: those of the plan, then those that were replaced."""
+        return [*self.tasks.values(), *self.replaced.values()]
 
     def conversation(self, topic: Topic) -> Conversation:
         """What was said about `topic` so far."""

@@ -63,7 +63,7 @@ class Spans:
             case "tool":
                 self._tool_call(event, what)
             case "question" if what == "asked":
-                self._end_attempt(event, "error", problem_of(event["data"].get("error")))
+                self._end_attempt(event, "error", problem_of(event["data"]["error"]))
             case "synthesis":
                 self._synthesis(event, what)
             case "ruling":
@@ -95,7 +95,7 @@ class Spans:
             self._end_calls(topic, at, status)
 
     def _plan(self, event: Told, what: str) -> None:
-        if what == "created":
+        if what in ("created", "revised"):
             tasks = event["data"]["tasks"]
             self._titles |= {task["id"]: task.get("title") or task["id"] for task in tasks}
             self._close("plan", event["at"], "ok", {"tasks": len(tasks)})
@@ -129,6 +129,8 @@ class Spans:
             case "succeeded":
                 self._judge(Topic("work", name, number), form_of(told))
                 self._end_task(event, title, "ok", {"status": what, **form_of(told)})
+            case "split":
+                self._end_task(event, title, "cancelled", {"status": "cancelled", **problem_of(told["error"])})
             case "failed" | "skipped" | "cancelled":
                 status = "cancelled" if what == "cancelled" else "error"
                 self._end_task(event, title, status, {"status": what, **problem_of(told.get("error"))})

@@ -35,6 +35,7 @@ TASK_MOVES: Mapping[tuple[TaskStatus, str], TaskStatus] = {
     ("running", "task.escalated"): "running",
     ("running", "task.retrying"): "pending",
     ("running", "task.reassigned"): "pending",
+    ("running", "task.split"): "cancelled",
     ("running", "question.asked"): "waiting",
     ("waiting", "question.answered"): "pending",
     ("waiting", "question.expired"): "pending",
@@ -51,14 +52,15 @@ ATTEMPT_MOVES: Mapping[tuple[AttemptStatus, str], AttemptStatus] = {
     ("running", "task.failed"): "failed",
     ("running", "task.retrying"): "failed",
     ("running", "task.reassigned"): "failed",
+    ("running", "task.split"): "failed",
     ("running", "question.asked"): "failed",
     ("running", "task.cancelled"): "cancelled",
 }
 
 _WORK = frozenset({
-    "plan.created", "plan.invalid",
+    "plan.created", "plan.revised", "plan.invalid",
     "task.started", "task.succeeded", "task.failed", "task.retrying", "task.refined", "task.rejected",
-    "task.reassigned", "ruling.rejected",
+    "task.reassigned", "task.split", "ruling.rejected",
     "question.asked", "question.answered", "question.expired",
     "task.escalated", "task.skipped", "task.cancelled",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",

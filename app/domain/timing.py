@@ -33,13 +33,13 @@ def timing_of(run: Snapshot, now: datetime) -> Timing:
     end = run.finished_at or now
     planning = _ms(run.started_at, run.planned_at or end)
     wrapping_up = _ms(run.executed_at, end) if run.executed_at else 0
-    spans = {name: _worked_ms(task, end) for name, task in run.tasks.items()}
+    worked = {task.task.id: _worked_ms(task, end) for task in run.every_task}
     wall = _ms(run.started_at, end)
-    sequential = planning + sum(spans.values()) + wrapping_up
+    sequential = planning + sum(worked.values()) + wrapping_up
     return Timing(
         queued_ms=_ms(run.created_at, run.started_at),
         wall_ms=wall,
-        critical_path_ms=planning + _longest_chain(run, spans) + wrapping_up,
+        critical_path_ms=planning + _longest_chain(run, worked) + wrapping_up,
         sequential_ms=sequential,
         speedup=round(sequential / wall, 2) if wall else 1.0,
     )
@@ -53,16 +53,21 @@ def _worked_ms(task: TaskState, end: datetime) -> int:
     return sum(_ms(attempt.started_at, attempt.finished_at or end) for attempt in task.attempts)
 
 
-def _longest_chain(run: Snapshot, spans: dict[str, int]) -> int:
-    """The heaviest path through the graph; tasks come in any order, so lengths are found by need."""
+def _longest_chain(run: Snapshot, worked: dict[str, int]) -> int:
+    """The heaviest path through the graph; tasks come in any order, so lengths are found by need.
+
+    The parts of a task that was split begin where it ended.
+    """
+    needs = {task.task.id: task.task.depends_on for task in run.every_task}
+    for whole in run.replaced.values():
+        needs |= {part: (*needs[part], whole.task.id) for part in whole.split_into}
     lengths: dict[str, int] = {}
-    waiting = list(run.tasks)
+    waiting = list(needs)
     while waiting:
-        task = run.tasks[waiting[-1]].task
-        unknown = [name for name in task.depends_on if name not in lengths]
+        unknown = [name for name in needs[waiting[-1]] if name not in lengths]
         if unknown:
             waiting.extend(unknown)
             continue
-        waiting.pop()
-        lengths[task.id] = spans[task.id] + max((lengths[name] for name in task.depends_on), default=0)
+        name = waiting.pop()
+        lengths[name] = worked[name] + max((lengths[needed] for needed in needs[name]), default=0)
     return max(lengths.values(), default=0)

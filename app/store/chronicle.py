@@ -38,6 +38,8 @@ def _line(fact: ev.AnyFact) -> Line | None:
             return "info", "run waits", {"reason": fact.reason, "until": fact.until and fact.until.isoformat()}
         case ev.PlanCreated():
             return "info", "plan made", {"tasks": len(fact.tasks), "revision": fact.revision}
+        case ev.PlanRevised():
+            return "info", "plan revised", {"tasks": len(fact.tasks), "revision": fact.revision}
         case ev.PlanInvalid():
             return "info", "plan rejected", {"codes": _codes(fact)}
         case ev.SynthesisRejected():
@@ -68,6 +70,8 @@ def _task_line(fact: ev.AnyFact) -> Line | None:
             return "info", "question answered", {"question_id": fact.id}
         case ev.QuestionExpired():
             return "warning", "question expired", {"question_id": fact.id}
+        case ev.TaskSplit():
+            return "info", "task split", {"code": fact.error.code, "parts": len(fact.into)}
         case ev.TaskFailed():
             return "warning", "task failed", {"code": fact.error.code}
         case ev.TaskSkipped():

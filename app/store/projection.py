@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from pydantic_core import to_json, to_jsonable_python
 
-from app.domain.events import Event, PlanCreated
+from app.domain.events import Event, PlanCreated, PlanRevised
 from app.domain.plan import Plan
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.states import TaskStatus
@@ -82,12 +82,12 @@ def plan_row(event: Event, plan: Plan) -> Row:
     return {"run_id": event.run_id, "revision": plan.revision, "plan": plan, "created_at": event.at}
 
 
-def task_row(run: Snapshot, task: TaskState, position: int) -> Row:
+def task_row(run: Snapshot, task: TaskState) -> Row:
     """The row of a task."""
     return {
         "run_id": run.brief.run_id,
         "task_id": task.task.id,
-        "position": position,
+        "position": task.position,
         "status": task.status,
         "error": task.error,
         "output": task.output,
@@ -131,7 +131,7 @@ def changed_rows(run: Snapshot, events: Sequence[Event]) -> tuple[list[Row], lis
     An attempt has its row once it has ended. What happens inside one that runs changes only that attempt and what has
     been spent, and it happens often: until its end readers look at the log (`store/runs.py`).
     """
-    plans = [plan_row(event, event.data) for event in events if isinstance(event.data, PlanCreated)]
+    plans, new = plans_of(events)
     touched = {
         (event.task_id, event.attempt)
         for event in events
@@ -140,9 +140,25 @@ def changed_rows(run: Snapshot, events: Sequence[Event]) -> tuple[list[Row], lis
     names = {name for name, _ in touched}
     tasks: list[Row] = []
     attempts: list[Row] = []
-    for position, (name, task) in enumerate(run.tasks.items()):
-        if plans or name in names:
-            tasks.append(task_row(run, task, position) | {"is_new": bool(plans)})
+    for task in run.every_task:
+        name = task.task.id
+        if name in new or name in names:
+            tasks.append(task_row(run, task) | {"is_new": name in new})
             ended = (tried for tried in task.attempts if (name, tried.number) in touched and tried.finished_at)
             attempts += [attempt_row(run, task, tried) for tried in ended]
     return plans, tasks, attempts
+
+
+def plans_of(events: Sequence[Event]) -> tuple[list[Row], set[str]]:
+    """Rows of the plans that `events` made, and the tasks that are new with them."""
+    plans: list[Row] = []
+    new: set[str] = set()
+    for event in events:
+        match event.data:
+            case PlanCreated() as plan:
+                plans.append(plan_row(event, plan))
+                new.update(plan.by_id)
+            case PlanRevised() as revised:
+                plans.append(plan_row(event, revised.plan))
+                new.update(revised.added)
+    return plans, new

@@ -220,8 +220,8 @@ async def whole_run(database: Database, tenant: str, run_id: str) -> WholeRun | 
 def _under_way(run_id: str, row: Any) -> tuple[list[Row], list[Row]]:
     """Tasks and attempts as the log has them: what a running attempt has spent so far is not in its row yet."""
     run = read_run(run_id, row.definition, json.loads(row.log), Patience(), {})
-    tasks = [task_row(run, task, position) for position, task in enumerate(run.tasks.values())]
-    attempts = [attempt_row(run, task, attempt) for task in run.tasks.values() for attempt in task.attempts]
+    tasks = [task_row(run, task) for task in run.every_task]
+    attempts = [attempt_row(run, task, attempt) for task in run.every_task for attempt in task.attempts]
     return [plain(each) for each in tasks], [plain(each) for each in attempts]
 
 

@@ -86,6 +86,15 @@ DATA: dict[str, dict[str, Any]] = {
         "worker": "baker",
         "decision": "reassign",
     },
+    "task.split": {"error": PROBLEM, "into": ["a-1", "a-2"], "change": "too much"},
+    "plan.revised": {
+        **PLAN,
+        "revision": 2,
+        "reason": "a was split",
+        "added": ["a-1"],
+        "removed": ["a"],
+        "changed": ["b"],
+    },
     "ruling.rejected": REJECTED,
     "question.asked": {
         "id": "q_1",

@@ -113,12 +113,8 @@ async def test_the_supervisor_is_told_what_is_possible_and_nothing_else(service:
 
     [asked] = stub.of("rule")
     schema = asked.body["output_config"]["format"]["schema"]["properties"]
-    assert schema["decision"]["enum"] == [
-        "retry_stronger_model",
-        "reassign",
-        "ask_human",
-        "give_up",
-    ]  # Nothing partial to accept.
+    possible = ["retry_stronger_model", "reassign", "split", "ask_human", "give_up"]
+    assert schema["decision"]["enum"] == possible, "there is nothing partial to accept"
     assert schema["worker"]["anyOf"][0]["enum"] == ["senior", "local"]
     opening = asked.body["messages"][0]["content"][0]["text"]
     assert "Not mine." in opening

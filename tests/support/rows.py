@@ -5,7 +5,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 from sqlalchemy import text
 
-from app.domain.events import Event, PlanCreated
+from app.domain.events import Event
 from app.domain.fold import fold
 from app.domain.job import Limits
 from app.domain.retries import Patience
@@ -13,7 +13,7 @@ from app.domain.snapshot import Brief, Snapshot
 from app.domain.team import Team
 from app.store.database import Database
 from app.store.journal_sql import event_of
-from app.store.projection import attempt_row, plan_row, run_row, task_row
+from app.store.projection import attempt_row, plans_of, run_row, task_row
 
 _SPENT = ("usage", "steps", "tool_calls")
 """What a task and an attempt have spent."""
@@ -59,7 +59,7 @@ async def check_rows(database: Database, run_id: str) -> None:
         if run.ended or column not in _BY_THE_COMMIT:
             assert _plain(stored[column]) == _plain(value), column
     stored_tasks = await every(database, "SELECT * FROM tasks WHERE run_id = :id ORDER BY position", id=run_id)
-    expected = [task_row(run, task, place) for place, task in enumerate(run.tasks.values())]
+    expected = [task_row(run, task) for task in sorted(run.every_task, key=lambda task: task.position)]
     assert [_settled(row) for row in stored_tasks] == [_settled(row) for row in expected]
     stored_attempts = await every(
         database,
@@ -67,11 +67,15 @@ async def check_rows(database: Database, run_id: str) -> None:
         " WHERE run_id = :id ORDER BY position, number",
         id=run_id,
     )
-    attempts = [attempt_row(run, task, attempt) for task in run.tasks.values() for attempt in task.attempts]
+    attempts = [
+        attempt_row(run, task, attempt)
+        for task in sorted(run.every_task, key=lambda task: task.position)
+        for attempt in task.attempts
+    ]
     assert [_settled(row) for row in stored_attempts] == [_settled(row) for row in attempts]
-    plans = await every(database, "SELECT * FROM plans WHERE run_id = :id", id=run_id)
-    created = [plan_row(event, event.data) for event in log if isinstance(event.data, PlanCreated)]
-    assert [_plain(row) for row in plans] == [_plain(row) for row in created]
+    plans = await every(database, "SELECT * FROM plans WHERE run_id = :id ORDER BY revision", id=run_id)
+    made, _ = plans_of(log)
+    assert [_plain(row) for row in plans] == [_plain(row) for row in made]
 
 
 def _settled(row: dict[str, Any]) -> dict[str, Any]:

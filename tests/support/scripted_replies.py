@@ -28,7 +28,7 @@ class Scene(NamedTuple):
         return [task.task.id for task in self.run.delivered]
 
 
-RULINGS = ["give_up", "reassign", "ask_human", "accept_partial", "retry_stronger_model", "ask_human"]
+RULINGS = ["give_up", "reassign", "ask_human", "accept_partial", "retry_stronger_model", "split"]
 """What a supervisor decides, whether it is possible or not."""
 
 
@@ -37,6 +37,10 @@ def ruling(number: int) -> dict[str, Any]:
     return {
         "decision": RULINGS[number % len(RULINGS)],
         "worker": "baker",
+        "parts": [
+            {"id": "x", "instruction": f"do the first half {number}", "worker": "able"},
+            {"id": "y", "instruction": f"do the second half {number}", "worker": "able", "depends_on": ["x"]},
+        ],
         "question": "Which one?",
         "choices": [["this", "that"], None][number % 2],
         "default_action": ["proceed", "skip", "proceed", "fail"][number // len(RULINGS) % 4],

@@ -19,6 +19,7 @@ from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import UNKNOWN
 from app.domain.policy.decide import decide
 from app.domain.policy.failed_attempts import Ruling, follow
+from app.domain.policy.splitting import split
 from app.domain.questions import Default, DefaultAction, Inquiry, OnQuestion, Question
 from app.domain.results import Escalation, EscalationDecision, Problem
 from app.domain.snapshot import Brief, Snapshot, TaskState
@@ -212,6 +213,13 @@ class Story:
         """The supervisor has ruled on an escalation."""
         self._follow(name, Ruling(decision, worker, instruction, reason="so it is"))
 
+    def split(self, name: str, *parts: Task) -> None:
+        """The worker has stopped, and smaller tasks take the task's place."""
+        self.escalate(name, "Too much.")
+        plan = split(self.run, self.state(name), parts)
+        assert plan.validation.ok
+        self._follow(name, Ruling("split", plan=plan, reason="too much"))
+
     def ask(self, name: str, action: DefaultAction = "proceed", *choices: str) -> Question:
         """The worker has stopped, and the supervisor has ruled that a person is asked."""
         self.escalate(name, "Which one?")
@@ -223,7 +231,7 @@ class Story:
 
     def _follow(self, name: str, ruling: Ruling) -> None:
         self.hear("rule", [text_block(ruling.decision or "")], name=name)
-        self.record(follow(self.run, self.state(name), ruling))
+        self.record(*follow(self.run, self.state(name), ruling))
 
     def answer(self, question: Question, answer: str = "the other one") -> None:
         """A person has answered."""

@@ -13,9 +13,10 @@ from app.agents.shapes import TEXT, closed, listed, one_of, or_null
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.plan import Finding
+from app.domain.plan import Finding, Plan, Task
 from app.domain.policy.failed_attempts import Ruling, follow
 from app.domain.policy.ladder import others_for, rulings
+from app.domain.policy.splitting import FEWEST, parts_allowed, split
 from app.domain.questions import (
     CHOICE_CHARACTERS,
     CHOICES_ALLOWED,
@@ -35,6 +36,7 @@ SHOWN_CHARACTERS = 4_000
 _MEANINGS: Mapping[EscalationDecision, str] = {
     "retry_stronger_model": "the same worker tries again with a more capable model",
     "reassign": "another worker does the task; name it in worker",
+    "split": "smaller tasks take its place; put them in parts",
     "ask_human": "a person is asked; put question, choices, default_action and assumption",
     "accept_partial": "what the worker has so far is taken as the result, and marked as partial",
     "give_up": "the task ends without a result, and the answer will name the gap",
@@ -63,6 +65,7 @@ def _open(run: Snapshot, topic: Topic) -> Prompt:
         attempts=[_shown(attempt) for attempt in task.attempts],
         escalation=_cut(escalation),
         options=_options(run, task),
+        parts_allowed=parts_allowed(run, task),
     )
 
 
@@ -92,10 +95,19 @@ def _offer(run: Snapshot, topic: Topic) -> Offer:
         "default_action": or_null(one_of(get_args(DefaultAction))),
         "assumption": or_null(TEXT),
     }
+    part = closed(
+        id=TEXT,
+        title=TEXT,
+        instruction=TEXT,
+        success_criterion=TEXT,
+        worker=one_of([worker.name for worker in run.brief.team.workers]),
+        depends_on=listed(TEXT),
+    )
     schema = closed(
         decision=one_of(possible),
         worker=or_null(one_of(workers)) if workers else {"type": "null"},
         instruction=or_null(TEXT),
+        **({"parts": or_null(listed(part))} if "split" in possible else {}),
         **(asking if "ask_human" in possible else {}),
         reason=TEXT,
     )
@@ -112,6 +124,7 @@ class _RulingReply(BaseModel):
     decision: str
     worker: str | None = None
     instruction: str | None = None
+    parts: tuple[Task, ...] = ()
     question: str | None = None
     choices: tuple[str, ...] = ()
     default_action: DefaultAction = "proceed"
@@ -130,8 +143,22 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
         raise _impossible("worker", f"to reassign, the worker must be one of: {', '.join(others)}")
     instruction = None if reply.instruction is None or is_blank(reply.instruction) else reply.instruction
     inquiry = _inquiry(reply) if decision == "ask_human" else None
+    plan = _split(run, task, reply.parts) if decision == "split" else None
     reason = shorten(reply.reason, REASON_CHARACTERS)[0]
-    return [follow(run, task, Ruling(decision, reply.worker, instruction, inquiry, reason))]
+    return follow(run, task, Ruling(decision, reply.worker, instruction, plan, inquiry, reason))
+
+
+def _split(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> Plan:
+    """The plan with those parts. Raises `Unreadable` for parts that cannot be carried out."""
+    allowed = parts_allowed(run, task)
+    if not FEWEST <= len(parts) <= allowed:
+        raise _impossible("parts", f"to split, parts must be {FEWEST} to {allowed} smaller tasks")
+    if len({part.id for part in parts}) < len(parts):
+        raise _impossible("parts", "the smaller tasks must have different ids")
+    plan = split(run, task, parts)
+    if not plan.validation.ok:
+        raise Unreadable(plan.validation.errors)
+    return plan
 
 
 def _inquiry(reply: _RulingReply) -> Inquiry:

@@ -30,7 +30,7 @@ from app.domain.events.runs import (
     RunWaiting,
     TaskStopped,
 )
-from app.domain.events.supervisor import PlanCreated, PlanInvalid, SynthesisCompleted, SynthesisRejected
+from app.domain.events.supervisor import PlanCreated, PlanInvalid, PlanRevised, SynthesisCompleted, SynthesisRejected
 from app.domain.events.tasks import (
     RulingRejected,
     TaskCancelled,
@@ -41,6 +41,7 @@ from app.domain.events.tasks import (
     TaskRejected,
     TaskRetrying,
     TaskSkipped,
+    TaskSplit,
     TaskStarted,
     TaskSucceeded,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "Opening",
     "PlanCreated",
     "PlanInvalid",
+    "PlanRevised",
     "Purpose",
     "QuestionAnswered",
     "QuestionAsked",
@@ -87,6 +89,7 @@ __all__ = [
     "TaskRejected",
     "TaskRetrying",
     "TaskSkipped",
+    "TaskSplit",
     "TaskStarted",
     "TaskStopped",
     "TaskSucceeded",

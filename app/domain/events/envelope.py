@@ -20,12 +20,14 @@ AnyFact = (
     | runs.RunFailed
     | runs.RunCancelled
     | supervisor.PlanCreated
+    | supervisor.PlanRevised
     | supervisor.PlanInvalid
     | tasks.TaskStarted
     | tasks.TaskSucceeded
     | tasks.TaskFailed
     | tasks.TaskRetrying
     | tasks.TaskReassigned
+    | tasks.TaskSplit
     | tasks.RulingRejected
     | tasks.TaskRefined
     | tasks.TaskRejected

@@ -11,6 +11,38 @@ class PlanCreated(Plan, Fact):
     type = "plan.created"
 
 
+class PlanRevised(Plan, Fact):
+    """The plan has changed. The data is the whole of it, and what is different."""
+
+    type = "plan.revised"
+
+    reason: str
+    """Why it has changed."""
+    added: tuple[str, ...] = ()
+    """Ids of the tasks that are new."""
+    removed: tuple[str, ...] = ()
+    """Ids of the tasks that it no longer has."""
+    changed: tuple[str, ...] = ()
+    """Ids of the tasks that are not as they were."""
+
+    @classmethod
+    def from_to(cls, before: Plan, plan: Plan, reason: str) -> "PlanRevised":
+        """The change from one revision to the next."""
+        old, new = before.by_id, plan.by_id
+        return cls.model_construct(
+            **plan.__dict__,
+            reason=reason,
+            added=tuple(name for name in new if name not in old),
+            removed=tuple(name for name in old if name not in new),
+            changed=tuple(name for name in new if name in old and new[name] != old[name]),
+        )
+
+    @property
+    def plan(self) -> Plan:
+        """The plan alone."""
+        return Plan.model_construct(**{name: getattr(self, name) for name in Plan.model_fields})
+
+
 class PlanInvalid(Rejected):
     """What the supervisor wrote cannot be carried out; it is asked once more or the run fails."""
 

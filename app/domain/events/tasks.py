@@ -1,6 +1,7 @@
 """What happens to a task and to the attempts at it."""
 
 from datetime import datetime
+from typing import Literal
 
 from app.domain.events.fact import Fact, Rejected
 from app.domain.results import Escalation, Output, Problem
@@ -89,6 +90,19 @@ class TaskReassigned(_Again):
 
     worker: str
     """Who makes it."""
+
+
+class TaskSplit(_Failed):
+    """The attempt failed, and smaller tasks take the task's place: `plan.revised` follows."""
+
+    type = "task.split"
+
+    into: tuple[str, ...]
+    """Ids of the smaller tasks."""
+    change: str = ""
+    """Why, in the supervisor's words."""
+    decision: Literal["split"] = "split"
+    """What the supervisor ruled on the worker's escalation."""
 
 
 class RulingRejected(Rejected):

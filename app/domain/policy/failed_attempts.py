@@ -8,6 +8,7 @@ from app.domain import events as ev
 from app.domain.errors import ErrorCode
 from app.domain.events import Entry
 from app.domain.failures import remedy_for
+from app.domain.plan import Plan
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of
 from app.domain.policy.ladder import fallback_of, is_last, next_rung, stronger_model
 from app.domain.questions import QUESTION_CHARACTERS, Default, Inquiry, expiry, question_id
@@ -28,6 +29,8 @@ class Ruling:
     """Who does the task now, when it is reassigned."""
     instruction: str | None = None
     """What is done instead; None for the instruction as it is."""
+    plan: Plan | None = None
+    """The plan in which smaller tasks have taken the place of this one."""
     inquiry: Inquiry | None = None
     """What a person is asked."""
     reason: str = ""
@@ -106,6 +109,14 @@ def _question(run: Snapshot, task: TaskState, error: Problem, at: datetime, ruli
     )
 
 
+def _split(run: Snapshot, task: TaskState, error: Problem, ruling: Ruling) -> list[Entry]:
+    assert run.plan is not None
+    assert ruling.plan is not None
+    reason = f"{task.task.id} was split. {ruling.reason}".strip()
+    revised = ev.PlanRevised.from_to(run.plan, ruling.plan, reason)
+    return [_of(task, ev.TaskSplit(error=error, into=revised.added, change=ruling.reason)), Entry(revised)]
+
+
 def _inquiry_about(task: TaskState, error: Problem) -> Inquiry:
     about = task.task.title or task.task.id
     said = f"The task “{about}” stands still. {error.message} How should it go on?"
@@ -151,7 +162,7 @@ def escalated(run: Snapshot, task: TaskState) -> Problem:
     return Problem(code=code, message=shorten(said, MESSAGE_CHARACTERS)[0])
 
 
-def follow(run: Snapshot, task: TaskState, ruling: Ruling) -> Entry:
+def follow(run: Snapshot, task: TaskState, ruling: Ruling) -> list[Entry]:
     """What a ruling comes to. It must be one of those that are possible."""
     attempt, error = task.attempt, escalated(run, task)
     at = attempt.heard_at or attempt.started_at
@@ -160,14 +171,16 @@ def follow(run: Snapshot, task: TaskState, ruling: Ruling) -> Entry:
             assert attempt.escalation is not None
             text = attempt.escalation.partial or ""
             summary = shorten(text, MESSAGE_CHARACTERS)[0]
-            return _of(task, ev.TaskSucceeded(summary=summary, text=text, partial=True))
+            return [_of(task, ev.TaskSucceeded(summary=summary, text=text, partial=True))]
         case "retry_stronger_model":
-            return _again(run, task, error, at, "stronger_model", ruling)
+            return [_again(run, task, error, at, "stronger_model", ruling)]
         case "reassign":
-            return _again(run, task, error, at, "fallback_worker", ruling)
+            return [_again(run, task, error, at, "fallback_worker", ruling)]
+        case "split":
+            return _split(run, task, error, ruling)
         case "ask_human":
-            return _again(run, task, error, at, "ask_human", ruling)
+            return [_again(run, task, error, at, "ask_human", ruling)]
         case "give_up" | None:
-            return _again(run, task, error, at, "give_up", ruling)
+            return [_again(run, task, error, at, "give_up", ruling)]
         case _:
             assert_never(ruling.decision)

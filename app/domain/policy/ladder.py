@@ -1,5 +1,6 @@
 """What may follow a failed attempt at a task: the rungs of the team's ladder, and what a supervisor may rule."""
 
+from app.domain.policy.splitting import parts_allowed
 from app.domain.results import EscalationDecision
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.team import TIERS, Rung
@@ -63,6 +64,7 @@ def rulings(run: Snapshot, task: TaskState) -> list[EscalationDecision]:
     if not is_last(run, task):
         found += ["retry_stronger_model"] if stronger_model(run, task) else []
         found += ["reassign"] if others_for(run, task) else []
+        found += ["split"] if parts_allowed(run, task) else []
         found.append("ask_human")
     worker = run.brief.team.worker(task.attempt.worker)
     has_form = worker is not None and worker.output_schema is not None  # That nothing partial can keep to.
