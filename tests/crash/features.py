@@ -22,8 +22,12 @@ from tests.support.stub_answers import (
 )
 from tests.support.stub_script import SeenRequest
 
+QUESTION_S = 0.3
+"""How long a question waits for its answer, which nobody gives."""
+
 EVERYBODY = Team(
     name="everybody",
+    question_timeout_s=QUESTION_S,
     workers=(
         Worker(
             name="clerk",
@@ -43,22 +47,42 @@ PLAN = plan_of(
     task("long"),
     task("sloppy"),
     task("vague"),
+    task("unclear"),
+    task("large"),
     task("hopeless", required=False),
     task("needs-hopeless", needs=["hopeless"], required=False),
     task("makes-do", needs=["hopeless", "errands"], on_missing_input="proceed"),
-    task("last", needs=["search", "overloaded", "long", "sloppy", "vague"]),
+    task("last", needs=["search", "overloaded", "long", "sloppy", "vague", "unclear", "large"]),
 )
 """Parallel and dependent tasks, each with a fate that its name tells."""
 
-LIMITS = {"concurrency": 4, "tokens": 2_000_000}
+LIMITS = {"concurrency": 4, "tokens": 2_000_000, "tasks": 20}
 PARKED_S = 0.3
 """How long the provider wants to be left alone before the plan."""
 PARK_AFTER_S = 0.1
 """Seconds beyond which an engine parks a run here."""
-ANSWER = "all that could be had"
-DELIVERED = ("errands", "search", "overloaded", "long", "sloppy", "vague", "makes-do", "last")
+ASSUMED = "The first is meant."
+ANSWER = f"All that could be had. {ASSUMED}"
+DELIVERED = (
+    "errands", "search", "overloaded", "long", "sloppy", "vague", "unclear", "large-1", "large-2", "makes-do", "last",
+)  # fmt: skip
 
-RULING = {"decision": "reassign", "worker": "clerk", "instruction": "Do vague, narrowly.", "reason": "Narrower."}
+RULINGS: dict[str, dict[str, Any]] = {
+    "vague": {"decision": "reassign", "worker": "clerk", "instruction": "Do vague, narrowly.", "reason": "Narrower."},
+    "unclear": {
+        "decision": "ask_human", "question": "Which?", "choices": ["the first", "the second"],
+        "default_action": "proceed", "assumption": ASSUMED, "reason": "Only they know.",
+    },
+    "large": {
+        "decision": "split", "reason": "Two things.",
+        "parts": [
+            {"id": name, "title": name, "instruction": f"Do {name}.", "success_criterion": "", "worker": "writer"}
+            for name in ("large-left", "large-right")
+        ],
+    },
+}  # fmt: skip
+"""What becomes of the tasks at which a worker stops, by their names."""
+_TASK_RULED_ON = re.compile(r'<task>\s*{"id": "([a-z]+)"')
 _TASK = re.compile(r"<task>\s*Do ([a-z-]+)(, narrowly)?\.")
 
 
@@ -80,11 +104,17 @@ class Features:
             case "refine":
                 return as_json({"instruction": "Do sloppy, narrowly.", "change": "Narrower."})
             case "rule":
-                return as_json(RULING | ({"worker": "nobody"} if turns == 1 else {}))
+                return self._rule(seen, turns)
             case "synthesize":
                 return as_json(synthesis(ANSWER, *(("hopeless",) if turns == 1 else DELIVERED)))
             case _:
                 return self._work(seen, turns)
+
+    def _rule(self, seen: SeenRequest, turns: int) -> Answer:
+        found = _TASK_RULED_ON.search(seen.body["messages"][0]["content"][0]["text"])
+        assert found is not None
+        ruling = RULINGS[found[1]]
+        return as_json(ruling | {"worker": "nobody"} if found[1] == "vague" and turns == 1 else ruling)
 
     def _refuses(self, seen: SeenRequest) -> bool:
         first = seen.body_sha256 not in self._refused
@@ -95,6 +125,7 @@ class Features:
         found = _TASK.search(seen.body["messages"][0]["content"][0]["text"])
         assert found is not None
         name, narrowed = found.groups()
+        told = ASSUMED in seen.body["messages"][0]["content"][0]["text"]
         done = as_json(report(f"{name} is done"))
         match name:
             case "errands" if turns == 1:
@@ -108,6 +139,8 @@ class Features:
             case "sloppy" if not narrowed:
                 return text('{"summary": ""}')
             case "vague" if not narrowed:
+                return as_json(report(escalation={"reason": "ambiguous_input", "message": "Which of the two?"}))
+            case "unclear" | "large" if not told:
                 return as_json(report(escalation={"reason": "ambiguous_input", "message": "Which of the two?"}))
             case "hopeless":
                 return refusal()

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ class Clients:
     """The run of each job that was accepted, by the job's number."""
     read: dict[str, list[int]] = field(default_factory=dict)
     """The event numbers that followers have read, by run id."""
+    answers: Counter[str] = field(default_factory=Counter)
+    """How often each question was answered, as the clients were told."""
     _http: httpx2.AsyncClient = field(
         default_factory=lambda: httpx2.AsyncClient(
             timeout=PATIENCE_S, trust_env=False, limits=httpx2.Limits(max_connections=None)
@@ -63,6 +66,8 @@ class Clients:
         async with asyncio.TaskGroup() as group:
             if job.cancel_after is not None:
                 group.create_task(self._cancel(run_id, job.cancel_after))
+            if job.shape == "asking" and job.answers:
+                group.create_task(self._answer(run_id))
             if job.follow:
                 group.create_task(self._follow(run_id))
             await self._end_of(run_id)
@@ -76,6 +81,21 @@ class Clients:
             if run["status"] == "waiting":
                 await asyncio.sleep(PARKED_S)  # Nothing tells a client that a run goes on but another look.
         raise AssertionError(f"{run_id} does not end: {run}")
+
+    async def _answer(self, run_id: str) -> None:
+        """Answer whatever the run asks, until it has ended."""
+        while True:
+            found = (await self._request("GET", f"/v1/runs/{run_id}/questions")).json()["data"]
+            for question in found:
+                if question["status"] == "open":
+                    path = f"/v1/runs/{run_id}/questions/{question['id']}/answer"
+                    taken = await self._request("POST", path, json={"answer": "that one"})
+                    assert taken.status_code in (200, 409), taken.text
+                    self.answers[question["id"]] += taken.status_code == 200
+            run = (await self._request("GET", f"/v1/runs/{run_id}", headers={"prefer": "wait=1"})).json()
+            if run["finished_at"] is not None:
+                return
+            await asyncio.sleep(PARKED_S)
 
     async def _cancel(self, run_id: str, after: int) -> None:
         mark = len(self.stub.log) + after

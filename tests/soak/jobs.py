@@ -11,6 +11,7 @@ from tests.support.service import plan_of, task
 
 TEAM = Team(
     name="soak",
+    question_timeout_s=4,
     workers=(
         Worker(name="writer", description="Writes.", instructions="Write."),
         Worker(
@@ -32,6 +33,8 @@ class Shape:
     needs: Sequence[Sequence[int]]
     worker: str = "writer"
     limits: dict[str, Any] = field(default_factory=dict)
+    word: str = "Do"
+    """With which the instruction of every task begins."""
 
     def plan(self, number: int) -> dict[str, Any]:
         """The plan of job `number`."""
@@ -41,7 +44,7 @@ class Shape:
                     name,
                     self.worker,
                     [ALL_TASKS[other] for other in needed],
-                    instruction=f"Do {name} of job {number}.",
+                    instruction=f"{self.word} {name} of job {number}.",
                     required=place > 0,
                 )
                 for place, (name, needed) in enumerate(zip(ALL_TASKS, self.needs, strict=False))
@@ -55,6 +58,8 @@ SHAPES = {
     "chain": Shape([[], [0], [1]]),
     "diamond": Shape([[], [0], [0], [1, 2]]),
     "errands": Shape([[], []], worker="clerk"),
+    "asking": Shape([[], [], [0]], word="Guess"),
+    "large": Shape([[], [0]], word="Divide"),
     "tokens": Shape([[], [], [0], [1], [2], [3]], limits={"tokens": 18_000}),
     "money": Shape([[], [], [0], [1], [2], [3]], limits={"cost_usd": "0.12"}),
 }
@@ -69,6 +74,8 @@ class JobToDo:
     own_plan: bool
     cancel_after: int | None
     """Requests of anybody, seen by the provider, after which the client changes its mind."""
+    answers: bool
+    """Whether the client answers the questions of its run; nobody does otherwise."""
     follow: bool
     """Whether the client reads the event stream, text included."""
 
@@ -93,5 +100,6 @@ def jobs(seed: int) -> Iterator[JobToDo]:
             shape=chance.choice(list(SHAPES)),
             own_plan=chance.random() < 0.4,
             cancel_after=chance.randrange(30) if chance.random() < 0.06 else None,
+            answers=chance.random() < 0.6,
             follow=chance.random() < 0.15,
         )

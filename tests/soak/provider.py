@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from tests.soak.jobs import SHAPES
 from tests.support.service import plan_of, report, synthesis, task
@@ -26,7 +27,11 @@ from tests.support.stub_answers import (
 from tests.support.stub_script import SeenRequest
 
 JOB = re.compile(r"(?:(\w+), )?job (\d+)\b")
-INSTRUCTION = re.compile(r"Do [a-z]+ of job \d+")
+INSTRUCTION = re.compile(r"(Do|Guess|Divide) [a-z]+ of job \d+")
+STUCK = re.compile(r"(Guess|Divide) [a-z]+ of job")
+"""Tasks at which a worker stops."""
+TOLD = re.compile(r"The answer: |Take for granted: ")
+"""What it goes on with."""
 LONGEST_DELAY_S = 0.6
 TOKENS_PER_CALL = 1_000
 _USAGE = {"input_tokens": 800, "output_tokens": 200}
@@ -102,15 +107,29 @@ def _answer(seen: SeenRequest) -> Answer:
         case "refine":
             return as_json({"instruction": f"{_instruction(seen)}, better.", "change": "Better."})
         case "rule":
-            return as_json({"decision": "reassign", "worker": "writer", "instruction": None, "reason": "So it is."})
+            return as_json(_ruling(seen, number))
         case "synthesize":
             return as_json(synthesis(f"All of job {number}."))
+        case "work:writer" if STUCK.search(_opening(seen)) and not TOLD.search(_opening(seen)):
+            return as_json(report(escalation={"reason": "ambiguous_input", "message": "Which one?"}))
         case "work:clerk" if turns == 1:
             return _errands("send_mail", "put_record", "look_up", number=number)
         case "work:clerk" if turns == 3:
             return _errands("put_record", number=number)
         case _:
             return as_json(report(f"A part of job {number}."))
+
+
+def _ruling(seen: SeenRequest, number: str) -> dict[str, Any]:
+    """Tasks that are guesses need a person, and such as can be divided are."""
+    ruling: dict[str, Any] = {"reason": "So it is."}
+    if "Guess " in _opening(seen):
+        asked = {"question": "Which one?", "default_action": "proceed", "assumption": f"Any one of job {number}."}
+        return ruling | asked | {"decision": "ask_human"}
+    if "Divide " in _opening(seen):
+        parts = [{"id": name, "instruction": f"Do {name} of job {number}.", "worker": "writer"} for name in "ab"]
+        return ruling | {"decision": "split", "parts": parts}
+    return ruling | {"decision": "reassign", "worker": "writer"}
 
 
 def _errands(*tools: str, number: str) -> Answer:

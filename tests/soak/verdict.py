@@ -73,6 +73,7 @@ def faults_of(left: Remains) -> list[str]:
         *_overcharged(left),
         *_repeated_calls(left),
         *_repeated_effects(left),
+        *_misanswered(left),
         *_misread(left),
         *_crashes(left),
     ]
@@ -156,6 +157,18 @@ def _repeated_effects(left: Remains) -> Iterator[str]:
             key = f"{event.run_id}:{event.task_id}:{event.attempt}:{event.data.call_id}"
             if not times[event.data.name][key]:
                 yield f"{key} is said to have taken effect, and has not"
+
+
+def _misanswered(left: Remains) -> Iterator[str]:
+    """Each question is asked once and ends once; what a client was told it has answered, it has."""
+    events = [event.data for log in left.logs.values() for event in log]
+    asked = Counter(fact.id for fact in events if isinstance(fact, ev.QuestionAsked))
+    answered = Counter(fact.id for fact in events if isinstance(fact, ev.QuestionAnswered))
+    ended = answered + Counter(fact.id for fact in events if isinstance(fact, ev.QuestionExpired))
+    yield from (f"{name} was asked {count} times" for name, count in asked.items() if count > 1)
+    yield from (f"{name} ended {count} times" for name, count in ended.items() if count > 1)
+    told = {name: count for name, count in left.clients.answers.items() if count}
+    yield from (f"{name} was answered {count} times" for name, count in told.items() if count > answered[name])
 
 
 def _misread(left: Remains) -> Iterator[str]:
