@@ -18,7 +18,12 @@ STREAM = {"Accept": "text/event-stream"}
 
 
 class CountingDatabase(Database):
-    """A database that counts the statements sent to it, and those under way."""
+    """A database that counts the statements sent to it, and those under way, and sends none while it is held."""
+
+    def __init__(self, url: str, *, pool: int) -> None:
+        super().__init__(url, pool=pool)
+        self.let_through = asyncio.Event()
+        self.let_through.set()
 
     sent = 0
     under_way = 0
@@ -30,6 +35,7 @@ class CountingDatabase(Database):
         self.under_way += 1
         self.most = max(self.most, self.under_way)
         try:
+            await self.let_through.wait()
             async with super().statement() as connection:
                 yield connection
         finally:
@@ -56,14 +62,18 @@ async def test_those_who_wait_for_one_run_share_their_looks(api: Api, counting: 
 async def test_a_look_that_has_begun_is_not_shared(api: Api, counting: CountingDatabase) -> None:
     play = await api.played()
     looks = SharedLooks(counting)
+    counting.let_through.clear()
     early = asyncio.create_task(looks.at(play.run_id))
     await until(lambda: counting.under_way == 1)
+    late = asyncio.create_task(looks.at(play.run_id))
+    await until(lambda: counting.under_way == 2)
     await play.whole()
-    late = await looks.at(play.run_id)
+    counting.let_through.set()
 
-    assert late is not None
-    assert late["status"] == "succeeded"
     assert (await early) is not None
+    row = await late
+    assert row is not None
+    assert row["status"] == "succeeded"
     assert counting.sent == 2
 
 
