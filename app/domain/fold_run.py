@@ -54,8 +54,9 @@ def receipt_of(asked: ev.RunCancelRequested, at: datetime) -> ev.Cancellation:
 def fold_plan(run: Snapshot, event: Event, plan: ev.PlanCreated) -> Snapshot:
     if run.plan is not None:
         raise IllegalMove("a run gets its first plan only once")
-    tasks = {task.id: TaskState(task, NextAttempt(task.worker, task.instruction)) for task in plan.tasks}
-    return changed(run, plan=plan, planned_at=event.at, tasks=tasks)
+    to_do = () if run.brief.is_dry else plan.tasks
+    tasks = {task.id: TaskState(task, NextAttempt(task.worker, task.instruction)) for task in to_do}
+    return changed(run, plan=plan, quote=plan.quote, planned_at=event.at, tasks=tasks)
 
 
 def fold_end(run: Snapshot, event: Event, end: ev.RunSucceeded | ev.RunPartial | ev.RunFailed) -> Snapshot:

@@ -58,6 +58,7 @@ def run_row(run: Snapshot, now: datetime) -> Row:
         "waiting_for": run.waiting.reason if run.waiting else None,
         "wake_at": run.waiting.until if run.waiting else None,
         "plan_revision": run.plan.revision if run.plan else None,
+        "quote": run.quote,
         "progress": progress_of(run),
         "usage": run.usage,
         "timing": timing_of(run, now),
@@ -78,8 +79,9 @@ def progress_of(run: Snapshot) -> Row:
 
 
 def plan_row(event: Event, plan: Plan) -> Row:
-    """The row of the plan that `event` made."""
-    return {"run_id": event.run_id, "revision": plan.revision, "plan": plan, "created_at": event.at}
+    """The row of the plan that `event` made; what it is to cost stands with the run."""
+    alone = Plan.model_construct(**{name: getattr(plan, name) for name in Plan.model_fields})
+    return {"run_id": event.run_id, "revision": plan.revision, "plan": alone, "created_at": event.at}
 
 
 def task_row(run: Snapshot, task: TaskState, position: int) -> Row:

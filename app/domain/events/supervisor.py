@@ -2,6 +2,7 @@
 
 from app.domain.events.fact import Fact, Rejected
 from app.domain.plan import Plan
+from app.domain.quote import Quote
 from app.domain.results import Synthesis
 
 
@@ -9,6 +10,9 @@ class PlanCreated(Plan, Fact):
     """The plan is sound, and its tasks may start."""
 
     type = "plan.created"
+
+    quote: Quote | None = None
+    """What the run is to cost and how long it is to take with this plan; null in runs of earlier releases."""
 
 
 class PlanInvalid(Rejected):

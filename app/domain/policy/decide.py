@@ -12,7 +12,7 @@ from app.domain.policy.answer import wrap_up
 from app.domain.policy.budget import end_work, overspent
 from app.domain.policy.commands import Decision, settled
 from app.domain.policy.conditions import UNKNOWN, Conditions
-from app.domain.policy.endings import cancel, deliver, fail, run_out
+from app.domain.policy.endings import cancel, deliver, end_planned, fail, run_out
 from app.domain.policy.planning import plan
 from app.domain.policy.tasks import execute
 from app.domain.snapshot import Snapshot
@@ -28,6 +28,8 @@ def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> De
         return Decision()
     if run.fatal:
         return settled(fail(run, run.fatal.code, run.fatal.message))
+    if run.plan is not None and run.brief.is_dry:
+        return settled([end_planned(run)])
     if run.synthesis is not None or answers_alone(run):
         return settled([deliver(run)])
     if now >= run.deadline:
