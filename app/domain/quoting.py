@@ -1,10 +1,11 @@
 """The arithmetic of quotes: from a plan, prices, limits and the history of such tasks to what the run will consume.
 
 `least` is what a run that does all its plan asks cannot do without: one small call for each required task, and one for
-the answer. `most` is what it may consume when all goes wrong: every attempt fails at its last step, and every reply is
-as long as it may be; the run's own limits bound it. `likely` is the sum of what such tasks have taken here, as medians;
-where too few are known, a task is taken to have a typical length. All are reckoned once, when the plan is made. What
-was spent until then is a part of them, and calls that a crash loses are not.
+the answer. `most` is what it may consume when all goes wrong: every attempt fails at its last step, and every reply and
+what tools bring is as long as it may be; the run's own limits bound it. `likely` is the sum of what such tasks have
+taken here, as medians; where too few are known, a task is taken to have a typical length. All are reckoned once, when
+the plan is made. What was spent until then is a part of them. Replies that are cut, and calls that the provider or a
+crash breaks off, are not.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,6 @@ from functools import reduce
 from graphlib import TopologicalSorter
 
 from app.domain import events as ev
-from app.domain.conversation import TRUNCATIONS_ALLOWED
 from app.domain.plan import Plan, Task
 from app.domain.policy.agenda import SUPERVISOR_REPLIES
 from app.domain.quote import Grounds, MoneyRange, Planning, Quote, SecondsRange, TokenPrices, TokensRange, Typical
@@ -45,10 +45,12 @@ TOKENS_PER_S = 60
 """What a model writes."""
 LONGEST_REQUEST = 1_000_000
 """Tokens that no model reads more of in one call."""
-LONGEST_OPENING = 300_000
-"""What a first request may have beside the team's and the plan's own words: results of other tasks above all."""
-LONGEST_OUTCOME = 40_000
-"""What comes back to one reply that calls tools."""
+LONGEST_FORM = 6_000
+"""What a first request may have beside the team's and the plan's own words, and the results of other tasks."""
+LONGEST_RESULTS = 120_000
+"""What may be shown of those."""
+LONGEST_OUTCOME = 20_000
+"""What comes back to one reply that calls tools, at about."""
 SEARCH_TOKENS = 10_000
 """What one search of the provider brings to read, at about; nobody bounds it."""
 _FREE = TokenPrices(*[Decimal(0)] * 6)
@@ -101,7 +103,7 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
 
 
 def time_for(tasks: Sequence[Task], lasts: Mapping[str, float], concurrency: int) -> float:
-    """Seconds for tasks that last so long each, when so many go on side by side: the first that is ready goes first."""
+    """Seconds for tasks that last so long each, so many of them side by side; who is ready first begins first."""
     graph = TopologicalSorter({task.id: task.depends_on for task in tasks})
     graph.prepare()
     now, ready, running = 0.0, list(graph.get_ready()), dict[str, float]()
@@ -163,13 +165,16 @@ def _least_call(prices: TokenPrices, told: int = 0) -> Amount:
 
 
 def _typical_task(task: Task, worker: Worker, prices: TokenPrices) -> Typical:
-    steps = task.budget.steps or worker.max_steps
-    calls = min(steps, CALLS_WITH_TOOLS if worker.tools else 1)
-    told = len(worker.instructions) + len(task.instruction) + len(task.context)
-    opening = OPENING_TOKENS + told // CHARACTERS_PER_TOKEN + RESULT_TOKENS * len(task.depends_on)
+    calls = min(_steps(task, worker), CALLS_WITH_TOOLS if worker.tools else 1)
+    opening = OPENING_TOKENS + _told(task, worker) // CHARACTERS_PER_TOKEN + RESULT_TOKENS * len(task.depends_on)
     read = calls * opening + calls * (calls - 1) // 2 * (REPLY_TOKENS + OUTCOME_TOKENS)
     lasts = min(calls * _call_s(REPLY_TOKENS), task.budget.timeout_s or worker.timeout_s)
     return _typical(prices, read, calls * REPLY_TOKENS, lasts)
+
+
+def _told(task: Task, worker: Worker) -> int:
+    """Characters that the worker is told of its role and its task."""
+    return len(worker.instructions) + len(task.instruction) + len(task.context)
 
 
 def _typical(prices: TokenPrices, read: int, written: int, lasts_s: float) -> Typical:
@@ -185,7 +190,7 @@ def _worst_task(brief: Brief, task: Task, grounds: Grounds) -> Amount:
     """Every attempt with whoever is dearest at it, and what the supervisor says between them."""
     attempts = brief.limits.attempts
     works = [_worst_attempt(brief, task, worker, grounds) for worker in _who(brief, task)]
-    between = _worst_talk(brief, grounds)
+    between = _worst_talk(brief, grounds, len(task.instruction) + len(task.context))
     tokens = attempts * (max(work.tokens for work in works) + 2 * between.tokens)
     cost = attempts * (max(work.cost_usd for work in works) + 2 * between.cost_usd)
     if task.budget.tokens is None:
@@ -202,25 +207,23 @@ def _dearest(brief: Brief, grounds: Grounds, model: str) -> Decimal:
     return max(prices.dearest_read, prices.dearest_written)
 
 
-def _calls(brief: Brief, task: Task, worker: Worker) -> int:
-    """How often an attempt may call its model: every step, each sent again as often as may be."""
-    return (task.budget.steps or worker.max_steps) * brief.patience.call_attempts
+def _steps(task: Task, worker: Worker) -> int:
+    """Replies that an attempt may take."""
+    return task.budget.steps or worker.max_steps
 
 
 def _fees(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -> Decimal:
     fee = max(_prices(brief, grounds, name).search for name in worker.models)
-    return _calls(brief, task, worker) * grounds.searches.get(worker.name, 0) * fee
+    return _steps(task, worker) * grounds.searches.get(worker.name, 0) * fee
 
 
 def _worst_attempt(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -> Amount:
-    own = len(worker.instructions) + len(task.instruction) + len(task.context)
-    turn = (grounds.reply_tokens << TRUNCATIONS_ALLOWED) + LONGEST_OUTCOME
-    turn += grounds.searches.get(worker.name, 0) * SEARCH_TOKENS
-    steps = task.budget.steps or worker.max_steps
-    reads = (min(LONGEST_OPENING + own + number * turn, LONGEST_REQUEST) for number in range(1, steps + 1))
-    read = brief.patience.call_attempts * sum(reads)
-    prices = [_prices(brief, grounds, name) for name in worker.models]
-    worst = _worst(prices, read, _calls(brief, task, worker) * (grounds.reply_tokens << TRUNCATIONS_ALLOWED))
+    opening = LONGEST_FORM + _told(task, worker) + (LONGEST_RESULTS if task.depends_on else 0)
+    searched = grounds.searches.get(worker.name, 0) * SEARCH_TOKENS
+    turn = grounds.reply_tokens + LONGEST_OUTCOME + searched
+    steps = _steps(task, worker)
+    read = sum(min(opening + searched + number * turn, LONGEST_REQUEST) for number in range(steps))
+    worst = _worst([_prices(brief, grounds, name) for name in worker.models], read, steps * grounds.reply_tokens)
     return worst + Amount(cost_usd=_fees(brief, task, worker, grounds))
 
 
@@ -229,12 +232,11 @@ def _worst(prices: Sequence[TokenPrices], read: int, written: int) -> Amount:
     return Amount(tokens=read + written, cost_usd=cost)
 
 
-def _worst_talk(brief: Brief, grounds: Grounds) -> Amount:
+def _worst_talk(brief: Brief, grounds: Grounds, told: int) -> Amount:
     """A conversation of the supervisor: a ruling, a rewritten instruction, the answer."""
-    calls = SUPERVISOR_REPLIES * brief.patience.towards("rule").call_attempts
-    written = grounds.reply_tokens << TRUNCATIONS_ALLOWED
-    read = min(2 * LONGEST_OPENING + SUPERVISOR_REPLIES * written, LONGEST_REQUEST)
-    return _worst([_prices(brief, grounds, brief.team.supervisor.model)], calls * read, calls * written)
+    written = SUPERVISOR_REPLIES * grounds.reply_tokens
+    read = SUPERVISOR_REPLIES * (LONGEST_FORM + len(brief.team.supervisor.instructions) + told + written)
+    return _worst([_prices(brief, grounds, brief.team.supervisor.model)], read, written)
 
 
 def _answer_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
@@ -242,4 +244,5 @@ def _answer_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
     likely = past if past is not None and past.count >= ENOUGH else None
     read = ANSWER_READ + RESULT_TOKENS * len(plan.tasks)
     guess = _typical(prices, read, ANSWER_WRITTEN, _call_s(ANSWER_WRITTEN))
-    return _Part(_least_call(prices), likely or guess, _worst_talk(brief, grounds))
+    told = LONGEST_RESULTS + len(brief.objective) + len(plan.final_instruction)
+    return _Part(_least_call(prices), likely or guess, _worst_talk(brief, grounds, told))
