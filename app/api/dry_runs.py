@@ -12,9 +12,10 @@ from app.runtime import TENANT
 from app.store.database import Database
 from app.store.runs import Row, events_of, plan_of
 
-DRY_RUN_WAIT_S = 60
-"""How long a dry run is waited for unless its client says otherwise."""
+DRY_RUN_WAIT_S = 50
+"""How long a dry run is waited for unless its client says otherwise: proxies hang up after a minute."""
 REJECTIONS_READ = 10
+"""More than a run has: what is wrong with the last of them is told."""
 
 
 async def dry_run_answer(database: Database, row: Row, headers: Mapping[str, str]) -> Response:

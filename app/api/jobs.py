@@ -80,7 +80,7 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
 
     With `dry_run=true` the job is planned and nothing is executed. The answer is the plan, the report of its validation
     and a quote (200), or why there is no plan (a problem with the `stop_reason` of the run as its code). It is waited
-    for as long as `Prefer: wait=N` says, else 60 seconds; planning that takes longer goes on, and its run is answered
+    for as long as `Prefer: wait=N` says, else 50 seconds; planning that takes longer goes on, and its run is answered
     (202), which will have the quote and the plan.
     """
     runtime = await runtime_of(request)

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from pydantic import ValidationError
+from pydantic_core import from_json
 
 from app.domain import events as ev
 from app.domain.job import Limits, dry
@@ -13,7 +15,7 @@ from app.domain.plan import Plan, Task, TaskBudget
 from app.domain.quote import Grounds, History, Quote, TokenPrices, Typical
 from app.domain.quoting import ENOUGH, quote_of, time_for
 from app.domain.snapshot import Brief, Snapshot
-from app.domain.team import Team, Worker
+from app.domain.team import Team, TeamRef, Worker
 from app.domain.usage import Amount, Usage
 from app.domain.values import changed
 from tests.domain.test_run_properties import MANY, MORE
@@ -223,6 +225,16 @@ def test_a_dry_run_has_the_plan_and_the_quote_of_the_run_itself(script: Script) 
 
     assert rehearsed.run.plan == story.run.plan
     assert rehearsed.run.quote == story.run.quote
+
+
+def test_releases_that_know_no_dry_runs_cannot_read_one_and_so_execute_none() -> None:
+    queued = ev.RunQueued(objective="Find out.", team=TeamRef(name="crew", version=1), limits=dry(Limits()))
+    told = from_json(queued.model_dump_json())
+
+    assert ev.RunQueued.model_validate(told) == queued
+    with pytest.raises(ValidationError, match="dry_run"):
+        Limits.model_validate(told["limits"])
+    assert set(Limits().model_dump()) == set(told["limits"]) - {"dry_run"}
 
 
 def test_tasks_of_plans_are_quoted_whatever_their_order() -> None:
