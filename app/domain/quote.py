@@ -91,7 +91,7 @@ class TokenPrices:
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """The medians of what something has taken."""
+    """What something has taken on the average, without what was out of all proportion."""
 
     amount: Amount
     duration_s: float

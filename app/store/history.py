@@ -19,8 +19,8 @@ log = structlog.get_logger(__name__)
 RUNS_CONSIDERED = 100
 """Of a team, the newest."""
 KEPT_S = 60.0
-"""How long what was found is kept; the runs of a minute change medians little."""
-LITTLE_KEPT_S = 5.0
+"""How long what was found is kept; the runs of a minute change means little."""
+LITTLE_KEPT_S = 1.0
 """The same while there are so few runs that each counts."""
 TEAMS_KEPT = 1_000
 LOOK_S = 1.0
@@ -52,13 +52,18 @@ _HISTORY = text(
         SELECT worker, model, tokens, cost,
                CAST(extract(epoch FROM finished_at - started_at) AS float8) AS seconds
         FROM done WHERE status IN ('succeeded', 'failed') AND worker IS NOT NULL
-        UNION ALL SELECT NULL, NULL, tokens, cost, seconds FROM answers WHERE tokens > 0
+        UNION ALL SELECT '', '', tokens, cost, seconds FROM answers WHERE tokens > 0
+    ), bounds AS (
+        -- Nine of ten are below. What lies above counts as much as this: one that ran away makes no rule.
+        SELECT worker, model, percentile_disc(0.9) WITHIN GROUP (ORDER BY tokens) AS tokens,
+               percentile_disc(0.9) WITHIN GROUP (ORDER BY cost) AS cost,
+               percentile_disc(0.9) WITHIN GROUP (ORDER BY seconds) AS seconds
+        FROM found GROUP BY worker, model
     )
-    SELECT worker, model, count(*) AS count, percentile_disc(0.5) WITHIN GROUP (ORDER BY tokens) AS tokens,
-           percentile_disc(0.5) WITHIN GROUP (ORDER BY cost) AS cost,
-           percentile_disc(0.5) WITHIN GROUP (ORDER BY seconds) AS seconds,
+    SELECT worker, model, count(*) AS count, CAST(avg(least(found.tokens, bounds.tokens)) AS bigint) AS tokens,
+           avg(least(found.cost, bounds.cost)) AS cost, avg(least(found.seconds, bounds.seconds)) AS seconds,
            (SELECT count(*) FROM ended) AS runs
-    FROM found GROUP BY worker, model
+    FROM found JOIN bounds USING (worker, model) GROUP BY worker, model
     """
 )
 
@@ -105,7 +110,7 @@ def _history(rows: Iterable[Any]) -> History:
     for row in rows:
         typical = Typical(Amount(tokens=row.tokens, cost_usd=row.cost), row.seconds, row.count)
         runs = row.runs
-        if row.worker is None:
+        if not row.worker:
             answer = typical
         else:
             tasks[row.worker, row.model] = typical

@@ -105,7 +105,7 @@ class _Ended(Fact):
 
 
 class RunSucceeded(_Ended):
-    """The end: every required task delivered, and here is the answer."""
+    """The end: every required task delivered, and here is the answer. Of a dry run: there is its plan."""
 
     type = "run.succeeded"
 
