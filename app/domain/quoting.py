@@ -3,9 +3,9 @@
 `least` is what a run that does all its plan asks cannot do without: one small call for each required task, and one for
 the answer. `most` is what it may consume when all goes wrong: every attempt fails at its last step, and every reply and
 what tools bring is as long as it may be; the run's own limits bound it. `likely` is the sum of what such tasks have
-taken here on the average; where too few are known, a task is taken to have a typical length. All are reckoned once, when
-the plan is made. What was spent until then is a part of them. Replies that are cut, and calls that the provider or a
-crash breaks off, are not.
+taken here on the average; where too few are known, a task is taken to have a typical length. All are reckoned once,
+when the plan is made. What was spent until then is a part of them. Replies that are cut, and calls that the provider or
+a crash breaks off, are not.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
