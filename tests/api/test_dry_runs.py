@@ -7,9 +7,11 @@ import httpx2
 import pytest
 
 from app.api import long_polls
+from app.api.problem_codes import PROBLEM_CODES
 from app.domain.team import Condition, Route
 from app.runtime import TENANT
 from app.store.teams import put_team
+from tests.api.test_description import DESCRIPTION
 from tests.support.api import client_of
 from tests.support.fixtures import Services
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
@@ -269,3 +271,16 @@ async def test_a_process_that_has_no_room_for_readers_refuses_before_planning_is
     assert (answer.status_code, answer.json()["code"]) == (503, "too_many_readers")
     assert (await client.get("/v1/runs")).json()["data"] == []
     assert stub.log == []
+
+
+async def test_every_answer_to_a_dry_run_is_as_described(client: httpx2.AsyncClient, stub: StubProvider) -> None:
+    planned = await client.post(DRY, json=JOB)
+    stub.on("plan", as_json({"tasks": []}))
+    refused = await client.post(DRY, json=JOB, headers={"idempotency-key": "k-1", "prefer": "wait=20"})
+
+    assert set(planned.json()) == {"plan", "quote", "run_id"}
+    assert (refused.status_code, refused.json()["code"]) == (422, "plan_empty")
+    described = DESCRIPTION["components"]["responses"]["Refused"]["headers"]
+    unsaid = {"content-length", "content-type"}
+    assert {name.lower() for name in refused.headers} - unsaid <= {name.lower() for name in described}
+    assert refused.json()["code"] in PROBLEM_CODES
