@@ -22,7 +22,7 @@ from app.api.schemas.trace import TextDelta
 Json = dict[str, Any]
 
 REFERENCE = "#/components/schemas/"
-OF_DRY_RUNS = ("Location", "Vary", "IdempotentReplayed", "PreferenceApplied")
+OF_DRY_RUNS = ("DryRunLocation", "Vary", "IdempotentReplayed", "PreferenceApplied")
 """Headers that name the run of a dry run, also when it has no plan."""
 _BESIDE_ROUTES: tuple[type[BaseModel], ...] = (ProblemDocument, TextDelta)
 """What clients get, and no route returns as a model."""
