@@ -22,6 +22,8 @@ from app.api.schemas.trace import TextDelta
 Json = dict[str, Any]
 
 REFERENCE = "#/components/schemas/"
+OF_DRY_RUNS = ("DryRunLocation", "Vary", "IdempotentReplayed", "PreferenceApplied")
+"""Headers that name the run of a dry run, also when it has no plan."""
 _BESIDE_ROUTES: tuple[type[BaseModel], ...] = (ProblemDocument, TextDelta)
 """What clients get, and no route returns as a model."""
 
@@ -175,8 +177,8 @@ def _add_headers(document: Json) -> None:
         }
         for name, header in HEADERS.items()
     }
-    _may_have(components["responses"]["Refused"], ("Allow", "Connection"))
-    _may_have(components["responses"]["Unavailable"], ("RetryAfter",))
+    _may_have(components["responses"]["Refused"], ("Allow", "Connection", *OF_DRY_RUNS))
+    _may_have(components["responses"]["Unavailable"], ("RetryAfter", *OF_DRY_RUNS))
     for operation in operations(document):
         for status, answer in operation["responses"].items():
             if "$ref" not in answer:

@@ -69,6 +69,9 @@ HEADERS: Mapping[str, Header] = {
         always=True,
     ),
     "Location": Header("Location", "Path of the run.", "/v1/runs/run_01a22168085c7788a2fef2a36551fa03", always=True),
+    "DryRunLocation": Header(
+        "Location", "Path of the run of a dry run without a plan.", "/v1/runs/run_01a22168085c7788a2fef2a36551fa03"
+    ),
     "ETag": Header(
         "ETag",
         "The state of the run, for `If-None-Match`. Weak until the run has ended, since its clocks tick.",

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import zip_longest
@@ -15,13 +16,14 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.bodies import JsonBodyRoute
 from app.api.deps import Key, Looks, Traceparent, WaitSeconds, runtime_of
+from app.api.dry_runs import DRY_RUN_WAIT_S, dry_run_answer
 from app.api.errors import Refusal
 from app.api.field_errors import FIELD_ERRORS_SHOWN, NOT_OFFERED
-from app.api.long_polls import SharedLooks, has_room, run_settled
+from app.api.long_polls import SharedLooks, check_room, has_room, run_settled
 from app.api.resources import run_resource
-from app.api.schemas.runs import Run
+from app.api.schemas.runs import DryRun, Run
 from app.api.schemas.service import PROBLEMS
-from app.domain.job import Job, Limits
+from app.domain.job import Job, Limits, dry
 from app.domain.plan import Plan, validated
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
@@ -33,6 +35,7 @@ from app.store.teams import all_teams, team_named
 
 router = APIRouter(route_class=JsonBodyRoute, tags=["jobs"], responses=PROBLEMS)
 
+ENDED = "The run ended within the time of `Prefer: wait=N`; with `dry_run=true`: the plan and the quote."
 PIECE_CHARACTERS = 64 * 1024
 TEAMS_SHOWN = 10
 
@@ -42,50 +45,75 @@ async def _origin(request: Request, traceparent: Traceparent) -> Origin:
 
 
 OriginOf = Annotated[Origin, Depends(_origin)]
-DryRun = Annotated[
-    bool,
-    Query(
-        description="Not offered: a job that asks for it is refused, never executed.",
-        json_schema_extra={"const": False},
-    ),
-]
+IsDry = Annotated[bool, Query(description="Only plan the job, and say what it would take: nothing is executed.")]
 
 
-async def _refuse_dry_runs(dry_run: DryRun = False) -> None:
-    if dry_run:
-        raise Refusal(422, "dry_run_not_offered", "Dry runs are not offered; the job was not executed.")
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a client wants its job to be taken."""
+
+    key: str | None
+    """Under which repetitions are the same job."""
+    wait_s: int | None
+    """How long to wait for the end; None when it does not say."""
+    dry_run: bool
+
+
+async def _terms(key: Key, wait_s: WaitSeconds, dry_run: IsDry = False) -> Terms:
+    return Terms(key, wait_s, dry_run)
+
+
+TermsOf = Annotated[Terms, Depends(_terms)]
 
 
 @router.post(
     "/v1/jobs",
     status_code=202,
     response_model=Run,
-    dependencies=[Depends(_refuse_dry_runs)],
-    responses={200: {"model": Run, "description": "The run ended within the time of `Prefer: wait=N`."}},
+    responses={200: {"model": Run | DryRun, "description": ENDED}},
 )
-async def accept_job(
-    request: Request, job: Job, looks: Looks, key: Key, wait_s: WaitSeconds, origin: OriginOf
-) -> Response:
+async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, origin: OriginOf) -> Response:
     """Accept a job and answer with its run.
 
     With an `Idempotency-Key` the same request makes one run however often it is sent, and another body under the same
     key is refused. `Prefer: wait=N` waits up to N seconds, at most 60, for the end.
+
+    With `dry_run=true` the job is planned and nothing is executed. The answer is the plan, the report of its validation
+    and a quote (200), or why there is no plan (a problem with the `stop_reason` of the run as its code). It is waited
+    for as long as `Prefer: wait=N` says, else 50 seconds; planning that takes longer goes on, and its run is answered
+    (202), which will have the quote and the plan.
     """
     runtime = await runtime_of(request)
+    wait_s = terms.wait_s
+    if terms.dry_run:
+        check_room(runtime)  # Before planning is paid for: who asks waits for its end.
     team = await team_named(runtime.database, TENANT, job.team)
     if team is None:
         raise await _team_unknown(runtime, job.team)
     limits = _limits(job, team.team)
     _refuse_unpriced(runtime, team.team, limits, job)
-    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, limits, _own_plan(job, team.team, limits), origin)
-    accepted = await accept(runtime.database, TENANT, new, key=await _scoped(key, job))
+    applied = dry(limits) if terms.dry_run else limits
+    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, _own_plan(job, team.team, limits), origin)
+    accepted = await accept(runtime.database, TENANT, new, key=await _scoped(terms, job))
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
+    if terms.dry_run:
+        return await _answer_dry(runtime, looks, accepted, wait_s)
     if wait_s and not has_room(runtime):
         wait_s = None  # The job is taken: its client has to ask again, as one does who named no time.
     row = await _row_after(runtime, looks, accepted, wait_s or 0)
     ended = wait_s is not None and row["status"] in TERMINAL_RUN
     headers = _headers(accepted.run_id, replayed=accepted.replayed, wait_s=wait_s, ended=ended)
     return JSONResponse(run_resource(row, datetime.now(UTC)), 200 if ended else 202, headers)
+
+
+async def _answer_dry(runtime: Runtime, looks: SharedLooks, accepted: Accepted, wait_s: int | None) -> Response:
+    """The plan and the quote once there are some; the run itself when they take longer than is waited for."""
+    row = await _row_after(runtime, looks, accepted, DRY_RUN_WAIT_S if wait_s is None else wait_s)
+    ended = row["status"] in TERMINAL_RUN
+    headers = _headers(accepted.run_id, replayed=accepted.replayed, wait_s=wait_s, ended=ended)
+    if not ended:
+        return JSONResponse(run_resource(row, datetime.now(UTC)), 202, headers)
+    return await dry_run_answer(runtime.database, row, headers)
 
 
 async def _row_after(runtime: Runtime, looks: SharedLooks, accepted: Accepted, wait_s: int) -> Row:
@@ -113,10 +141,12 @@ def _headers(run_id: str, *, replayed: bool, wait_s: int | None, ended: bool) ->
     return headers
 
 
-async def _scoped(key: str | None, job: Job) -> IdempotencyKey | None:
-    if key is None:
+async def _scoped(terms: Terms, job: Job) -> IdempotencyKey | None:
+    """A key of a dry run is another than that of the job itself."""
+    if terms.key is None:
         return None
-    return IdempotencyKey(key, "POST /v1/jobs", await asyncio.to_thread(_digest, job))
+    request = "POST /v1/jobs?dry_run=true" if terms.dry_run else "POST /v1/jobs"
+    return IdempotencyKey(terms.key, request, await asyncio.to_thread(_digest, job))
 
 
 def _digest(job: Job) -> str:

@@ -15,6 +15,23 @@ class Meaning(NamedTuple):
     sentence: str
 
 
+NO_PLAN: Mapping[str, Meaning] = {
+    "cancelled": Meaning(409, "The dry run was cancelled before it had a plan."),
+    "plan_empty": Meaning(422, "The plan that was made in a dry run has no tasks."),
+    "plan_too_large": Meaning(422, "The plan that was made in a dry run has more tasks than the run may have."),
+    "plan_truncated": Meaning(422, "The plan that was made in a dry run broke off at the longest reply of its model."),
+    "plan_unparseable": Meaning(422, "The reply in a dry run could not be read as a plan."),
+    "worker_unknown": Meaning(422, "The plan that was made in a dry run names a worker that the team does not have."),
+    "model_refusal": Meaning(422, "The supervisor's model declined to plan the dry run."),
+    "budget_exhausted": Meaning(422, "The limits of the job do not suffice to plan it in a dry run."),
+    "request_rejected": Meaning(502, "The provider will never accept the request to plan the dry run."),
+    "provider_auth": Meaning(502, "The provider did not accept the key in a dry run."),
+    "provider_billing": Meaning(502, "The account at the provider could not pay for a dry run."),
+    "provider_unavailable": Meaning(503, "The provider could not be reached in a dry run."),
+    "deadline_exceeded": Meaning(504, "The time of a dry run was up before it had a plan."),
+}
+"""Why a dry run has brought no plan, beside `plan_invalid` and `internal_error`: the `stop_reason` of its run."""
+
 PROBLEM_CODES: Mapping[str, Meaning] = {
     "json_invalid": Meaning(400, "The body is not JSON."),
     "request_malformed": Meaning(400, "The request cannot be read."),
@@ -48,7 +65,6 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "team_unknown": Meaning(422, "The job names a team that is not known."),
     "plan_invalid": Meaning(422, "The plan of the job cannot be carried out; `errors` says why."),
     "price_unknown": Meaning(422, "The run has a limit in US dollars, and one of its models has no known price."),
-    "dry_run_not_offered": Meaning(422, "Dry runs are not offered; the job was not executed."),
     "answer_not_offered": Meaning(422, "The answer is none of the question's choices; `errors` names them."),
     "format_not_offered": Meaning(422, "The trace is not offered in this format."),
     "idempotency_key_reused": Meaning(422, "This `Idempotency-Key` was used before with a different body."),
@@ -61,6 +77,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "too_many_connections": Meaning(503, "This process has no room for another connection; try again in a moment."),
     "too_many_readers": Meaning(503, "This process serves as many streams and waiting requests as it can."),
     "draining": Meaning(503, "This process is stopping; another one answers."),
+    **NO_PLAN,
 }
 
 _LISTED = {code: f"{meaning.sentence} ({meaning.status})" for code, meaning in PROBLEM_CODES.items()}

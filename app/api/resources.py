@@ -38,6 +38,7 @@ def run_resource(row: Row, now: datetime) -> Resource:
         "waiting_for": row["waiting_for"],
         "cancellation": row["cancellation"],
         "limits": row["limits"],
+        "quote": row["quote"],
         "usage": row["usage"],
         "timing": _timing(row, now),
         "last_seq": row["last_seq"],

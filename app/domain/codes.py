@@ -13,6 +13,7 @@ from app.domain.errors import ErrorCode
 
 STOP_REASONS: Mapping[str, str] = {
     "completed": "Every required task delivered, and there is an answer.",
+    "planned": "A dry run has its plan; nothing was executed.",
     "gaps": "There is an answer, but a required task delivered nothing.",
     "synthesis_failed": "The tasks delivered, but their results could not be put together into one answer.",
     "budget_exhausted": "The tokens or the money of the run were spent.",

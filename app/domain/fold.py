@@ -13,6 +13,7 @@ from app.domain import events as ev
 from app.domain import fold_calls, fold_questions, fold_run, fold_tasks
 from app.domain.errors import IllegalMove
 from app.domain.events import Entry, Event
+from app.domain.quoting import quoted
 from app.domain.snapshot import Brief, Snapshot
 from app.domain.states import check_allowed
 from app.domain.values import changed
@@ -27,9 +28,14 @@ def fold(brief: Brief, events: Iterable[Event]) -> Snapshot:
 
 
 def extend(run: Snapshot, entries: Iterable[Entry], at: datetime) -> tuple[Snapshot, list[Event]]:
-    """The state after new `entries`, and these as the events that follow it. Raises `IllegalMove` when they cannot."""
+    """The state after new `entries`, and these as the events that follow it. Raises `IllegalMove` when they cannot.
+
+    Whoever makes a plan need not know what it will cost: its quote is reckoned here, once all before it is known.
+    """
     events: list[Event] = []
     for fact, task_id, attempt in entries:
+        if isinstance(fact, ev.PlanCreated):
+            fact = quoted(run, fact, at)
         event = Event(run.last_seq + 1, at, run.brief.run_id, task_id, attempt, fact)
         run = after(run, event)
         events.append(event)

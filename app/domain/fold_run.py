@@ -56,8 +56,9 @@ def receipt_of(asked: ev.RunCancelRequested, at: datetime) -> ev.Cancellation:
 def fold_plan(run: Snapshot, event: Event, plan: ev.PlanCreated) -> Snapshot:
     if run.plan is not None:
         raise IllegalMove("a run gets its first plan only once")
-    tasks = {task.id: _new(task, position) for position, task in enumerate(plan.tasks)}
-    return changed(run, plan=plan, planned_at=event.at, tasks=tasks)
+    to_do = () if run.brief.is_dry else plan.tasks
+    tasks = {task.id: _new(task, position) for position, task in enumerate(to_do)}
+    return changed(run, plan=plan.alone, quote=plan.quote, planned_at=event.at, tasks=tasks)
 
 
 def _new(task: Task, position: int) -> TaskState:
@@ -78,7 +79,7 @@ def fold_revision(run: Snapshot, revised: ev.PlanRevised) -> Snapshot:
         known = run.tasks.get(task.id)
         tasks[task.id] = changed(known, task=task) if known else _new(task, next(position))
     executed_at = run.executed_at if all(task.ended for task in tasks.values()) else None
-    return changed(run, plan=revised.plan, tasks=tasks, replaced={**run.replaced, **gone}, executed_at=executed_at)
+    return changed(run, plan=revised.alone, tasks=tasks, replaced={**run.replaced, **gone}, executed_at=executed_at)
 
 
 def fold_end(run: Snapshot, event: Event, end: ev.RunSucceeded | ev.RunPartial | ev.RunFailed) -> Snapshot:

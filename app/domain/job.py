@@ -65,6 +65,21 @@ class Limits(BaseModel):
     """Levels of nested supervisors."""
 
 
+class DryRunLimits(Limits):
+    """Bounds of a run that ends at its plan.
+
+    Older releases cannot read a run that has them, so none of them executes what was not to be executed.
+    """
+
+    dry_run: Literal[True] = Field()
+    """Nothing is executed."""
+
+
+def dry(limits: Limits) -> DryRunLimits:
+    """The same bounds for a run that ends at its plan."""
+    return DryRunLimits(**limits.model_dump(), dry_run=True)
+
+
 class LimitChanges(BaseModel):
     """Limits that differ from the team's; what is left out stays as the team has it."""
 

@@ -155,6 +155,11 @@ class Plan(BaseModel):
     """Width, depth and kind of the graph; null for a plan that cannot be carried out."""
 
     @property
+    def alone(self) -> "Plan":
+        """The plan without what a fact about it says beside."""
+        return Plan.model_construct(**{name: getattr(self, name) for name in Plan.model_fields})
+
+    @property
     def by_id(self) -> Mapping[str, Task]:
         return {task.id: task for task in self.tasks}
 

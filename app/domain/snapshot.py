@@ -11,9 +11,10 @@ from typing import Any
 
 from app.domain import events as ev
 from app.domain.conversation import Conversation
-from app.domain.job import Limits
+from app.domain.job import DryRunLimits, Limits
 from app.domain.plan import Plan, Task
 from app.domain.questions import Assumption, OnQuestion, Question
+from app.domain.quote import Grounds, Quote
 from app.domain.results import Escalation, Output, Problem, Result, Synthesis
 from app.domain.retries import Patience
 from app.domain.states import TERMINAL_RUN, TERMINAL_TASK, AttemptStatus, Phase, RunStatus, TaskStatus
@@ -40,6 +41,13 @@ class Brief:
     patience: Patience = Patience()
     models: Mapping[str, str] = field(default_factory=dict)
     """Model ids of the tiers, as this process resolves them."""
+    grounds: Grounds | None = None
+    """What this process rests the quote on; None where the run's plan is not made."""
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether the run ends at its plan."""
+        return isinstance(self.limits, DryRunLimits)
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,7 @@ class Snapshot:
     findings: tuple[Any, ...] = ()
     """What was wrong with the last rejected plan."""
     plan: Plan | None = None
+    quote: Quote | None = None
     tasks: Mapping[str, TaskState] = field(default_factory=dict)
     """Those of the newest plan, in its order."""
     replaced: Mapping[str, TaskState] = field(default_factory=dict)

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 import structlog
 
@@ -11,10 +12,12 @@ from app.domain.errors import OwnershipLost, RunUnreadable, place_of
 from app.domain.team import TIERS
 from app.engine import under_way
 from app.engine.execution import Execution
+from app.engine.grounds import with_grounds
 from app.engine.leases import Leases
 from app.parts import PAUSE_S, Parts
 from app.runtime import Runtime
 from app.store.database import TROUBLE
+from app.store.history import Histories
 from app.store.journal import Journal
 from app.store.journal_sql import write_row
 from app.store.ownership import Claimant, ClaimedRun, announce_again, claim_if_free, release_if_owned
@@ -41,6 +44,7 @@ class Engine:
         self._places = asyncio.Semaphore(runtime.runs_at_once)
         models = {tier: runtime.model.model_id(tier) for tier in TIERS}
         self._claimant = Claimant(runtime.name, runtime.lease_s, runtime.patience, models)
+        self._histories = Histories(runtime.database)
         self._suspect: str | None = None
         """The run we have that may be what kills its processes, or of which we are about to find out."""
         self._leases = Leases(runtime, self._held, self._clear)
@@ -131,6 +135,7 @@ class Engine:
         if claim.snapshot.ended:
             await write_row(runtime.database, claim.snapshot, owner=runtime.name, epoch=claim.epoch)
             return
+        claim = replace(claim, snapshot=await with_grounds(runtime, self._histories, claim.snapshot))
         execution = Execution(runtime, self._journal, claim, held_until)
         self._held[run_id] = execution
         if runtime.draining.is_set():

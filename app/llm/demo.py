@@ -13,10 +13,11 @@ from decimal import Decimal
 from typing import Any, assert_never
 
 from app.domain.conversation import Block, text_of
+from app.domain.quoting import CHARACTERS_PER_TOKEN
 from app.llm.demo_answer import answer, refinement, ruling
 from app.llm.demo_plan import plan
 from app.llm.demo_work import next_calls, report
-from app.llm.estimates import CHARACTERS_PER_TOKEN, estimated_usage
+from app.llm.estimates import estimated_usage
 from app.llm.model import STAND_IN, Reply, Request
 from app.llm.pricing import Prices, Rates
 

@@ -6,18 +6,19 @@ from decimal import Decimal
 from pydantic_core import to_json
 
 from app.domain.policy.budget import WorstCase
+from app.domain.quote import TokenPrices
+from app.domain.quoting import CHARACTERS_PER_TOKEN, SEARCH_TOKENS
 from app.domain.usage import Amount, Usage
 from app.llm.model import Request
 from app.llm.pricing import Prices
 
-CHARACTERS_PER_TOKEN = 4
 TYPICAL_OUTPUT_TOKENS = 1_000
 UNSEEN_TOKENS = 1_000
 """What a provider adds to a request for tools and for an output schema, at most."""
 BLOCK_TOKENS = 50
 """What the frame of one message or block takes, at most."""
-SEARCH_TOKENS = 10_000
-"""What one search of the provider brings to read, at about: nobody bounds it."""
+FEW_TOKENS, MANY_TOKENS = 1_000, 1_000_000
+"""Requests of the lowest and the highest price for a token, where it depends on their size."""
 
 
 def estimated_usage(prices: Prices, request: Request, model_id: str, output_tokens: int | None = None) -> Usage:
@@ -80,3 +81,24 @@ def _dearest(prices: Prices, model_id: str, read: int, written: int, searches: i
 def _tokens_of(content: object) -> int:
     blocks = len(content) if isinstance(content, list | tuple) else 1
     return len(to_json(content)) + BLOCK_TOKENS * (1 + blocks)
+
+
+def token_prices(prices: Prices, model_id: str) -> TokenPrices | None:
+    """What single tokens of a model cost; None when it has no known price."""
+    if not prices.knows(model_id):
+        return None
+
+    def cost(**usage: int) -> Decimal:
+        return prices.price(model_id, Usage(**usage)) or Decimal(0)
+
+    few, many = FEW_TOKENS, MANY_TOKENS
+    read, cached = cost(input_tokens=few) / few, cost(input_tokens=few, cache_read_tokens=few) / few
+    many_read = _dearest(prices, model_id, many, 0)
+    return TokenPrices(
+        read=read,
+        written=cost(output_tokens=few) / few,
+        cheapest_read=min(read, cached),
+        dearest_read=max(many_read / many, _dearest(prices, model_id, few, 0) / few),
+        dearest_written=(_dearest(prices, model_id, many, many) - many_read) / many,
+        search=prices.price(model_id, Usage(), web_searches=1) or Decimal(0),
+    )

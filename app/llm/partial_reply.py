@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from app.domain.conversation import Block
+from app.domain.quoting import CHARACTERS_PER_TOKEN
 from app.domain.text import clean, clean_text
 from app.llm.counts import Counts
-from app.llm.estimates import CHARACTERS_PER_TOKEN
 from app.llm.wire import MalformedReply, TooLarge, check_document
 
 LARGEST_CONTENT = 4 * 1024 * 1024

@@ -37,9 +37,9 @@ _COMMIT = """
     WITH new AS (
         SELECT * FROM json_to_recordset(CAST(%(runs)s AS json)) AS n(
             id text, epoch bigint, expected_seq bigint, status text, phase text, stop_reason text, plan_revision int,
-            progress json, usage json, timing json, result json, error json, cancellation json, last_seq bigint,
-            started_at timestamptz, finished_at timestamptz, waiting_for text, wake_at timestamptz, clock timestamptz,
-            moved bool, parks bool, wakes bool)
+            quote json, progress json, usage json, timing json, result json, error json, cancellation json,
+            last_seq bigint, started_at timestamptz, finished_at timestamptz, waiting_for text, wake_at timestamptz,
+            clock timestamptz, moved bool, parks bool, wakes bool)
     ), locked AS MATERIALIZED (
         -- In one order everywhere, so that statements over many runs never wait for each other in a circle.
         SELECT runs.id FROM runs JOIN new ON runs.id = new.id
@@ -49,9 +49,9 @@ _COMMIT = """
     ), changed AS (
         UPDATE runs SET
             status = n.status, phase = n.phase, stop_reason = n.stop_reason, plan_revision = n.plan_revision,
-            progress = n.progress, usage = n.usage, timing = n.timing, result = n.result, error = n.error,
-            cancellation = n.cancellation, last_seq = n.last_seq, started_at = n.started_at,
-            finished_at = n.finished_at, waiting_for = n.waiting_for,
+            quote = n.quote, progress = n.progress, usage = n.usage, timing = n.timing,
+            result = n.result, error = n.error, cancellation = n.cancellation, last_seq = n.last_seq,
+            started_at = n.started_at, finished_at = n.finished_at, waiting_for = n.waiting_for,
             -- Leases and waits go by one clock, and it is this one.
             wake_at = CASE WHEN n.wakes THEN now() ELSE now() + (n.wake_at - n.clock) END,
             idle_claims = CASE WHEN n.moved THEN 0 ELSE runs.idle_claims END,

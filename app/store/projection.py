@@ -58,6 +58,7 @@ def run_row(run: Snapshot, now: datetime) -> Row:
         "waiting_for": run.waiting.reason if run.waiting else None,
         "wake_at": run.waiting.until if run.waiting else None,
         "plan_revision": run.plan.revision if run.plan else None,
+        "quote": run.quote,
         "progress": progress_of(run),
         "usage": run.usage,
         "timing": timing_of(run, now),
@@ -78,8 +79,8 @@ def progress_of(run: Snapshot) -> Row:
 
 
 def plan_row(event: Event, plan: Plan) -> Row:
-    """The row of the plan that `event` made."""
-    return {"run_id": event.run_id, "revision": plan.revision, "plan": plan, "created_at": event.at}
+    """The row of the plan that `event` made; what it is to cost stands with the run."""
+    return {"run_id": event.run_id, "revision": plan.revision, "plan": plan.alone, "created_at": event.at}
 
 
 def task_row(run: Snapshot, task: TaskState) -> Row:
@@ -158,7 +159,7 @@ def plans_of(events: Sequence[Event]) -> tuple[list[Row], set[str]]:
             case PlanCreated() as plan:
                 plans.append(plan_row(event, plan))
                 new.update(plan.by_id)
-            case PlanRevised() as revised:
-                plans.append(plan_row(event, revised.plan))
-                new.update(revised.added)
+            case PlanRevised() as plan:
+                plans.append(plan_row(event, plan))
+                new.update(plan.added)
     return plans, new

@@ -29,6 +29,7 @@ log = structlog.get_logger(__name__)
 QUEUE = "runs"
 TASK = "look"
 PING = '{"type":"job_inserted","job_id":0}'
+NEVER_SECONDS = 1e9
 STOP_SECONDS = 2.0
 """How long the queue waits for a look to end once it has stopped."""
 RELISTEN_SECONDS = 1.0
@@ -188,6 +189,7 @@ class RunQueue:
                 fetch_job_polling_interval=poll_s,
                 delete_jobs="always",
                 shutdown_graceful_timeout=STOP_SECONDS,
+                abort_job_polling_interval=NEVER_SECONDS,  # Nothing aborts its jobs: a run is cancelled in its log.
             )
         finally:
             await self._app.close_async()  # Also what was about to open: its tasks would keep the process from ending.

@@ -78,6 +78,7 @@ runs = Table(
     Column("waiting_for", Text, comment="what a waiting run waits for"),
     Column("wake_at", TIME, comment="when a waiting run is looked at again; null: when there is news for it"),
     Column("plan_revision", Integer),
+    Column("quote", JSON, comment="reckoned when the plan was made"),
     Column("progress", JSON, nullable=False, comment="tasks by status"),
     Column("usage", JSON, nullable=False),
     Column("timing", JSON, nullable=False, comment="as of the last event"),

@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 
 from tests.support.api import Api, Starts, running_api, served
+from tests.support.fixtures import _plain_logs, _settled_heap, services, stub
+
+__all__ = ["_plain_logs", "_settled_heap", "services", "stub"]
 
 
 @pytest.fixture

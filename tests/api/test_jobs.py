@@ -276,13 +276,6 @@ async def test_unknown_fields_of_a_plan_are_named(api: Api) -> None:
     }
 
 
-async def test_a_dry_run_is_refused_and_nothing_is_executed(api: Api) -> None:
-    answer = await api.client.post("/v1/jobs?dry_run=true", json=JOB)
-
-    assert (answer.status_code, answer.json()["code"]) == (422, "dry_run_not_offered")
-    assert await rows(api) == 0
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [

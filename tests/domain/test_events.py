@@ -220,7 +220,8 @@ def test_a_fact_that_consists_of_a_value_holds_all_of_it_and_comes_back_from_jso
     fact = kind.of(value)
 
     assert fact == kind.model_validate_json(fact.model_dump_json())
-    assert fact.model_dump() == value.model_dump()
+    told = fact.model_dump()
+    assert {name: told[name] for name in whole.model_fields} == value.model_dump()
     assert isinstance(fact, whole)
 
 

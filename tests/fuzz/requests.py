@@ -70,9 +70,10 @@ class Response:
 
     def run_id(self) -> str | None:
         """The id of the run that was accepted."""
-        return (
-            str(json.loads(_unchunked(self))["id"]) if self.status in (200, 202) and b"/v1/runs/" in self.head else None
-        )
+        if self.status not in (200, 202) or b"/v1/runs/" not in self.head:
+            return None
+        told = json.loads(_unchunked(self))
+        return str(told.get("id") or told["run_id"])
 
 
 def _unchunked(response: Response) -> bytes:

@@ -95,7 +95,7 @@ class Clients:
             run = (await self._request("GET", f"/v1/runs/{run_id}", headers={"prefer": "wait=1"})).json()
             if run["finished_at"] is not None:
                 return
-            await asyncio.sleep(PARKED_S)
+            await asyncio.sleep(PARKED_S)  # As above: nothing tells of a question that is asked later.
 
     async def _cancel(self, run_id: str, after: int) -> None:
         mark = len(self.stub.log) + after

@@ -80,6 +80,21 @@ async def running_api(url: str, *, send_limit_s: float = 30, **settings: Any) ->
 
 
 @asynccontextmanager
+async def client_of(runtime: Runtime) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of the API of a process that is open already, such as a service's."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Runtime]:
+        yield runtime
+
+    app = create_app(opened, body_limit_bytes=BODY_LIMIT)
+    async with app.router.lifespan_context(app):
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://api.test", timeout=30) as client:
+            yield client
+
+
+@asynccontextmanager
 async def served(api: Api) -> AsyncIterator[str]:
     """The address of a server for the application, which is up already."""
     with socket.create_server(("127.0.0.1", 0)) as listener:

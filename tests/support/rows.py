@@ -5,9 +5,8 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 from sqlalchemy import text
 
-from app.domain.events import Event
+from app.domain.events import Event, RunQueued
 from app.domain.fold import fold
-from app.domain.job import Limits
 from app.domain.retries import Patience
 from app.domain.snapshot import Brief, Snapshot
 from app.domain.team import Team
@@ -46,8 +45,9 @@ async def folded_run(database: Database, run_id: str) -> tuple[Snapshot, list[Ev
         id=run_id,
     )
     log = await events_in(database, run_id)
-    team, limits = Team.model_validate(row["definition"]), Limits.model_validate(row["limits"])
-    return fold(Brief(run_id, row["objective"], team, limits, patience=Patience()), log), log
+    team, queued = Team.model_validate(row["definition"]), log[0].data
+    assert isinstance(queued, RunQueued)
+    return fold(Brief(run_id, row["objective"], team, queued.limits, patience=Patience()), log), log
 
 
 async def check_rows(database: Database, run_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from hypothesis import strategies as st
 
@@ -9,9 +10,10 @@ from app.domain.errors import Held, ModelError, OutOfTime, RateLimited, RequestR
 from app.domain.job import Limits
 from app.domain.plan import Plan
 from app.domain.questions import OnQuestion
+from app.domain.quote import Grounds, TokenPrices
 from app.domain.retries import Patience
 from app.domain.snapshot import Brief
-from app.domain.team import Team, Worker
+from app.domain.team import TIERS, Team, Worker
 from app.domain.usage import Usage
 from app.tools.tool import Arguments, Tool
 from tests.support.graphs import plans
@@ -36,6 +38,9 @@ TOOLS: Mapping[str, Tool] = {
     "look": Tool("look", "Looks.", Arguments, "read"),
     "send": Tool("send", "Sends.", Arguments, "once"),
 }
+PRICES = TokenPrices(*[Decimal("0.000005")] * 6)
+GROUNDS = Grounds(prices=dict.fromkeys(TIERS, PRICES), reply_tokens=16_000)
+"""What quotes rest on: tokens cost about what the scripted replies do."""
 TOOL_OUTCOMES = ["new", "same", "broken", "invalid"]
 DATA_SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -73,7 +78,7 @@ class Script:
 
     def _with(self, *workers: Worker) -> Brief:
         team = Team(name="crew", workers=workers)
-        return Brief("run_1", "Find out.", team, self.limits, patience=Patience(call_attempts=2))
+        return Brief("run_1", "Find out.", team, self.limits, patience=Patience(call_attempts=2), grounds=GROUNDS)
 
 
 MOSTLY_FINE = st.sampled_from(

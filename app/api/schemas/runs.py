@@ -6,9 +6,11 @@ from typing import Any, Literal
 from app.api.schemas.shape import Page, Shape
 from app.domain.codes import StopReason, TaskErrorCode
 from app.domain.events import Cancellation
-from app.domain.job import Limits
+from app.domain.job import DryRunLimits, Limits
+from app.domain.plan import Plan
 from app.domain.plan import Task as PlannedTask
 from app.domain.questions import Question
+from app.domain.quote import Quote
 from app.domain.results import Escalation, Output, Problem, Result
 from app.domain.states import AttemptStatus, Phase, RunStatus, TaskStatus, WaitReason
 from app.domain.team import TeamRef
@@ -112,8 +114,10 @@ class Run(Shape):
     """What it waits for; null unless it waits."""
     cancellation: Cancellation | None
     """The receipt of a cancellation; null unless somebody asked for one."""
-    limits: Limits
-    """The limits as applied, defaults filled in."""
+    limits: Limits | DryRunLimits
+    """The limits as applied, defaults filled in; `dry_run` is among them where nothing is executed."""
+    quote: Quote | None
+    """What its plan was to take; null before there is one, and in runs of earlier releases."""
     usage: Usage
     """What it has consumed so far."""
     timing: Timing
@@ -128,6 +132,17 @@ class Run(Shape):
     """When it ended; null until then."""
     links: Links
     """Where its parts are."""
+
+
+class DryRun(Shape):
+    """What a job would be: its plan, checked, and what that would take. Nothing was executed."""
+
+    plan: Plan
+    """The plan, with the report of its validation. It may be sent as the `plan` of a job."""
+    quote: Quote | None
+    """What a run with this plan would take; null in dry runs that a replica of an earlier release has planned."""
+    run_id: str
+    """The run in which the plan was made: it holds what planning has cost, and its trace."""
 
 
 class Attempt(Shape):

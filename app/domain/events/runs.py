@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from app.domain.codes import StopReason
 from app.domain.events.fact import Fact
-from app.domain.job import Limits
+from app.domain.job import DryRunLimits, Limits
 from app.domain.plan import Plan
 from app.domain.questions import OnQuestion
 from app.domain.results import Problem, Result
@@ -40,8 +40,8 @@ class RunQueued(Fact):
     """What the job is to achieve."""
     team: TeamRef
     """The team, pinned to a version."""
-    limits: Limits
-    """The limits as applied, defaults filled in."""
+    limits: Limits | DryRunLimits
+    """The limits as applied, defaults filled in; `dry_run` is among them where nothing is to be executed."""
     inputs: tuple[InputListed, ...] = ()
     """The inputs, without their content."""
     plan: Plan | None = None
@@ -109,7 +109,7 @@ class _Ended(Fact):
 
 
 class RunSucceeded(_Ended):
-    """The end: every required task delivered, and here is the answer."""
+    """The end: every required task delivered, and here is the answer. Of a dry run: there is its plan."""
 
     type = "run.succeeded"
 

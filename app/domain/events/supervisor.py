@@ -2,6 +2,7 @@
 
 from app.domain.events.fact import Fact, Rejected
 from app.domain.plan import Plan
+from app.domain.quote import Quote
 from app.domain.results import Synthesis
 
 
@@ -9,6 +10,9 @@ class PlanCreated(Plan, Fact):
     """The plan is sound, and its tasks may start."""
 
     type = "plan.created"
+
+    quote: Quote | None = None
+    """What the run is to cost and how long it is to take with this plan; null in runs of earlier releases."""
 
 
 class PlanRevised(Plan, Fact):
@@ -30,17 +34,12 @@ class PlanRevised(Plan, Fact):
         """The change from one revision to the next."""
         old, new = before.by_id, plan.by_id
         return cls.model_construct(
-            **plan.__dict__,
+            **plan.alone.__dict__,
             reason=reason,
             added=tuple(name for name in new if name not in old),
             removed=tuple(name for name in old if name not in new),
             changed=tuple(name for name in new if name in old and new[name] != old[name]),
         )
-
-    @property
-    def plan(self) -> Plan:
-        """The plan alone."""
-        return Plan.model_construct(**{name: getattr(self, name) for name in Plan.model_fields})
 
 
 class PlanInvalid(Rejected):

@@ -12,7 +12,7 @@ from app.domain.policy.answer import wrap_up
 from app.domain.policy.budget import end_work, overspent
 from app.domain.policy.commands import Decision, settled
 from app.domain.policy.conditions import UNKNOWN, Conditions
-from app.domain.policy.endings import cancel, deliver, ends_unanswered, fail, run_out
+from app.domain.policy.endings import cancel, deliver, end_planned, ends_unanswered, fail, run_out
 from app.domain.policy.planning import plan
 from app.domain.policy.tasks import execute
 from app.domain.snapshot import Snapshot
@@ -30,6 +30,8 @@ def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> De
         return settled(fail(run, run.fatal.code, run.fatal.message))
     if (unanswered := ends_unanswered(run)) is not None:
         return settled(fail(run, "question_expired", unanswered))
+    if run.plan is not None and run.brief.is_dry:
+        return settled([end_planned(run)])
     if run.synthesis is not None or answers_alone(run):
         return settled([deliver(run)])
     if now >= run.deadline:

@@ -139,6 +139,11 @@ def deliver(run: Snapshot) -> Entry:
     return end_partially(run, "deadline_exceeded" if cut else "gaps")
 
 
+def end_planned(run: Snapshot) -> Entry:
+    """The end of a dry run: there is a plan, and nothing was executed."""
+    return Entry(ev.RunSucceeded(stop_reason="planned", result=result_of(run)))
+
+
 def end_partially(run: Snapshot, reason: str, errors: Errors | None = None) -> Entry:
     """The end of a run that has something to hand over, and lacks something."""
     return Entry(ev.RunPartial(stop_reason=reason, result=result_of(run, errors)))

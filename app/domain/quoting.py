@@ -1,0 +1,248 @@
+"""The arithmetic of quotes: from a plan, prices, limits and the history of such tasks to what the run will consume.
+
+`least` is what a run that does all its plan asks cannot do without: one small call for each required task, and one for
+the answer. `most` is what it may consume when all goes wrong: every attempt fails at its last step, and every reply and
+what tools bring is as long as it may be; the run's own limits bound it. `likely` is the sum of what such tasks have
+taken here on the average; where too few are known, a task is taken to have a typical length. All are reckoned once,
+when the plan is made. What was spent until then is a part of them. Replies that are cut, and calls that the provider or
+a crash breaks off, are not.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from functools import reduce
+from graphlib import TopologicalSorter
+
+from app.domain import events as ev
+from app.domain.plan import Plan, Task
+from app.domain.policy.agenda import SUPERVISOR_REPLIES
+from app.domain.quote import Grounds, MoneyRange, Planning, Quote, SecondsRange, TokenPrices, TokensRange, Typical
+from app.domain.snapshot import Brief, Snapshot
+from app.domain.team import Worker
+from app.domain.usage import Amount
+
+ENOUGH = 3
+"""Tasks of a kind from which its history tells more than what is typical."""
+LEAST_READ = 10
+LEAST_WRITTEN = 5
+LONGEST_TOKEN = 8
+"""Characters of instructions that make a token, at the fewest tokens."""
+CHARACTERS_PER_TOKEN = 4
+OPENING_TOKENS = 1_500
+"""What a request has beside instructions and task: the form of the answer, the rules, the tools."""
+REPLY_TOKENS = 600
+OUTCOME_TOKENS = 1_000
+"""What a tool brings back."""
+RESULT_TOKENS = 600
+"""What a task hands on to those that need it, and to the answer."""
+CALLS_WITH_TOOLS = 4
+ANSWER_READ = 2_000
+ANSWER_WRITTEN = 1_000
+CALL_S = 2.0
+TOKENS_PER_S = 60
+"""What a model writes."""
+LONGEST_REQUEST = 1_000_000
+"""Tokens that no model reads more of in one call."""
+LONGEST_FORM = 6_000
+"""What a first request may have beside the team's and the plan's own words, and the results of other tasks."""
+LONGEST_RESULTS = 120_000
+"""What may be shown of those."""
+LONGEST_OUTCOME = 20_000
+"""What comes back to one reply that calls tools, at about."""
+SEARCH_TOKENS = 10_000
+"""What one search of the provider brings to read, at about; nobody bounds it."""
+_FREE = TokenPrices(*[Decimal(0)] * 6)
+_MICRO = Decimal("0.000001")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A task of the plan, or the answer, in figures."""
+
+    least: Amount
+    likely: Typical
+    most: Amount
+
+
+def quoted(run: Snapshot, plan: ev.PlanCreated, at: datetime) -> ev.PlanCreated:
+    """The plan with its quote, where something is known that one can rest on."""
+    grounds = run.brief.grounds
+    if grounds is None or plan.quote is not None:
+        return plan
+    return plan.model_copy(update={"quote": quote_of(run, plan, grounds, at)})
+
+
+def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote:
+    """The quote of a run that gets this plan now."""
+    tasks = {task.id: _task_part(run.brief, task, grounds) for task in plan.tasks}
+    answer = None if len(tasks) == 1 and not plan.final_instruction.strip() else _answer_part(run.brief, plan, grounds)
+    parts = [*tasks.values(), *([answer] if answer else [])]
+    spent, limits = run.usage.amount, run.brief.limits
+    most = _total(spent, (part.most for part in parts))
+    most_tokens = max(min(most.tokens, limits.tokens or most.tokens), spent.tokens)
+    most_usd = max(min(most.cost_usd, limits.cost_usd or most.cost_usd), spent.cost_usd)
+    least, likely = _total(spent, (part.least for part in parts)), _total(spent, (part.likely.amount for part in parts))
+    planning_s = (at - run.started_at).total_seconds() if run.started_at else 0
+    lasts = {name: part.likely.duration_s for name, part in tasks.items()}
+    works_s = time_for(plan.tasks, lasts, limits.concurrency) + (answer.likely.duration_s if answer else 0)
+    least_tokens, most_s = min(least.tokens, most_tokens), max(limits.timeout_s, planning_s)
+    return Quote(
+        cost_usd=_money(least.cost_usd, likely.cost_usd, most_usd) if _all_priced(run.brief, plan, grounds) else None,
+        tokens=TokensRange(
+            least=least_tokens, likely=min(max(likely.tokens, least_tokens), most_tokens), most=most_tokens
+        ),
+        duration_s=SecondsRange(
+            least=round(planning_s, 3), likely=round(min(planning_s + works_s, most_s), 3), most=round(most_s, 3)
+        ),
+        basis="history" if all(part.likely.count >= ENOUGH for part in parts) else "limits",
+        runs_considered=grounds.history.runs,
+        planning=Planning(cost_usd=spent.cost_usd, tokens=spent.tokens, duration_s=round(planning_s, 3)),
+    )
+
+
+def time_for(tasks: Sequence[Task], lasts: Mapping[str, float], concurrency: int) -> float:
+    """Seconds for tasks that last so long each, so many of them side by side; who is ready first begins first."""
+    graph = TopologicalSorter({task.id: task.depends_on for task in tasks})
+    graph.prepare()
+    now, ready, running = 0.0, list(graph.get_ready()), dict[str, float]()
+    while ready or running:
+        while ready and len(running) < concurrency:
+            name = ready.pop(0)
+            running[name] = now + lasts[name]
+        first = min(running, key=lambda name: running[name])
+        now = running.pop(first)
+        graph.done(first)
+        ready += graph.get_ready()
+    return now
+
+
+def _total(spent: Amount, amounts: Iterable[Amount]) -> Amount:
+    return reduce(Amount.__add__, amounts, spent)
+
+
+def _money(least: Decimal, likely: Decimal, most: Decimal) -> MoneyRange:
+    top = _rounded(most, ROUND_CEILING)
+    bottom = min(_rounded(least, ROUND_FLOOR), top)
+    return MoneyRange(least=bottom, likely=min(max(_rounded(likely, ROUND_HALF_EVEN), bottom), top), most=top)
+
+
+def _rounded(amount: Decimal, how: str) -> Decimal:
+    return amount.quantize(_MICRO, rounding=how).normalize()
+
+
+def _all_priced(brief: Brief, plan: Plan, grounds: Grounds) -> bool:
+    used = {brief.team.supervisor.model}
+    used |= {name for task in plan.tasks for worker in _who(brief, task) for name in worker.models}
+    return all(grounds.prices.get(brief.models.get(name, name)) is not None for name in used)
+
+
+def _who(brief: Brief, task: Task) -> list[Worker]:
+    """Who may have to do a task: its worker, and with a second attempt everybody."""
+    return [worker for worker in brief.team.workers if brief.limits.attempts > 1 or worker.name == task.worker]
+
+
+def _prices(brief: Brief, grounds: Grounds, model: str) -> TokenPrices:
+    return grounds.prices.get(brief.models.get(model, model)) or _FREE
+
+
+def _task_part(brief: Brief, task: Task, grounds: Grounds) -> _Part:
+    worker = brief.team.worker(task.worker)
+    assert worker is not None  # The plan was validated against this very team.
+    model = brief.models.get(worker.model, worker.model)
+    prices = _prices(brief, grounds, worker.model)
+    past = grounds.history.tasks.get((worker.name, model))
+    likely = past if past is not None and past.count >= ENOUGH else _typical_task(task, worker, prices)
+    least = _least_call(prices, len(task.instruction) // LONGEST_TOKEN) if task.required else Amount()
+    return _Part(least, likely, _worst_task(brief, task, grounds))
+
+
+def _least_call(prices: TokenPrices, told: int = 0) -> Amount:
+    read = LEAST_READ + told
+    cost = read * prices.cheapest_read + LEAST_WRITTEN * prices.written
+    return Amount(tokens=read + LEAST_WRITTEN, cost_usd=cost)
+
+
+def _typical_task(task: Task, worker: Worker, prices: TokenPrices) -> Typical:
+    calls = min(_steps(task, worker), CALLS_WITH_TOOLS if worker.tools else 1)
+    opening = OPENING_TOKENS + _told(task, worker) // CHARACTERS_PER_TOKEN + RESULT_TOKENS * len(task.depends_on)
+    read = calls * opening + calls * (calls - 1) // 2 * (REPLY_TOKENS + OUTCOME_TOKENS)
+    lasts = min(calls * _call_s(REPLY_TOKENS), task.budget.timeout_s or worker.timeout_s)
+    return _typical(prices, read, calls * REPLY_TOKENS, lasts)
+
+
+def _told(task: Task, worker: Worker) -> int:
+    """Characters that the worker is told of its role and its task."""
+    return len(worker.instructions) + len(task.instruction) + len(task.context)
+
+
+def _typical(prices: TokenPrices, read: int, written: int, lasts_s: float) -> Typical:
+    cost = read * prices.read + written * prices.written
+    return Typical(Amount(tokens=read + written, cost_usd=cost), lasts_s, count=0)
+
+
+def _call_s(written: int) -> float:
+    return CALL_S + written / TOKENS_PER_S
+
+
+def _worst_task(brief: Brief, task: Task, grounds: Grounds) -> Amount:
+    """Every attempt with whoever is dearest at it, and what the supervisor says between them."""
+    attempts = brief.limits.attempts
+    works = [_worst_attempt(brief, task, worker, grounds) for worker in _who(brief, task)]
+    between = _worst_talk(brief, grounds, len(task.instruction) + len(task.context))
+    tokens = attempts * (max(work.tokens for work in works) + 2 * between.tokens)
+    cost = attempts * (max(work.cost_usd for work in works) + 2 * between.cost_usd)
+    if task.budget.tokens is None:
+        return Amount(tokens=tokens, cost_usd=cost)
+    dearest = max(_dearest(brief, grounds, name) for worker in _who(brief, task) for name in worker.models)
+    dearest = max(dearest, _dearest(brief, grounds, brief.team.supervisor.model))
+    allowed = min(tokens, task.budget.tokens)
+    fees = attempts * max(_fees(brief, task, worker, grounds) for worker in _who(brief, task))
+    return Amount(tokens=allowed, cost_usd=min(cost, allowed * dearest + fees))
+
+
+def _dearest(brief: Brief, grounds: Grounds, model: str) -> Decimal:
+    prices = _prices(brief, grounds, model)
+    return max(prices.dearest_read, prices.dearest_written)
+
+
+def _steps(task: Task, worker: Worker) -> int:
+    """Replies that an attempt may take."""
+    return task.budget.steps or worker.max_steps
+
+
+def _fees(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -> Decimal:
+    fee = max(_prices(brief, grounds, name).search for name in worker.models)
+    return _steps(task, worker) * grounds.searches.get(worker.name, 0) * fee
+
+
+def _worst_attempt(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -> Amount:
+    opening = LONGEST_FORM + _told(task, worker) + (LONGEST_RESULTS if task.depends_on else 0)
+    searched = grounds.searches.get(worker.name, 0) * SEARCH_TOKENS
+    turn = grounds.reply_tokens + LONGEST_OUTCOME + searched
+    steps = _steps(task, worker)
+    read = sum(min(opening + searched + number * turn, LONGEST_REQUEST) for number in range(steps))
+    worst = _worst([_prices(brief, grounds, name) for name in worker.models], read, steps * grounds.reply_tokens)
+    return worst + Amount(cost_usd=_fees(brief, task, worker, grounds))
+
+
+def _worst(prices: Sequence[TokenPrices], read: int, written: int) -> Amount:
+    cost = max(read * each.dearest_read + written * each.dearest_written for each in prices)
+    return Amount(tokens=read + written, cost_usd=cost)
+
+
+def _worst_talk(brief: Brief, grounds: Grounds, told: int) -> Amount:
+    """A conversation of the supervisor: a ruling, a rewritten instruction, the answer."""
+    written = SUPERVISOR_REPLIES * grounds.reply_tokens
+    read = SUPERVISOR_REPLIES * (LONGEST_FORM + len(brief.team.supervisor.instructions) + told + written)
+    return _worst([_prices(brief, grounds, brief.team.supervisor.model)], read, written)
+
+
+def _answer_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
+    prices, past = _prices(brief, grounds, brief.team.supervisor.model), grounds.history.answer
+    likely = past if past is not None and past.count >= ENOUGH else None
+    read = ANSWER_READ + RESULT_TOKENS * len(plan.tasks)
+    guess = _typical(prices, read, ANSWER_WRITTEN, _call_s(ANSWER_WRITTEN))
+    told = LONGEST_RESULTS + len(brief.objective) + len(plan.final_instruction)
+    return _Part(_least_call(prices), likely or guess, _worst_talk(brief, grounds, told))
