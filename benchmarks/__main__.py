@@ -1,7 +1,7 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
-replicas.
+replicas, failures.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.bench import MEASURED, SERVING, Bench, bench, percentile
+from benchmarks.failures import overshoot_of, spending
 from benchmarks.readers import measure as measure_readers
 from benchmarks.reference_job import CALLS_IN_A_ROW
 from benchmarks.replicas import FAST, SLOW, cancel_seconds, first_calls, spread, takeover_seconds
@@ -102,13 +103,28 @@ def replicas() -> None:
         print(f"\n{count} replicas: {rate:.1f} runs/s over HTTP.")
 
 
+def failures() -> None:
+    """How far budgets are overshot, and what a failing task spends in vain."""
+    found = overshoot_of(1_000, seed=20_261_128)
+    print(
+        f"\nBudgets: {found.runs} rehearsed runs with a limit of tokens, {found.exhausted} of which met it; "
+        f"largest overshoot {found.largest} tokens."
+    )
+    print("\n| attempts that fail | tokens | in vain | delivered | three equal attempts |")
+    print("|---|---|---|---|---|")
+    one = spending(1).in_vain
+    for count in (1, 2):
+        cost = spending(count)
+        print(f"| {count} | {cost.spent:,} | {cost.in_vain:,} | {cost.delivered} | {3 * one:,}, all in vain |")
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
     )
 
 
-_PARTS = (throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup, replicas)
+_PARTS = (throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup, replicas, failures)
 PARTS = {part.__name__: part for part in _PARTS}
 
 if __name__ == "__main__":

@@ -87,6 +87,7 @@ class _Model:
         self._plan = script.plan
         self._story = story
         self._outcomes = cycle(script.calls)
+        self._shares = cycle(script.shares)
         self._numbers = count(len(story.log) or 1)
         self._brakes: dict[str, datetime] = {}
 
@@ -101,7 +102,8 @@ class _Model:
         if outcome in FAULTS:
             raise self._fault(FAULTS[outcome], request.model)
         scene = Scene(self._plan, self._story.run, self.topic, next(self._numbers))
-        written = min(1_500, request.max_tokens)
+        share = next(self._shares, None)
+        written = min(1_500, request.max_tokens) if share is None else int(share * request.max_tokens)
         usage = Usage(llm_calls=1, input_tokens=500 + scene.number % 3, output_tokens=written, cost_usd=Decimal("0.01"))
         return Reply(content_of(outcome, scene), STOP_REASONS.get(outcome, "end_turn"), usage, request.model)
 

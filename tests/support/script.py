@@ -57,6 +57,8 @@ class Script:
     pair: bool = False
     """Whether there is another worker that may stand in."""
     calls: tuple[str, ...] = ("answer",)
+    shares: tuple[float, ...] = ()
+    """Parts of what a reply may have that it takes; without any it is of one size."""
     tools: tuple[str, ...] = ("new",)
     choices: tuple[int, ...] = (0,)
     """Which of the commands under way gets on."""
@@ -106,6 +108,7 @@ def scripts(draw: st.DrawFn) -> Script:
         strict=draw(st.sampled_from([False, False, True])),
         pair=draw(st.booleans()),
         calls=draw(st.lists(MOSTLY_FINE, min_size=5, max_size=16).map(tuple)),
+        shares=draw(st.lists(st.floats(0, 1), max_size=4).map(tuple)),
         tools=draw(st.lists(st.sampled_from(TOOL_OUTCOMES), min_size=1, max_size=6).map(tuple)),
         choices=draw(st.lists(st.integers(0, 7), min_size=1, max_size=6).map(tuple)),
         delays=draw(st.lists(MOSTLY_FAST, min_size=5, max_size=16).map(tuple)),
