@@ -52,15 +52,28 @@ class Worker(_Part):
     """Model replies in one attempt."""
     timeout_s: float = Field(default=180, gt=0, le=86_400)
     """Seconds of one attempt."""
+    must_use: tuple[str | tuple[str, ...], ...] = Field(default=(), max_length=20)
+    """Tools without which its tasks cannot be done: its result is taken once a call of each has succeeded. A list among
+    them names several of which one will do."""
     output_schema: dict[str, Any] | None = None
     """JSON schema that the `data` of the worker's result must fit."""
     fallback: WorkerName | None = None
     """Another worker of the team that may take over a task at which this one fails."""
 
     @property
+    def needed_tools(self) -> tuple[tuple[str, ...], ...]:
+        """What it must use, as alternatives each."""
+        return tuple((each,) if isinstance(each, str) else each for each in self.must_use)
+
+    @property
     def models(self) -> tuple[str, ...]:
         """Who may play it: its own model, and above a tier the higher ones."""
         return TIERS[TIERS.index(self.model) :] if self.model in TIERS else (self.model,)
+
+
+def _unsaid_of(worker: Worker) -> set[str]:
+    """Its fields that the first release lacked and that say nothing."""
+    return {name for name in ("fallback", "must_use") if not getattr(worker, name)}
 
 
 class Condition(_Part):
@@ -117,6 +130,10 @@ class Team(_Part):
         for worker in self.workers:
             if worker.fallback is not None and (worker.fallback not in known or worker.fallback == worker.name):
                 raise ValueError(f"the fallback of {worker.name} is no other worker of the team: {worker.fallback}")
+            if foreign := sorted({tool for tools in worker.needed_tools for tool in tools} - set(worker.tools)):
+                raise ValueError(f"{worker.name} must use tools that it does not have: {', '.join(foreign)}")
+            if not all(worker.needed_tools):
+                raise ValueError(f"{worker.name} must use one of no tools at all")
         if strangers := sorted({route.worker for route in self.routing} - known):
             raise ValueError(f"routes lead to workers that the team lacks: {', '.join(strangers)}")
         shared = sorted({tool for tool in tools if tools.count(tool) > 1})
@@ -150,7 +167,7 @@ class Team(_Part):
         unchanged team keeps its digest.
         """
         unsaid: dict[str, Any] = {
-            "workers": {n: {"fallback"} for n, each in enumerate(self.workers) if not each.fallback}
+            "workers": {n: fields for n, each in enumerate(self.workers) if (fields := _unsaid_of(each))}
         }
         if self.ladder == LADDER:
             unsaid["ladder"] = True

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import reduce
+from itertools import groupby
 from operator import add
 
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +17,7 @@ from app.domain.policy.agenda import SUPERVISOR_REPLIES, is_open, max_steps, ope
 from app.domain.policy.decide import decide
 from app.domain.results import Result
 from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.text import plain_words
 from app.domain.timing import timing_of
 from app.domain.topics import GO_ON, topic_named, topic_of
 from app.domain.usage import Usage
@@ -145,6 +147,22 @@ def test_a_transient_failure_is_retried_unchanged_and_any_other_only_with_someth
 
 def _instructions(state: TaskState, last: Attempt) -> set[str]:
     return {attempt.instruction for attempt in state.attempts if attempt.number <= last.number}
+
+
+@MANY
+@given(runs())
+def test_no_task_circles_between_workers_or_meets_the_same_terms_again_but_for_a_cause_that_passes(
+    story: Story,
+) -> None:
+    for state in story.run.tasks.values():
+        workers = [worker for worker, _ in groupby(attempt.worker for attempt in state.attempts)]
+        assert len(workers) == len(set(workers))
+        met = [
+            (attempt.worker, attempt.model, plain_words(attempt.instruction))
+            for attempt in state.attempts
+            if attempt.error is None or remedy_for(attempt.error.code) != "again"
+        ]
+        assert len(met) == len(set(met))
 
 
 @MANY

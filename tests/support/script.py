@@ -65,7 +65,8 @@ class Script:
         worker = WORKER.model_copy(update={"tools": tuple(TOOLS), "output_schema": schema})
         if not self.pair:
             return self._with(worker)
-        return self._with(worker.model_copy(update={"fallback": "baker"}), BAKER)
+        stand_in = BAKER.model_copy(update={"fallback": worker.name})
+        return self._with(worker.model_copy(update={"fallback": "baker"}), stand_in)
 
     def _with(self, *workers: Worker) -> Brief:
         team = Team(name="crew", workers=workers)

@@ -209,8 +209,8 @@ class Story:
         self.hear("rule", [text_block(decision)], name=name)
         self.record(follow(self.run, self.state(name), Ruling(decision, worker, instruction, "so it is")))
 
-    def reject_result(self, name: str, note: str | None = "Again.") -> None:
-        self.record(self.topic("work", name).entry(ev.TaskRejected(errors=(USELESS,), note=note)))
+    def reject_result(self, name: str, note: str | None = "Again.", finding: Finding = USELESS) -> None:
+        self.record(self.topic("work", name).entry(ev.TaskRejected(errors=(finding,), note=note)))
 
     def refine(self, name: str, instruction: str) -> None:
         last = len(self.state(name).attempts)

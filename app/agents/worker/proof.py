@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from app.domain.conversation import Conversation, tool_calls_of
 from app.domain.plan import Finding
+from app.domain.policy.agenda import worker_of
 from app.domain.results import Output
 from app.domain.snapshot import Snapshot, TaskState
+from app.domain.team import Worker
 
 _PLACEHOLDER = re.compile(r"(?:todo|tbd|tba|n/a|placeholder|lorem ipsum.*|to be (?:done|determined|written)|\W*)\.?")
 """A whole result that only stands for one."""
@@ -25,8 +27,28 @@ def _details(output: Output, run: Snapshot, task: TaskState, talk: Conversation)
         yield "the result only repeats the task"
     if output.data is None and all(_PLACEHOLDER.fullmatch(text) for text in said):
         yield "the result is a placeholder, and says nothing"
+    for tools in _uncalled(worker_of(run, task.attempt), talk):
+        yield f"no call of {' or '.join(tools)} has brought anything, and this cannot be done without: call it first"
     if unseen := _unseen(output.sources, run, task, talk):
         yield f"you have not seen these sources: {', '.join(unseen)}; name only what you were given or have found"
+
+
+def _uncalled(worker: Worker, talk: Conversation) -> Iterator[tuple[str, ...]]:
+    """The tools that the worker must use and of which no call has succeeded, as alternatives each."""
+    if worker.must_use:
+        called = set(_called(talk))
+        yield from (tools for tools in worker.needed_tools if called.isdisjoint(tools))
+
+
+def _called(talk: Conversation) -> Iterator[str]:
+    """The tools of which a call has succeeded: ours, and those that the provider ran."""
+    for turn in talk.turns:
+        yield from (call["name"] for call in tool_calls_of(turn.content) if turn.result_of(call).error_code is None)
+        asked = {block["id"]: block["name"] for block in turn.content if block.get("type") == "server_tool_use"}
+        for block in turn.content:
+            found = block.get("content")
+            if block.get("tool_use_id") in asked and not (isinstance(found, dict) and "error_code" in found):
+                yield asked[block["tool_use_id"]]
 
 
 def _plain(text: str) -> str:

@@ -1,6 +1,6 @@
 """What a failed attempt leads to: another one, or the end of the task."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal, assert_never
 
@@ -10,11 +10,12 @@ from app.domain.events import Entry
 from app.domain.failures import remedy_for
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of
 from app.domain.policy.ladder import fallback_of, is_last, next_rung, stronger_model
+from app.domain.policy.repetition import echoes_of
 from app.domain.results import EscalationDecision, Problem
 from app.domain.retries import backoff, spread
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.team import Rung
-from app.domain.text import shorten
+from app.domain.text import plain_words, shorten
 from app.domain.topics import Topic
 
 
@@ -31,17 +32,27 @@ class Ruling:
 
 
 _NONE = Ruling()
+_SAID = ("result_rejected", "no_progress", "attempts_exhausted")
+"""How attempts fail that end with words of the worker: a result that is turned down, an escalation."""
 
 
 def fail_attempt(run: Snapshot, task: TaskState, error: Problem, now: datetime) -> Entry:
     """The end of the running attempt at a task, and what comes of it."""
-    error = Problem(code=error.code, message=shorten(error.message, MESSAGE_CHARACTERS)[0])
+    error = _named(run, task, error)
     remedy = remedy_for(error.code)
     at = _earliest(run, task, now) if remedy == "again" else now
     if is_last(run, task) or remedy in ("none", "end") or at >= deadline_of(run):
         return _of(task, ev.TaskFailed(error=error))
     rung: Rung | Literal["again"] = "again" if remedy == "again" else next_rung(run, task)
     return _again(run, task, error, at, rung, _NONE)
+
+
+def _named(run: Snapshot, task: TaskState, error: Problem) -> Problem:
+    """The failure as it is told: in few words, and as `no_progress` when an earlier attempt ended with the same."""
+    echoes = echoes_of(run, task) if error.code in _SAID else []
+    told = f" Attempt {echoes[-1].number} ended with the same words." if echoes else ""
+    code = "no_progress" if echoes else error.code
+    return Problem(code=code, message=shorten(error.message, MESSAGE_CHARACTERS - len(told))[0] + told)
 
 
 def _again(
@@ -112,12 +123,14 @@ def escalated(run: Snapshot, task: TaskState) -> Problem:
     assert escalation is not None
     said = f"The worker escalated ({escalation.reason}): {escalation.message}"
     code = "attempts_exhausted" if is_last(run, task) else "no_progress"
-    return Problem(code=code, message=shorten(said, MESSAGE_CHARACTERS)[0])
+    return Problem(code=code, message=said)
 
 
 def follow(run: Snapshot, task: TaskState, ruling: Ruling) -> Entry:
-    """What a ruling comes to. It must be one of those that are possible."""
-    attempt, error = task.attempt, escalated(run, task)
+    """What a ruling comes to. It must be one of those that are possible. An instruction that is as before is none."""
+    attempt, error = task.attempt, _named(run, task, escalated(run, task))
+    if ruling.instruction is not None and plain_words(ruling.instruction) == plain_words(attempt.instruction):
+        ruling = replace(ruling, instruction=None)
     at = attempt.heard_at or attempt.started_at
     match ruling.decision:
         case "accept_partial":
