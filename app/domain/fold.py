@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import assert_never
 
 from app.domain import events as ev
-from app.domain import fold_calls, fold_run, fold_tasks
+from app.domain import fold_calls, fold_run, fold_stragglers, fold_tasks
 from app.domain.errors import IllegalMove
 from app.domain.events import Entry, Event
 from app.domain.snapshot import Brief, Snapshot
@@ -76,7 +76,7 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
         case ev.TaskStarted():
             return fold_tasks.fold_start(run, event, fact)
         case ev.TaskSucceeded():
-            return fold_tasks.fold_success(run, event, fact)
+            return fold_stragglers.fold_success(run, event, fact)
         case ev.TaskFailed():
             return fold_tasks.fold_end(run, event, fact.error, fact.decision)
         case ev.TaskSkipped() | ev.TaskCancelled():
@@ -94,7 +94,13 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
         case ev.BudgetExhausted():
             return changed(run, exhausted=fact)
         case ev.SynthesisCompleted():
-            return changed(run, synthesis=fact)
+            return fold_stragglers.fold_answer(run, fact)
+        case ev.TaskDropped():
+            return fold_stragglers.fold_drop(run, event)
+        case ev.AttemptFailed():
+            return fold_tasks.fold_attempt_end(run, event, fact.error)
+        case ev.AttemptCancelled():
+            return fold_tasks.fold_attempt_end(run, event, None)
         case ev.RunQueued():
             return changed(run, created_at=event.at, own_plan=fact.plan)
         case ev.RunStarted():

@@ -31,6 +31,9 @@ TASK_MOVES: Mapping[tuple[TaskStatus, str], TaskStatus] = {
     ("pending", "task.failed"): "failed",
     ("pending", "task.skipped"): "skipped",
     ("pending", "task.cancelled"): "cancelled",
+    ("pending", "task.dropped"): "pending",
+    ("running", "task.started"): "running",
+    ("running", "task.dropped"): "running",
     ("running", "task.rejected"): "running",
     ("running", "task.escalated"): "running",
     ("running", "task.retrying"): "pending",
@@ -48,20 +51,22 @@ ATTEMPT_MOVES: Mapping[tuple[AttemptStatus, str], AttemptStatus] = {
     ("running", "task.retrying"): "failed",
     ("running", "task.reassigned"): "failed",
     ("running", "task.cancelled"): "cancelled",
+    ("running", "attempt.failed"): "failed",
+    ("running", "attempt.cancelled"): "cancelled",
 }
 
 _WORK = frozenset({
     "plan.created", "plan.invalid",
     "task.started", "task.succeeded", "task.failed", "task.retrying", "task.refined", "task.rejected",
     "task.reassigned", "ruling.rejected",
-    "task.escalated", "task.skipped", "task.cancelled",
+    "task.escalated", "task.skipped", "task.cancelled", "task.dropped", "attempt.failed", "attempt.cancelled",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
     "synthesis.completed", "synthesis.rejected", "budget.exhausted",
 })  # fmt: skip
 ALLOWED_WHILE: Mapping[RunStatus, frozenset[str]] = {
     "queued": frozenset({"run.cancel_requested"}),
     "running": frozenset({"run.cancel_requested"}) | _WORK,
-    "waiting": frozenset({"run.cancel_requested", "task.cancelled"}),
+    "waiting": frozenset({"run.cancel_requested", "task.cancelled", "attempt.cancelled"}),
 }
 """What may happen in a run beside what moves it. Nothing may in one that has ended."""
 

@@ -98,6 +98,26 @@ class Route(_Part):
     """Who does them."""
 
 
+class Stragglers(_Part):
+    """What is done about tasks that take much longer than the others."""
+
+    policy: Literal["wait", "drop", "hedge"] = "wait"
+    """`wait` for them; `drop` them once all else is done: the run goes on to its answer, and uses what still comes
+    before its end; or `hedge`: a second worker tries the same side by side, and the first result counts."""
+    quorum: float | None = Field(default=None, gt=0, lt=1)
+    """With `drop`, the part of the tasks that must have delivered before any is dropped; null for 0.75."""
+    after_s: float | None = Field(default=None, gt=0, le=86_400)
+    """Seconds after which a task is a straggler; null for three times what the others took."""
+
+    @model_validator(mode="after")
+    def _fits_its_policy(self) -> "Stragglers":
+        if self.quorum is not None and self.policy != "drop":
+            raise ValueError(f"a quorum goes with the policy drop; this is {self.policy}")
+        if self.after_s is not None and self.policy == "wait":
+            raise ValueError("after_s goes with the policies drop and hedge; this is wait")
+        return self
+
+
 class Team(_Part):
     """A team as it is stored: immutable, and numbered by version."""
 
@@ -119,6 +139,9 @@ class Team(_Part):
     ladder: tuple[Rung, ...] = LADDER
     """What follows the first failed attempt at a task, the second and so on, as far as it is possible; after the last,
     the instruction is refined again. Escalations that the supervisor does not rule on climb it too."""
+
+    stragglers: Stragglers = Stragglers()
+    """What is done about tasks that take much longer than the others."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Team":
@@ -173,6 +196,8 @@ class Team(_Part):
             unsaid["ladder"] = True
         if not self.routing:
             unsaid["routing"] = True
+        if self.stragglers == Stragglers():
+            unsaid["stragglers"] = True
         return self.model_dump_json(exclude=unsaid)
 
 

@@ -50,7 +50,13 @@ def _ms(start: datetime, end: datetime) -> int:
 
 
 def _worked_ms(task: TaskState, end: datetime) -> int:
-    return sum(_ms(attempt.started_at, attempt.finished_at or end) for attempt in task.attempts)
+    """How long attempts at a task were under way; what two do side by side counts once."""
+    worked, until = 0, None
+    for attempt in task.attempts:
+        since = attempt.started_at if until is None else max(attempt.started_at, until)
+        until = max(since, min(attempt.finished_at or end, task.finished_at or end))
+        worked += _ms(since, until)
+    return worked
 
 
 def _longest_chain(run: Snapshot, spans: dict[str, int]) -> int:
@@ -64,5 +70,7 @@ def _longest_chain(run: Snapshot, spans: dict[str, int]) -> int:
             waiting.extend(unknown)
             continue
         waiting.pop()
-        lengths[task.id] = spans[task.id] + max((lengths[name] for name in task.depends_on), default=0)
+        # Nothing has waited for a dropped task to its end.
+        awaited = [lengths[name] for name in task.depends_on if not run.tasks[name].dropped]
+        lengths[task.id] = spans[task.id] + max(awaited, default=0)
     return max(lengths.values(), default=0)

@@ -26,9 +26,7 @@ def working() -> Story:
 
 def objections(**output: Any) -> list[str]:
     story = working()
-    found = objections_to(
-        Output(**{"summary": "s", "text": "t", **output}), story.run, story.state("a"), story.talk(Topic("work", "a"))
-    )
+    found = objections_to(Output(**{"summary": "s", "text": "t", **output}), story.run, Topic("work", "a"))
     assert {finding.code for finding in found} <= {"result_rejected"}
     return [finding.detail for finding in found]
 
@@ -90,7 +88,7 @@ def uncalled(*must_use: str | tuple[str, ...], code: str | None = None) -> list[
     story.hear("work", [searched, found, call_block("c1")], "tool_use", "a")
     story.use_tool("a", "c1", code=code)
     output = Output(summary="It is 42.")
-    return [each.detail for each in objections_to(output, story.run, story.state("a"), story.talk(Topic("work", "a")))]
+    return [each.detail for each in objections_to(output, story.run, Topic("work", "a"))]
 
 
 @pytest.mark.parametrize("must_use", [(), ("look",), ("look", "web_search"), (("read", "look"),)])

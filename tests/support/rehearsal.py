@@ -18,18 +18,21 @@ from hypothesis import note
 from hypothesis import strategies as st
 
 from app.agents.allowance import kept_for_answer
+from app.agents.ask import ask, prepare
 from app.agents.converse import consequences, converse
+from app.agents.roles import ROLES
 from app.agents.worker.tools import settle_unknown
 from app.domain import events as ev
 from app.domain.conversation import Ask, Block, UseTools
 from app.domain.errors import ModelError, Transient
 from app.domain.events import Entry, Event
 from app.domain.job import JobInput
-from app.domain.policy.agenda import is_open, step_in
+from app.domain.policy.agenda import is_open, left_behind, step_in
 from app.domain.policy.budget import Kept, WorstCase
 from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import fail
+from app.domain.policy.failed_attempts import break_attempt
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
@@ -179,6 +182,11 @@ def _taken_up(work: Coroutine[Any, Any, T]) -> T | None:
     return None
 
 
+async def _call(desk: _Desk, topic: Topic) -> None:
+    """The call that a conversation is in."""
+    await ask(desk, await prepare(ROLES[topic.purpose], desk.run, topic, desk.tools))
+
+
 class _Stage:
     """The engine's part: it takes up what `decide` wants, one step of one conversation at a time."""
 
@@ -240,14 +248,16 @@ class _Stage:
         self._model.stopped = True
         for topic in unwanted:
             if self._is_in_a_call(topic):
+                told = _call if topic in left_behind(self._story.run) else converse
                 with suppress(CancelledError):
-                    _taken_up(converse(self._desk, topic))
+                    _taken_up(told(self._desk, topic))
         self._model.stopped = False
 
     def _is_in_a_call(self, topic: Topic) -> bool:
         run = self._story.run
         waits = run.conversation(topic).waits(self._story.now)
-        return is_open(run, topic) and not waits and isinstance(step_in(run, topic), Ask)
+        is_held = is_open(run, topic) or topic in left_behind(run)
+        return is_held and not waits and isinstance(step_in(run, topic), Ask)
 
     def _carry_on(self, topic: Topic) -> None:
         run, seen = self._story.run, len(self._story.log)
@@ -286,8 +296,7 @@ class _Stage:
     def _broken(self, topic: Topic) -> list[Entry]:
         if topic.task_id is None:
             return fail(self._story.run, "internal_error", "a bug")
-        problem = Problem(code="internal_error", message="a bug")
-        return [Entry(ev.TaskFailed(error=problem), topic.task_id, len(self._story.state(topic.task_id).attempts))]
+        return [break_attempt(self._story.run, topic)]
 
 
 @st.composite

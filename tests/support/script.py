@@ -10,7 +10,7 @@ from app.domain.job import Limits
 from app.domain.plan import Plan
 from app.domain.retries import Patience
 from app.domain.snapshot import Brief
-from app.domain.team import Team, Worker
+from app.domain.team import Stragglers, Team, Worker
 from app.domain.usage import Usage
 from app.tools.tool import Arguments, Tool
 from tests.support.graphs import plans
@@ -39,6 +39,9 @@ TOOL_OUTCOMES = ["new", "same", "broken", "invalid"]
 DATA_SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
+WAIT = Stragglers()
+
+
 @dataclass(frozen=True, slots=True)
 class Script:
     """What the world does. Lists are gone through in circles; turns are the engine's, counted from 0."""
@@ -50,6 +53,7 @@ class Script:
     """Whether the worker must deliver data of a certain form."""
     pair: bool = False
     """Whether there is another worker that may stand in."""
+    stragglers: Stragglers = WAIT
     calls: tuple[str, ...] = ("answer",)
     tools: tuple[str, ...] = ("new",)
     choices: tuple[int, ...] = (0,)
@@ -69,7 +73,7 @@ class Script:
         return self._with(worker.model_copy(update={"fallback": "baker"}), stand_in)
 
     def _with(self, *workers: Worker) -> Brief:
-        team = Team(name="crew", workers=workers)
+        team = Team(name="crew", workers=workers, stragglers=self.stragglers)
         return Brief("run_1", "Find out.", team, self.limits, patience=Patience(call_attempts=2))
 
 
@@ -80,6 +84,17 @@ MOSTLY_FINE = st.sampled_from(
 )
 MOSTLY_FAST = st.sampled_from([0, 1, 2, 5] * 5 + [61, 1_000])
 TURNS = st.integers(0, 120)
+
+
+POLICIES = [
+    WAIT,
+    Stragglers(policy="drop"),
+    Stragglers(policy="drop", quorum=0.4, after_s=5),
+    Stragglers(policy="drop", quorum=0.2, after_s=1),
+    Stragglers(policy="hedge"),
+    Stragglers(policy="hedge", after_s=5),
+    Stragglers(policy="hedge", after_s=1),
+]
 
 
 @st.composite
@@ -97,6 +112,7 @@ def scripts(draw: st.DrawFn) -> Script:
         own_plan=draw(st.booleans()),
         strict=draw(st.sampled_from([False, False, True])),
         pair=draw(st.booleans()),
+        stragglers=draw(st.sampled_from(POLICIES)),
         calls=draw(st.lists(MOSTLY_FINE, min_size=5, max_size=16).map(tuple)),
         tools=draw(st.lists(st.sampled_from(TOOL_OUTCOMES), min_size=1, max_size=6).map(tuple)),
         choices=draw(st.lists(st.integers(0, 7), min_size=1, max_size=6).map(tuple)),

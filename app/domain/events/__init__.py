@@ -31,8 +31,11 @@ from app.domain.events.runs import (
 )
 from app.domain.events.supervisor import PlanCreated, PlanInvalid, SynthesisCompleted, SynthesisRejected
 from app.domain.events.tasks import (
+    AttemptCancelled,
+    AttemptFailed,
     RulingRejected,
     TaskCancelled,
+    TaskDropped,
     TaskEscalated,
     TaskFailed,
     TaskReassigned,
@@ -48,6 +51,8 @@ __all__ = [
     "FACTS",
     "RUN_ENDS",
     "AnyFact",
+    "AttemptCancelled",
+    "AttemptFailed",
     "BudgetExhausted",
     "Cancellation",
     "Effect",
@@ -76,6 +81,7 @@ __all__ = [
     "SynthesisCompleted",
     "SynthesisRejected",
     "TaskCancelled",
+    "TaskDropped",
     "TaskEscalated",
     "TaskFailed",
     "TaskReassigned",

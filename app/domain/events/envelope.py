@@ -32,6 +32,9 @@ AnyFact = (
     | tasks.TaskEscalated
     | tasks.TaskSkipped
     | tasks.TaskCancelled
+    | tasks.TaskDropped
+    | tasks.AttemptFailed
+    | tasks.AttemptCancelled
     | calls.LlmCompleted
     | calls.LlmFailed
     | calls.ToolStarted

@@ -13,7 +13,7 @@ from app.domain.policy.ladder import fallback_of, is_last, next_rung, stronger_m
 from app.domain.policy.repetition import echoes_of
 from app.domain.results import EscalationDecision, Problem
 from app.domain.retries import backoff, spread
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Rung
 from app.domain.text import plain_words, shorten
 from app.domain.topics import Topic
@@ -41,10 +41,31 @@ def fail_attempt(run: Snapshot, task: TaskState, error: Problem, now: datetime) 
     error = _named(run, task, error)
     remedy = remedy_for(error.code)
     at = _earliest(run, task, now) if remedy == "again" else now
-    if is_last(run, task) or remedy in ("none", "end") or at >= deadline_of(run):
+    if is_last(run, task) or remedy in ("none", "end") or at >= _deadline(run, task):
         return _of(task, ev.TaskFailed(error=error))
     rung: Rung | Literal["again"] = "again" if remedy == "again" else next_rung(run, task)
     return _again(run, task, error, at, rung, _NONE)
+
+
+def break_attempt(run: Snapshot, topic: Topic) -> Entry:
+    """What comes of a fault of ours in a conversation about a task: its end, unless an attempt goes on beside it."""
+    task = run.tasks[topic.task_id or ""]
+    error = Problem(code="internal_error", message="An internal error ended the attempt.")
+    if len(task.running) > 1:
+        return topic.entry(ev.AttemptFailed(error=error))
+    return Entry(ev.TaskFailed(error=error), topic.task_id, task.attempt.number if task.attempts else None)
+
+
+def _deadline(run: Snapshot, task: TaskState) -> datetime:
+    """When no attempt at the task may begin any more."""
+    allowed = task.task.budget.deadline_s
+    of_run = deadline_of(run)
+    return of_run if allowed is None else min(of_run, task.attempts[0].started_at + timedelta(seconds=allowed))
+
+
+def shortened(error: Problem) -> Problem:
+    """The failure in few words: it may quote a model's."""
+    return Problem(code=error.code, message=shorten(error.message, MESSAGE_CHARACTERS)[0])
 
 
 def _named(run: Snapshot, task: TaskState, error: Problem) -> Problem:
@@ -59,7 +80,7 @@ def _again(
     run: Snapshot, task: TaskState, error: Problem, at: datetime, rung: Rung | Literal["again"], ruling: Ruling
 ) -> Entry:
     """What a rung of the ladder comes to: another attempt, as far as a ruling says how, or the end of the task."""
-    number, instruction, change = task.attempt.number + 1, ruling.instruction, ruling.reason
+    number, instruction, change = len(task.attempts) + 1, ruling.instruction, ruling.reason
     match rung:
         case "fallback_worker":
             worker = ruling.worker or fallback_of(run, task)
@@ -117,9 +138,9 @@ def give_up_refining(task: TaskState, why: str, code: ErrorCode | None = None) -
     return _of(task, ev.TaskFailed(error=problem))
 
 
-def escalated(run: Snapshot, task: TaskState) -> Problem:
-    """The escalation of the running attempt as a failure."""
-    escalation = task.attempt.escalation
+def escalated(run: Snapshot, task: TaskState, attempt: Attempt) -> Problem:
+    """The escalation of an attempt as a failure."""
+    escalation = attempt.escalation
     assert escalation is not None
     said = f"The worker escalated ({escalation.reason}): {escalation.message}"
     code = "attempts_exhausted" if is_last(run, task) else "no_progress"
@@ -128,7 +149,7 @@ def escalated(run: Snapshot, task: TaskState) -> Problem:
 
 def follow(run: Snapshot, task: TaskState, ruling: Ruling) -> Entry:
     """What a ruling comes to. It must be one of those that are possible. An instruction that is as before is none."""
-    attempt, error = task.attempt, _named(run, task, escalated(run, task))
+    attempt, error = task.attempt, _named(run, task, escalated(run, task, task.attempt))
     if ruling.instruction is not None and plain_words(ruling.instruction) == plain_words(attempt.instruction):
         ruling = replace(ruling, instruction=None)
     at = attempt.heard_at or attempt.started_at

@@ -36,15 +36,15 @@ def next_rung(run: Snapshot, task: TaskState) -> Rung:
 def stronger_model(run: Snapshot, task: TaskState) -> str | None:
     """The tier above the one that plays the worker; None above the highest, and for models that are no tier.
 
-    Tiers that stand for the model which has just tried are passed over.
+    Tiers that stand for a model on which the worker has tried are passed over.
     """
     worker, models = run.brief.team.worker(task.next.worker), run.brief.models
     tier = task.next.model or (worker.model if worker else "")
     if tier not in TIERS:
         return None
-    present = task.attempt.model if task.attempts else models.get(tier, tier)
+    tried = {attempt.model for attempt in task.attempts if attempt.worker == task.next.worker}
     above = TIERS[TIERS.index(tier) + 1 :]
-    return next((name for name in above if models.get(name, name) != present), None)
+    return next((name for name in above if models.get(name, name) not in tried | {models.get(tier, tier)}), None)
 
 
 def fallback_of(run: Snapshot, task: TaskState) -> str | None:

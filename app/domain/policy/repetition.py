@@ -10,10 +10,10 @@ from app.domain.topics import Topic
 
 
 def echoes_of(run: Snapshot, task: TaskState) -> list[Attempt]:
-    """The attempts before the present one that ended with the same words."""
-    words = _last_words(run, task, task.attempt)
-    earlier = task.attempts[: task.attempt.number - 1] if words else ()
-    return [attempt for attempt in earlier if _last_words(run, task, attempt) == words]
+    """The other attempts that ended with the same words as the present one."""
+    present, words = task.attempt, _last_words(run, task, task.attempt)
+    others = [attempt for attempt in task.attempts if attempt.number != present.number] if words else []
+    return [attempt for attempt in others if _last_words(run, task, attempt) == words]
 
 
 def fruitless(run: Snapshot, task: TaskState) -> frozenset[Rung]:
