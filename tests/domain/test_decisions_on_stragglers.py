@@ -250,7 +250,7 @@ def test_a_worker_without_a_fallback_tries_again_itself_on_a_stronger_model_or_t
         ("able", "balanced"),
         ("able", "deep"),
     ]
-    local = TEAM.model_copy(update={"workers": (TEAM.workers[0].model_copy(update={"model": "own"}),)})
+    local = Team(name="crew", workers=(TEAM.workers[0].model_copy(update={"model": "own"}),))
     assert [each.model for each in hedged(team=local).state("a").attempts] == ["own", "own"]
 
 

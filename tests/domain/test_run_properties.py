@@ -13,7 +13,15 @@ from app.domain.conversation import Conversation, GiveUp
 from app.domain.events import RUN_ENDS, Event, event_from
 from app.domain.failures import remedy_for
 from app.domain.fold import after, fold
-from app.domain.policy.agenda import SUPERVISOR_REPLIES, is_open, left_behind, max_steps, open_topics, step_in
+from app.domain.policy.agenda import (
+    ANSWERING,
+    SUPERVISOR_REPLIES,
+    is_open,
+    left_behind,
+    max_steps,
+    open_topics,
+    step_in,
+)
 from app.domain.policy.decide import decide
 from app.domain.results import Result
 from app.domain.snapshot import Attempt, Snapshot, TaskState
@@ -22,7 +30,7 @@ from app.domain.timing import timing_of
 from app.domain.topics import GO_ON, topic_named, topic_of
 from app.domain.usage import Usage
 from tests.support.rehearsal import rehearse, runs
-from tests.support.script import Script, scripts
+from tests.support.script import IMPATIENT, Script, scripts
 from tests.support.story import Story, as_json, before_each
 
 MANY = settings(
@@ -80,6 +88,46 @@ def test_never_more_tasks_run_at_once_than_allowed(story: Story) -> None:
         assert sum(running) <= run.brief.limits.concurrency
         hedged = run.brief.team.stragglers.policy == "hedge"
         assert all(1 <= attempts <= 1 + hedged for attempts in running)
+
+
+@MANY
+@given(runs(IMPATIENT))
+def test_two_attempts_run_side_by_side_only_where_a_team_hedges_and_one_delivers_at_most(story: Story) -> None:
+    for state in story.run.tasks.values():
+        ends = [attempt.status for attempt in state.attempts]
+        assert "running" not in ends
+        assert ends.count("succeeded") == state.delivered
+        for attempt in state.attempts:
+            if attempt.beside is not None:
+                assert story.run.brief.team.stragglers.policy == "hedge"
+                assert state.tried(attempt.beside).started_at <= attempt.started_at
+                assert [other.beside for other in state.attempts].count(attempt.beside) == 1
+
+
+@MORE
+@given(runs(IMPATIENT))
+def test_a_task_is_dropped_only_when_all_else_is_done_and_enough_has_been_delivered(story: Story) -> None:
+    rules = story.run.brief.team.stragglers
+    for run, event in before_each(story):
+        if event.type == "task.dropped":
+            assert rules.policy == "drop"
+            task = run.tasks[event.task_id or ""]
+            assert task.attempts
+            assert isinstance(event.data, ev.TaskDropped)
+            assert (event.at - task.attempts[0].started_at).total_seconds() >= event.data.after_s
+            assert run.delivered
+            others = [other for other in run.tasks.values() if other.is_awaited and not other.attempts]
+            assert all(any(not run.tasks[name].ended for name in other.task.depends_on) for other in others)
+
+
+@MORE
+@given(runs(IMPATIENT))
+def test_an_answer_rests_on_what_had_been_delivered_when_it_was_begun(story: Story) -> None:
+    for run, event in before_each(story):
+        following = after(run, event)
+        goes_on = 0 < run.conversation(ANSWERING).steps <= following.conversation(ANSWERING).steps
+        if goes_on and following.wants_answer:
+            assert [task.task.id for task in run.reconcilable] == [task.task.id for task in following.reconcilable]
 
 
 @MANY
@@ -191,7 +239,9 @@ def test_a_result_accounts_for_every_task(story: Story) -> None:
     required = [name for name, state in tasks.items() if state.task.required]
     assert result.coverage.required == len(required) == result.coverage.delivered + len(result.coverage.missing)
     assert result.coverage.missing == tuple(name for name in required if not tasks[name].delivered)
-    assert [gap.task for gap in result.gaps] == [name for name, state in tasks.items() if not state.delivered]
+    unheard = story.run.late | story.run.lacking
+    gaps = [name for name, state in tasks.items() if not state.delivered or name in unheard]
+    assert [gap.task for gap in result.gaps] == gaps
     assert [(report.task, report.status) for report in result.outputs] == [(n, s.status) for n, s in tasks.items()]
     assert _rests_only_on_what_was_delivered(result, story.run)
 
@@ -205,8 +255,9 @@ def _rests_only_on_what_was_delivered(result: Result, run: Snapshot) -> bool:
 @given(runs())
 def test_a_gap_tells_the_error_of_its_task(story: Story) -> None:
     for gap in story.run.result.gaps if story.run.result else ():
-        error = story.run.tasks[gap.task].error
-        assert gap.reason == (error.code if error else "cancelled")
+        state = story.run.tasks[gap.task]
+        untold = "timeout" if state.delivered else "cancelled"
+        assert gap.reason == (state.error.code if state.error else untold)
 
 
 @MANY

@@ -35,6 +35,7 @@ from app.domain.policy.endings import fail
 from app.domain.policy.failed_attempts import break_attempt
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
+from app.domain.team import Stragglers
 from app.domain.topics import Topic
 from app.domain.usage import Usage
 from app.engine.recovery import reckon_lost
@@ -42,7 +43,7 @@ from app.engine.reservations import Reservations
 from app.llm.model import Reply, Request
 from app.llm.pricing import Prices
 from app.tools.tool import Tool
-from tests.support.script import BUGS, FAULTS, TOOLS, Script, scripts
+from tests.support.script import BUGS, FAULTS, POLICIES, TOOLS, Script, scripts
 from tests.support.scripted_replies import STOP_REASONS, Scene, content_of
 from tests.support.story import Story
 
@@ -300,8 +301,8 @@ class _Stage:
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Story:
-    """Runs that have ended."""
-    script = draw(scripts())
+def runs(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES) -> Story:
+    """Runs that have ended, of teams with one of these policies."""
+    script = draw(scripts(policies))
     note(repr(script))
     return rehearse(script)

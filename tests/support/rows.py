@@ -17,6 +17,7 @@ from app.store.projection import attempt_row, plan_row, run_row, task_row
 
 _SPENT = ("usage", "steps", "tool_calls")
 """What a task and an attempt have spent."""
+_UNSAID = [("partial", False), ("beside", None), ("deadline_s", None)]
 _BY_THE_COMMIT = ("timing", "wake_at")
 """Columns of a run under way that go by the time of its last commit, not of its last event."""
 
@@ -85,12 +86,12 @@ def _settled(row: dict[str, Any]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """As JSON, so that what was written and what is there can be compared: also what a release wrote that did not know
-    of partial results."""
+    of partial results, attempts side by side and the time of a task."""
     return without_a_part(to_jsonable_python(value))
 
 
 def without_a_part(value: Any) -> Any:
-    """The JSON value without the word that no result in it is partial: release 0.1 did not say so."""
+    """The JSON value without what says nothing, and what release 0.1 did not say."""
     if isinstance(value, dict):
-        return {name: without_a_part(item) for name, item in value.items() if (name, item) != ("partial", False)}
+        return {name: without_a_part(item) for name, item in value.items() if (name, item) not in _UNSAID}
     return [without_a_part(item) for item in value] if isinstance(value, list) else value

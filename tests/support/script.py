@@ -1,6 +1,6 @@
 """What may befall a run: scripts for rehearsals, and how they are generated."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -86,20 +86,18 @@ MOSTLY_FAST = st.sampled_from([0, 1, 2, 5] * 5 + [61, 1_000])
 TURNS = st.integers(0, 120)
 
 
-POLICIES = [
-    WAIT,
-    Stragglers(policy="drop"),
+IMPATIENT = [
     Stragglers(policy="drop", quorum=0.4, after_s=5),
     Stragglers(policy="drop", quorum=0.2, after_s=1),
-    Stragglers(policy="hedge"),
     Stragglers(policy="hedge", after_s=5),
     Stragglers(policy="hedge", after_s=1),
 ]
+POLICIES = [WAIT, Stragglers(policy="drop"), Stragglers(policy="hedge"), *IMPATIENT]
 
 
 @st.composite
-def scripts(draw: st.DrawFn) -> Script:
-    """Everything that may befall a run."""
+def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES) -> Script:
+    """Everything that may befall a run, whose team has one of these policies."""
     limits = Limits(
         concurrency=draw(st.integers(1, 4)),
         attempts=draw(st.sampled_from([3, 3, 2, 1])),
@@ -112,7 +110,7 @@ def scripts(draw: st.DrawFn) -> Script:
         own_plan=draw(st.booleans()),
         strict=draw(st.sampled_from([False, False, True])),
         pair=draw(st.booleans()),
-        stragglers=draw(st.sampled_from(POLICIES)),
+        stragglers=draw(st.sampled_from(policies)),
         calls=draw(st.lists(MOSTLY_FINE, min_size=5, max_size=16).map(tuple)),
         tools=draw(st.lists(st.sampled_from(TOOL_OUTCOMES), min_size=1, max_size=6).map(tuple)),
         choices=draw(st.lists(st.integers(0, 7), min_size=1, max_size=6).map(tuple)),

@@ -35,7 +35,6 @@ def _is_in_vain(run: Snapshot) -> bool:
 
 def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     """Have the results reconciled, while dropped tasks go on; without any result the run fails."""
-    assert run.wrap_up_at is not None
     if not run.delivered and run.exhausted is not None:
         return settled(fail(run, "budget_exhausted", in_words(run.exhausted)))
     if not run.delivered:
@@ -43,15 +42,23 @@ def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
         return settled(fail(run, reason, message))
     if _is_in_vain(run):
         return settled(end_partially(run, "synthesis_failed", WITHOUT_IT))
-    draft = DecisionBuilder(wakes=[deadline_of(run), run.wrap_up_at])
+    draft = DecisionBuilder(wakes=[deadline_of(run)])
+    if any(task.dropped for task in run.tasks.values()):
+        _go_on_with_dropped(run, now, conditions, draft)
+    draft.converse(run, ANSWERING, now)
+    return draft.decision(run, now)
+
+
+def _go_on_with_dropped(run: Snapshot, now: datetime, conditions: Conditions, draft: DecisionBuilder) -> None:
+    """Go on with dropped tasks for as long as other work would go on too."""
+    assert run.wrap_up_at is not None
+    draft.wakes.append(run.wrap_up_at)
     if run.exhausted is not None:
         draft.entries += stop_tasks(run, spent_problem(run.exhausted))
     elif now >= run.wrap_up_at:
         draft.entries += stop_tasks(run, NO_TIME)
     else:
         carry_on(run, now, conditions, draft)
-    draft.converse(run, ANSWERING, now)
-    return draft.decision(run, now)
 
 
 def _why_nothing(run: Snapshot) -> tuple[str, str]:
