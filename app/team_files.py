@@ -50,6 +50,9 @@ def _team(file: Path, tools: Mapping[str, Tool]) -> Team:
     unknown = sorted({tool for worker in team.workers for tool in worker.tools} - tools.keys())
     if unknown:
         raise TeamFileInvalid(f"{file}: unknown tools: {', '.join(unknown)}; known are: {', '.join(sorted(tools))}")
+    acting = sorted({tool for worker in team.workers for tool in worker.tools if tools[tool].effect != "read"})
+    if acting and team.stragglers.policy == "hedge":
+        raise TeamFileInvalid(f"{file}: two attempts side by side would act twice with: {', '.join(acting)}")
     for worker in team.workers:
         try:
             _compile_output_schema(worker)

@@ -26,7 +26,7 @@ from app.llm.model import Model
 
 async def kept_for_answer(run: Snapshot, model: Model) -> Kept:
     """What the answer takes at the worst with the material there is, and a share for each task that has not ended."""
-    if run.synthesis is not None or needs_no_answer(run):
+    if not run.wants_answer or needs_no_answer(run):
         return Kept()
     role = ROLES["synthesize"]
     offer = role.offer(run, ANSWERING)

@@ -113,7 +113,17 @@ async def _make(desk: Desk, call: Call) -> None:
         problem = Problem(code="internal_error", message="An internal error kept the reply from being read.")
         await desk.record(topic.entry(ended if isinstance(ended, ev.LlmFailed) else ended.failed(problem)))
     else:
+        if not is_open(desk.run, topic):
+            happened, outcome = _too_late(topic, ended), ()
         await desk.record(*happened, *outcome)
+
+
+def _too_late(topic: Topic, ended: ev.LlmCompleted | ev.LlmFailed) -> list[Entry]:
+    """The end of a call that came when its conversation was over: it was paid for, and nothing of it is used."""
+    if isinstance(ended, ev.LlmCompleted):
+        problem = Problem(code="cancelled", message="What this was asked for had been settled meanwhile.")
+        ended = ended.model_copy(update={"thrown_away": problem})
+    return [topic.entry(ended)]
 
 
 async def _outcome(desk: Desk, topic: Topic, ended: ev.LlmCompleted | ev.LlmFailed) -> Sequence[Entry]:

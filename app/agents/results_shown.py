@@ -78,8 +78,8 @@ def missing_of(undelivered: Iterable[TaskState]) -> list[dict[str, Any]]:
         {
             "task": task.task.id,
             "title": shorten(task.task.title, TITLE_CHARACTERS)[0],
-            "status": task.status,
-            "reason": task.error.code if task.error else task.status,
+            "status": "dropped" if task.dropped else task.status,
+            "reason": task.error.code if task.error else "timeout" if task.dropped else task.status,
             "message": shorten(task.error.message, GIST_CHARACTERS)[0] if task.error else "",
         }
         for task in undelivered

@@ -114,6 +114,7 @@ def _attempt(row: Row) -> Resource:
         "instruction": detail["instruction"],
         "refined_from": detail["refined_from"],
         "change": detail["change"] or None,
+        "beside": detail.get("beside"),
         "status": row["status"],
         "error": detail["error"],
         "escalation": detail["escalation"],

@@ -14,7 +14,7 @@ from app.domain.topics import GO_ON, Topic, topic_named, topic_of
 
 Content = dict[str, Any]
 
-_ENDS = frozenset({"task.succeeded", "task.failed", "task.retrying", "task.refined", "task.skipped", "task.cancelled"})
+_ENDS = frozenset({"task.failed", "task.retrying", "task.refined", "task.skipped", "task.cancelled"})
 """Events behind which no conversation of their task goes on."""
 
 
@@ -34,8 +34,12 @@ class Contents:
                 self._hear(told)
             case "plan.created":
                 self._forget(Topic("plan"))
+            case "synthesis.completed":
+                self._forget(Topic("synthesize"))  # It may be made again.
             case kind if kind in _ENDS:
                 self._forget(*(topic for topic in self._talks if topic.task_id == told["task_id"]))
+            case "task.succeeded" | "attempt.failed" | "attempt.cancelled":
+                self._forget(*(Topic(purpose, told["task_id"], told["attempt"]) for purpose in ("work", "rule")))
         return None
 
     def _forget(self, *topics: Topic) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import assert_never
 
 from app.domain import events as ev
-from app.domain import fold_calls, fold_questions, fold_run, fold_tasks
+from app.domain import fold_calls, fold_questions, fold_run, fold_stragglers, fold_tasks
 from app.domain.errors import IllegalMove
 from app.domain.events import Entry, Event
 from app.domain.quoting import quoted
@@ -30,12 +30,15 @@ def fold(brief: Brief, events: Iterable[Event]) -> Snapshot:
 def extend(run: Snapshot, entries: Iterable[Entry], at: datetime) -> tuple[Snapshot, list[Event]]:
     """The state after new `entries`, and these as the events that follow it. Raises `IllegalMove` when they cannot.
 
-    Whoever makes a plan need not know what it will cost: its quote is reckoned here, once all before it is known.
+    Whoever makes a plan need not know what it will cost: its quote is reckoned here, once all before it is known. Nor
+    need whoever asks a question know what time it is.
     """
     events: list[Event] = []
     for fact, task_id, attempt in entries:
         if isinstance(fact, ev.PlanCreated):
             fact = quoted(run, fact, at)
+        elif isinstance(fact, ev.QuestionAsked):
+            fact = fold_questions.dated(run, fact, at)
         event = Event(run.last_seq + 1, at, run.brief.run_id, task_id, attempt, fact)
         run = after(run, event)
         events.append(event)
@@ -82,7 +85,7 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
         case ev.TaskStarted():
             return fold_tasks.fold_start(run, event, fact)
         case ev.TaskSucceeded():
-            return fold_tasks.fold_success(run, event, fact)
+            return fold_stragglers.fold_success(run, event, fact)
         case ev.TaskFailed():
             return fold_tasks.fold_end(run, event, fact.error, fact.decision)
         case ev.TaskSkipped() | ev.TaskCancelled():
@@ -110,7 +113,13 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
         case ev.BudgetExhausted():
             return changed(run, exhausted=fact)
         case ev.SynthesisCompleted():
-            return changed(run, synthesis=fact)
+            return fold_stragglers.fold_answer(run, fact)
+        case ev.TaskDropped():
+            return fold_stragglers.fold_drop(run, event)
+        case ev.AttemptFailed():
+            return fold_tasks.fold_attempt_end(run, event, fact.error)
+        case ev.AttemptCancelled():
+            return fold_tasks.fold_attempt_end(run, event, None)
         case ev.RunQueued():
             asks = fact.on_question or "ask"
             return changed(run, created_at=event.at, own_plan=fact.plan, on_question=asks)

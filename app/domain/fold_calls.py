@@ -68,12 +68,13 @@ def _tasks_after(run: Snapshot, event: Event, call: ev.ModelCall, wait: timedelt
         return run.tasks
     task = running_task(run, event) if call.purpose == "work" else task_named(run, event)
     if call.purpose == "work":
-        task = task.with_attempt(heard_at=event.at, since=task.attempt.since + wait)
+        attempt = task.tried(event.attempt or 0)
+        task = task.with_attempt(attempt.number, heard_at=event.at, since=attempt.since + wait)
     return {**run.tasks, task.task.id: _charge(task, event, call.usage)}
 
 
 def _hear(run: Snapshot, event: Event) -> Snapshot:
-    task = running_task(run, event).with_attempt(heard_at=event.at)
+    task = running_task(run, event).with_attempt(event.attempt or 0, heard_at=event.at)
     return changed(run.with_task(task), conversations=_conversations_after(run, event))
 
 
@@ -85,6 +86,6 @@ def _conversations_after(run: Snapshot, event: Event) -> dict[Topic, Conversatio
 def _charge(task: TaskState, event: Event, usage: Usage) -> TaskState:
     """The task with `usage` on its account, and on that of its attempt if the event is about that."""
     task = changed(task, usage=task.usage + usage)
-    if task.attempts and event.attempt == len(task.attempts):
-        task = task.with_attempt(usage=task.attempt.usage + usage)
+    if event.attempt is not None and event.attempt <= len(task.attempts):
+        task = task.with_attempt(event.attempt, usage=task.tried(event.attempt).usage + usage)
     return task

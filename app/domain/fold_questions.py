@@ -1,12 +1,13 @@
 """The part of the fold that concerns questions to people."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from app.domain import events as ev
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.fold_tasks import running_task, task_named, with_attempt_ended
-from app.domain.questions import Assumption, Question
+from app.domain.questions import Assumption, Question, expiry
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.states import TASK_MOVES, move
 from app.domain.values import changed
@@ -37,6 +38,13 @@ def _open(questions: Mapping[str, Question], event: Event, name: str) -> Questio
     if question is None or question.status != "open":
         raise IllegalMove(f"{event.type} names the question {name}, which is not open")
     return question
+
+
+def dated(run: Snapshot, asked: ev.QuestionAsked, at: datetime) -> ev.QuestionAsked:
+    """The question as it is asked at that time: at once expired in a job that waits for nobody."""
+    waits = run.on_question == "ask" and run.wrap_up_at is not None
+    expires_at = expiry(at, run.brief.team.question_timeout_s, run.wrap_up_at or at) if waits else at
+    return asked.model_copy(update={"expires_at": expires_at})
 
 
 def fold_question(run: Snapshot, event: Event, asked: ev.QuestionAsked) -> Snapshot:
@@ -80,7 +88,7 @@ def _told(task: TaskState, event: Event, said: str, *, change: str) -> TaskState
     following = changed(
         task.next,
         instruction=f"{task.next.instruction}\n\n{said}",
-        refined_from=len(task.attempts),
+        refined_from=event.attempt,
         change=change,
         first=None,
         not_before=None,

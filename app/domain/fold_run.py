@@ -31,11 +31,11 @@ def fold_resumption(run: Snapshot, event: Event, resumed: ev.RunResumed) -> Snap
 
 
 def _with_new_clock(run: Snapshot, task: TaskState, event: Event) -> TaskState:
-    """The clock of a running attempt starts anew: now, or when its next call may be sent, since that wait is free."""
-    if task.status != "running":
-        return task
-    retry_at = run.conversation(Topic("work", task.task.id, task.attempt.number)).retry_at
-    return task.with_attempt(since=max(retry_at, event.at) if retry_at else event.at)
+    """The clock of each running attempt starts anew: now, or when its next call may be sent: that wait is free."""
+    for attempt in task.running:
+        retry_at = run.conversation(Topic("work", task.task.id, attempt.number)).retry_at
+        task = task.with_attempt(attempt.number, since=max(retry_at, event.at) if retry_at else event.at)
+    return task
 
 
 def fold_wait(run: Snapshot, event: Event, waiting: ev.RunWaiting) -> Snapshot:

@@ -20,9 +20,9 @@ def task_named(run: Snapshot, event: Event) -> TaskState:
 
 
 def running_task(run: Snapshot, event: Event) -> TaskState:
-    """The task of an event of its running attempt. Raises `IllegalMove` when that attempt is not running."""
+    """The task of an event of a running attempt. Raises `IllegalMove` when that attempt is not running."""
     task = task_named(run, event)
-    if task.status != "running" or event.attempt != len(task.attempts):
+    if event.attempt not in [attempt.number for attempt in task.running]:
         raise IllegalMove(f"{event.type} names attempt {event.attempt} of {event.task_id}, which is not running")
     return task
 
@@ -32,6 +32,8 @@ def fold_start(run: Snapshot, event: Event, started: ev.TaskStarted) -> Snapshot
     number = len(task.attempts) + 1
     if event.attempt != number:
         raise IllegalMove(f"attempt {event.attempt} of {event.task_id} cannot start as its attempt {number}")
+    if [attempt.number for attempt in task.running] != ([] if started.beside is None else [started.beside]):
+        raise IllegalMove(f"attempt {number} of {event.task_id} can only start alone, or beside the one that runs")
     attempt = Attempt(
         number=number,
         worker=started.worker,
@@ -41,6 +43,7 @@ def fold_start(run: Snapshot, event: Event, started: ev.TaskStarted) -> Snapshot
         since=event.at,
         refined_from=task.next.refined_from,
         change=task.next.change,
+        beside=started.beside,
     )
     return run.with_task(
         changed(
@@ -65,7 +68,8 @@ def fold_refinement(run: Snapshot, event: Event, refined: ev.TaskRefined) -> Sna
 
 
 def fold_escalation(run: Snapshot, event: Event, escalation: ev.TaskEscalated) -> Snapshot:
-    return run.with_task(running_task(run, event).with_attempt(escalation=escalation))
+    task = running_task(run, event).with_attempt(event.attempt or 0, escalation=escalation)
+    return run.with_task(changed(task, status=move(TASK_MOVES, task.status, event.type)))
 
 
 def fold_retry(run: Snapshot, event: Event, retry: ev.TaskRetrying) -> Snapshot:
@@ -103,10 +107,15 @@ def fold_success(run: Snapshot, event: Event, output: ev.TaskSucceeded) -> Snaps
     return _with_task_ended(run, changed(task, output=output), event)
 
 
+def fold_attempt_end(run: Snapshot, event: Event, error: Problem | None) -> Snapshot:
+    """The end of an attempt that is not the end of its task."""
+    return run.with_task(with_attempt_ended(running_task(run, event), event, error))
+
+
 def fold_end(run: Snapshot, event: Event, error: Problem | None, decision: str | None = None) -> Snapshot:
     task = task_named(run, event)
     if task.status == "running":
-        task = with_attempt_ended(task, event, error, decision)
+        task = with_attempt_ended(running_task(run, event), event, error, decision)
     return _with_task_ended(run, changed(task, error=error), event)
 
 
@@ -125,11 +134,10 @@ def _with_task_ended(run: Snapshot, task: TaskState, event: Event) -> Snapshot:
 
 
 def with_attempt_ended(task: TaskState, event: Event, error: Problem | None, decision: str | None = None) -> TaskState:
-    """The task with its running attempt ended as `event` says."""
-    if event.attempt != len(task.attempts):
-        raise IllegalMove(f"{event.type} names attempt {event.attempt} of {event.task_id}, which is not running")
-    status = move(ATTEMPT_MOVES, task.attempt.status, event.type)
-    escalation = task.attempt.escalation
+    """The task with a running attempt ended as `event` says."""
+    attempt = task.tried(event.attempt or 0)
+    status = move(ATTEMPT_MOVES, attempt.status, event.type)
+    escalation = attempt.escalation
     if escalation is not None and decision is not None:
         escalation = escalation.model_copy(update={"decision": decision})
-    return task.with_attempt(status=status, error=error, escalation=escalation, finished_at=event.at)
+    return task.with_attempt(attempt.number, status=status, error=error, escalation=escalation, finished_at=event.at)

@@ -14,7 +14,7 @@ Outcome = Literal["used", "continued", "cut", "refused", "unusable", "rejected",
 (`continued`); was thrown away since it was `cut` at the cap, `refused`, or ended otherwise than a reply may
 (`unusable`); was read and `rejected`; or there was none: the call `failed`, or was `cancelled` by us."""
 
-_OUTCOMES: Mapping[str, Outcome] = {"output_truncated": "cut", "model_refusal": "refused"}
+_OUTCOMES: Mapping[str, Outcome] = {"output_truncated": "cut", "model_refusal": "refused", "cancelled": "cancelled"}
 
 
 def outcome_of(told: Told) -> dict[str, Any]:

@@ -66,6 +66,8 @@ class TaskBudget(BaseModel):
     """Model replies in one attempt."""
     timeout_s: Annotated[float, Field(gt=0, le=86_400), BeforeValidator(exact)] | None = None
     """Seconds of one attempt."""
+    deadline_s: Annotated[float, Field(gt=0, le=86_400), BeforeValidator(exact)] | None = None
+    """Seconds from the start of its first attempt to the end of its last, all waits included."""
 
 
 class Task(BaseModel):

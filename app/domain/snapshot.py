@@ -66,6 +66,8 @@ class Attempt:
     """When its conversation last moved on."""
     refined_from: int | None = None
     change: str = ""
+    beside: int | None = None
+    """The attempt at whose side it was begun; None for one that began alone."""
     status: AttemptStatus = "running"
     error: Problem | None = None
     escalation: Escalation | None = None
@@ -110,28 +112,50 @@ class TaskState:
     error: Problem | None = None
     finished_at: datetime | None = None
     usage: Usage = Usage()
+    dropped: bool = False
+    """Whether the run goes on to its answer without it. It may still deliver."""
 
     @property
     def ended(self) -> bool:
         return self.status in TERMINAL_TASK
 
     @property
+    def is_awaited(self) -> bool:
+        """Whether something may still wait for it."""
+        return not self.ended and not self.dropped
+
+    @property
     def delivered(self) -> bool:
         return self.status == "succeeded"
 
     @property
+    def running(self) -> tuple[Attempt, ...]:
+        """The attempts under way: two while one is made beside another; one that the end of the task left behind."""
+        return tuple(attempt for attempt in self.attempts if attempt.status == "running")
+
+    @property
     def attempt(self) -> Attempt:
-        """The latest attempt, of a task that has one."""
+        """The attempt that counts, of a task that has one: which has delivered, else which runs, else the latest."""
+        for status in ("succeeded", "running"):
+            for attempt in reversed(self.attempts):
+                if attempt.status == status:
+                    return attempt
         return self.attempts[-1]
 
     @property
     def worker(self) -> str:
-        """Who has made the latest attempt, or is to make the first."""
-        return self.attempts[-1].worker if self.attempts else self.task.worker
+        """Who has made the attempt that counts, or is to make the first."""
+        return self.attempt.worker if self.attempts else self.task.worker
 
-    def with_attempt(self, **changes: Any) -> "TaskState":
-        """The task with its latest attempt changed."""
-        return changed(self, attempts=(*self.attempts[:-1], changed(self.attempts[-1], **changes)))
+    def tried(self, number: int) -> Attempt:
+        """The attempt of that number."""
+        return self.attempts[number - 1]
+
+    def with_attempt(self, number: int, **changes: Any) -> "TaskState":
+        """The task with one attempt changed."""
+        place = number - 1
+        attempt = changed(self.attempts[place], **changes)
+        return changed(self, attempts=(*self.attempts[:place], attempt, *self.attempts[number:]))
 
 
 @dataclass(frozen=True)
@@ -168,6 +192,11 @@ class Snapshot:
     replaced: Mapping[str, TaskState] = field(default_factory=dict)
     """Those of earlier revisions that the newest plan lacks."""
     synthesis: Synthesis | None = None
+    """The newest answer."""
+    lacking: frozenset[str] = frozenset()
+    """Dropped tasks that delivered too late for the newest answer: another one is to be made with them."""
+    late: frozenset[str] = frozenset()
+    """Dropped tasks that have delivered since the answer in the making was begun, which goes without them."""
     usage: Usage = Usage()
     unsettled: Amount = Amount()
     """What calls may have cost beyond `usage` whose end was lost with a process."""
@@ -199,7 +228,7 @@ class Snapshot:
             return None
         if self.plan is None:
             return "planning"
-        return "synthesizing" if all(task.ended for task in self.tasks.values()) else "executing"
+        return "executing" if any(task.is_awaited for task in self.tasks.values()) else "synthesizing"
 
     @property
     def deadline(self) -> datetime | None:
@@ -221,6 +250,16 @@ class Snapshot:
     def every_task(self) -> list[TaskState]:
         """All the tasks that the run has had: those of the plan, then those that were replaced."""
         return [*self.tasks.values(), *self.replaced.values()]
+
+    @property
+    def wants_answer(self) -> bool:
+        """Whether the answer is still to be made, or made again with what has come since."""
+        return self.synthesis is None or bool(self.lacking)
+
+    @property
+    def reconcilable(self) -> list[TaskState]:
+        """The tasks that the answer in the making rests on, in plan order."""
+        return [task for task in self.delivered if task.task.id not in self.late]
 
     def conversation(self, topic: Topic) -> Conversation:
         """What was said about `topic` so far."""

@@ -58,6 +58,9 @@ class Spans:
                 self._plan(event, what)
             case "task":
                 self._task(event, what)
+            case "attempt":
+                status = "error" if what == "failed" else "cancelled"
+                self._end_attempt(event, status, problem_of(event["data"].get("error")))
             case "llm":
                 self._model_call(event, what)
             case "tool":
@@ -104,7 +107,7 @@ class Spans:
     def _synthesis(self, event: Told, what: str) -> None:
         told = event["data"]
         if what == "completed":
-            self._close("synthesis", event["at"], "ok", form_of(told))
+            _ended(self._frames["synthesis"], event["at"], "ok", form_of(told))  # It may be made again.
         self._judge(Topic("synthesize"), rejection(told) if what == "rejected" else form_of(told))
 
     def _task(self, event: Told, what: str) -> None:
@@ -116,7 +119,10 @@ class Spans:
             case "started":
                 self._open(task, "run", "task", title, at, {"task_id": name})
                 attributes = {"number": number} | {key: told[key] for key in ("worker", "model", "tools")}
+                attributes |= {"beside": told["beside"]} if told.get("beside") else {}
                 self._open(attempt, task, "attempt", f"{title}, attempt {number}", at, attributes)
+            case "dropped":
+                self._frames[task]["attributes"]["dropped"] = True
             case "rejected":
                 self._judge(Topic("work", name, number), rejection(told))
             case "refined":

@@ -31,6 +31,9 @@ TASK_MOVES: Mapping[tuple[TaskStatus, str], TaskStatus] = {
     ("pending", "task.failed"): "failed",
     ("pending", "task.skipped"): "skipped",
     ("pending", "task.cancelled"): "cancelled",
+    ("pending", "task.dropped"): "pending",
+    ("running", "task.started"): "running",
+    ("running", "task.dropped"): "running",
     ("running", "task.rejected"): "running",
     ("running", "task.escalated"): "running",
     ("running", "task.retrying"): "pending",
@@ -55,6 +58,8 @@ ATTEMPT_MOVES: Mapping[tuple[AttemptStatus, str], AttemptStatus] = {
     ("running", "task.split"): "failed",
     ("running", "question.asked"): "failed",
     ("running", "task.cancelled"): "cancelled",
+    ("running", "attempt.failed"): "failed",
+    ("running", "attempt.cancelled"): "cancelled",
 }
 
 _WORK = frozenset({
@@ -62,14 +67,14 @@ _WORK = frozenset({
     "task.started", "task.succeeded", "task.failed", "task.retrying", "task.refined", "task.rejected",
     "task.reassigned", "task.split", "ruling.rejected",
     "question.asked", "question.answered", "question.expired",
-    "task.escalated", "task.skipped", "task.cancelled",
+    "task.escalated", "task.skipped", "task.cancelled", "task.dropped", "attempt.failed", "attempt.cancelled",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
     "synthesis.completed", "synthesis.rejected", "budget.exhausted",
 })  # fmt: skip
 ALLOWED_WHILE: Mapping[RunStatus, frozenset[str]] = {
     "queued": frozenset({"run.cancel_requested"}),
     "running": frozenset({"run.cancel_requested"}) | _WORK,
-    "waiting": frozenset({"run.cancel_requested", "task.cancelled", "question.answered"}),
+    "waiting": frozenset({"run.cancel_requested", "task.cancelled", "attempt.cancelled", "question.answered"}),
 }
 """What may happen in a run beside what moves it. Nothing may in one that has ended."""
 
@@ -101,9 +106,11 @@ def check_allowed(status: RunStatus, event: str) -> None:
 
 def diagram(moves: Mapping[tuple[State, str], State]) -> str:
     """The table as a Mermaid state diagram; moves between the same two states share an arrow."""
-    arrows: dict[tuple[str, str], list[str]] = {}
+    arrows: dict[tuple[str, str], dict[str, None]] = {}
     for (before, event), after in moves.items():
-        arrows.setdefault((before, after), []).append(event.partition(".")[2])
-    lines = [f"    {before} --> {after}: {', '.join(events)}" for (before, after), events in arrows.items()]
+        arrows.setdefault((before, after), {})[event.partition(".")[2]] = None
+    lines = [
+        f"    {before} --> {after}: {', '.join(dict.fromkeys(events))}" for (before, after), events in arrows.items()
+    ]
     ends = [f"    {state} --> [*]" for state in sorted(terminal(moves))]
     return "\n".join(["stateDiagram-v2", *lines, *ends])

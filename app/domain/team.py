@@ -55,15 +55,28 @@ class Worker(_Part):
     """Model replies in one attempt."""
     timeout_s: float = Field(default=180, gt=0, le=86_400)
     """Seconds of one attempt."""
+    must_use: tuple[str | tuple[str, ...], ...] = Field(default=(), max_length=20)
+    """Tools without which its tasks cannot be done: its result is taken once a call of each has succeeded. A list among
+    them names several of which one will do."""
     output_schema: dict[str, Any] | None = None
     """JSON schema that the `data` of the worker's result must fit."""
     fallback: WorkerName | None = None
     """Another worker of the team that may take over a task at which this one fails."""
 
     @property
+    def needed_tools(self) -> tuple[tuple[str, ...], ...]:
+        """What it must use, as alternatives each."""
+        return tuple((each,) if isinstance(each, str) else each for each in self.must_use)
+
+    @property
     def models(self) -> tuple[str, ...]:
         """Who may play it: its own model, and above a tier the higher ones."""
         return TIERS[TIERS.index(self.model) :] if self.model in TIERS else (self.model,)
+
+
+def _unsaid_of(worker: Worker) -> set[str]:
+    """Its fields that the first release lacked and that say nothing."""
+    return {name for name in ("fallback", "must_use") if not getattr(worker, name)}
 
 
 class Condition(_Part):
@@ -86,6 +99,26 @@ class Route(_Part):
     """Looked for in the objective of a job, and in the title and the instruction of a task."""
     worker: WorkerName
     """Who does them."""
+
+
+class Stragglers(_Part):
+    """What is done about tasks that take much longer than the others."""
+
+    policy: Literal["wait", "drop", "hedge"] = "wait"
+    """`wait` for them; `drop` them once all else is done: the run goes on to its answer, and uses what still comes
+    before its end; or `hedge`: a second worker tries the same side by side, and the first result counts."""
+    quorum: float | None = Field(default=None, gt=0, lt=1)
+    """With `drop`, the part of the tasks that must have delivered before any is dropped; null for 0.75."""
+    after_s: float | None = Field(default=None, gt=0, le=86_400)
+    """Seconds after which a task is a straggler; null for three times what the others took."""
+
+    @model_validator(mode="after")
+    def _fits_its_policy(self) -> "Stragglers":
+        if self.quorum is not None and self.policy != "drop":
+            raise ValueError(f"a quorum goes with the policy drop; this is {self.policy}")
+        if self.after_s is not None and self.policy == "wait":
+            raise ValueError("after_s goes with the policies drop and hedge; this is wait")
+        return self
 
 
 class Team(_Part):
@@ -112,6 +145,9 @@ class Team(_Part):
     question_timeout_s: float = Field(default=QUESTION_TIMEOUT_S, gt=0, le=86_400)
     """Seconds until a question to a person expires and its default is taken; sooner where the run has less time."""
 
+    stragglers: Stragglers = Stragglers()
+    """What is done about tasks that take much longer than the others."""
+
     @model_validator(mode="after")
     def _is_consistent(self) -> "Team":
         names = [worker.name for worker in self.workers]
@@ -122,6 +158,10 @@ class Team(_Part):
         for worker in self.workers:
             if worker.fallback is not None and (worker.fallback not in known or worker.fallback == worker.name):
                 raise ValueError(f"the fallback of {worker.name} is no other worker of the team: {worker.fallback}")
+            if foreign := sorted({tool for tools in worker.needed_tools for tool in tools} - set(worker.tools)):
+                raise ValueError(f"{worker.name} must use tools that it does not have: {', '.join(foreign)}")
+            if not all(worker.needed_tools):
+                raise ValueError(f"{worker.name} must use one of no tools at all")
         if strangers := sorted({route.worker for route in self.routing} - known):
             raise ValueError(f"routes lead to workers that the team lacks: {', '.join(strangers)}")
         shared = sorted({tool for tool in tools if tools.count(tool) > 1})
@@ -155,7 +195,7 @@ class Team(_Part):
         unchanged team keeps its digest.
         """
         unsaid: dict[str, Any] = {
-            "workers": {n: {"fallback"} for n, each in enumerate(self.workers) if not each.fallback}
+            "workers": {n: fields for n, each in enumerate(self.workers) if (fields := _unsaid_of(each))}
         }
         if self.ladder == LADDER:
             unsaid["ladder"] = True
@@ -163,6 +203,8 @@ class Team(_Part):
             unsaid["question_timeout_s"] = True
         if not self.routing:
             unsaid["routing"] = True
+        if self.stragglers == Stragglers():
+            unsaid["stragglers"] = True
         return self.model_dump_json(exclude=unsaid)
 
 

@@ -13,6 +13,7 @@ DEEPEST = 200
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\n\r\x0e-\x1b\x7f]")
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Mn", "Me", "Zs", "Zl", "Zp"})
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
 _EMPTY = frozenset("\ufffd\u115f\u1160\u2800\u3164\uffa0")
 """Letters and symbols without a form, and the one that stands for what could not be kept."""
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -53,6 +54,11 @@ def is_blank(text: str) -> bool:
     if text[:1].isalnum() and text[:1] not in _EMPTY:
         return False
     return all(char in _EMPTY or unicodedata.category(char) in _INVISIBLE for char in set(text))
+
+
+def plain_words(text: str) -> str:
+    """The words of `text` alone: two texts that differ in case, space and punctuation have the same."""
+    return _BETWEEN_WORDS.sub(" ", text).strip().casefold()
 
 
 def has_line_end(text: str) -> bool:

@@ -50,7 +50,13 @@ def _ms(start: datetime, end: datetime) -> int:
 
 
 def _worked_ms(task: TaskState, end: datetime) -> int:
-    return sum(_ms(attempt.started_at, attempt.finished_at or end) for attempt in task.attempts)
+    """How long attempts at a task were under way; what two do side by side counts once."""
+    worked, until = 0, None
+    for attempt in task.attempts:
+        since = attempt.started_at if until is None else max(attempt.started_at, until)
+        until = max(since, min(attempt.finished_at or end, task.finished_at or end))
+        worked += _ms(since, until)
+    return worked
 
 
 def _longest_chain(run: Snapshot, worked: dict[str, int]) -> int:
@@ -61,6 +67,7 @@ def _longest_chain(run: Snapshot, worked: dict[str, int]) -> int:
     needs = {task.task.id: task.task.depends_on for task in run.every_task}
     for whole in run.replaced.values():
         needs |= {part: (*needs[part], whole.task.id) for part in whole.split_into}
+    dropped = {task.task.id for task in run.every_task if task.dropped}
     lengths: dict[str, int] = {}
     waiting = list(needs)
     while waiting:
@@ -69,5 +76,7 @@ def _longest_chain(run: Snapshot, worked: dict[str, int]) -> int:
             waiting.extend(unknown)
             continue
         name = waiting.pop()
-        lengths[name] = worked[name] + max((lengths[needed] for needed in needs[name]), default=0)
+        # Nothing has waited for a dropped task to its end.
+        awaited = [lengths[needed] for needed in needs[name] if needed not in dropped]
+        lengths[name] = worked[name] + max(awaited, default=0)
     return max(lengths.values(), default=0)

@@ -19,7 +19,7 @@ from app.domain.policy.agenda import is_open
 from app.domain.policy.commands import Command
 from app.domain.policy.decide import decide
 from app.domain.policy.endings import fail
-from app.domain.results import Problem
+from app.domain.policy.failed_attempts import break_attempt
 from app.domain.topics import Topic
 from app.engine.recovery import Lost, reckon_lost
 from app.engine.run_desk import RunDesk
@@ -133,9 +133,7 @@ class Execution:
         """What comes of a bug of ours in the middle of a conversation."""
         if topic.task_id is None:
             return self._fail("An internal error ended the run.")
-        attempts = self.desk.run.tasks[topic.task_id].attempts
-        error = Problem(code="internal_error", message="An internal error ended the attempt.")
-        return [Entry(ev.TaskFailed(error=error), topic.task_id, len(attempts) or None)]
+        return [break_attempt(self.desk.run, topic)]
 
     def _fail(self, message: str) -> Sequence[Entry]:
         return fail(self.desk.run, "internal_error", message)

@@ -9,7 +9,7 @@ from app.agents.ask import prepare
 from app.agents.desk import Desk
 from app.agents.roles import ROLES
 from app.domain.conversation import Ask
-from app.domain.policy.agenda import ANSWERING, open_topics, step_in
+from app.domain.policy.agenda import ANSWERING, left_behind, open_topics, step_in
 from app.domain.policy.budget import Kept, is_limited, room_in, together
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
@@ -35,7 +35,8 @@ async def reckon_lost(desk: Desk, until: datetime) -> Lost:
     took it and vanished had not even said so. In a run with a limit no more were under way than there was room for.
     """
     run = desk.run
-    asked = [] if run.waiting is not None else [topic for topic in open_topics(run) if _was_asked(run, topic, until)]
+    held = [] if run.waiting is not None else [*open_topics(run), *left_behind(run)]
+    asked = [topic for topic in held if _was_asked(run, topic, until)]
     requests = [(await prepare(ROLES[topic.purpose], run, topic, desk.tools)).request() for topic in asked]
     prices, ids = desk.model.prices, [desk.model.model_id(request.model) for request in requests]
     worst = [
@@ -44,7 +45,7 @@ async def reckon_lost(desk: Desk, until: datetime) -> Lost:
     ]
     caps = {place: call.output_tokens for place, call in enumerate(worst)}
     if is_limited(run):
-        kept = Kept() if asked == [ANSWERING] else await kept_for_answer(run, desk.model)
+        kept = Kept() if ANSWERING in asked else await kept_for_answer(run, desk.model)
         caps = together(room_in(run, (), kept), worst)
     usages = [estimated_usage(prices, replace(requests[n], max_tokens=cap), ids[n]) for n, cap in caps.items()]
     usage = reduce(Usage.__add__, usages, Usage())

@@ -11,7 +11,7 @@ from app.domain import events as ev
 from app.domain.errors import BudgetSpent, OwnershipLost
 from app.domain.events import Entry
 from app.domain.job import JobInput
-from app.domain.policy.agenda import is_open
+from app.domain.policy.agenda import is_open, left_behind
 from app.domain.policy.budget import Kept, WorstCase
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.decide import decide
@@ -25,7 +25,7 @@ from app.store.deltas import Passage
 from app.store.journal import RunLog
 from app.tools.tool import Tool
 
-SETTLING = ("plan.", "task.", "ruling.", "question.", "synthesis.", "budget.")
+SETTLING = ("plan.", "task.", "attempt.", "ruling.", "question.", "synthesis.", "budget.")
 """Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
 
 
@@ -42,8 +42,8 @@ class RunDesk:
         self._under_way = under_way
         self._loop = Speaker()
         self._reservations = Reservations()
-        self._kept: dict[tuple[str, ...], Kept] = {}
-        """What is kept for the answer, by the states of the tasks that it was reckoned for: the newest alone."""
+        self._kept: dict[tuple[object, ...], Kept] = {}
+        """What is kept for the answer, by what it was reckoned for: the newest alone."""
 
     @property
     def run(self) -> Snapshot:
@@ -95,10 +95,10 @@ class RunDesk:
             return Kept()
         if (spent := run.exhausted) is not None:
             raise BudgetSpent(spent.limit, spent.allowed, spent.needed, spent.left)
-        states = tuple(task.status for task in run.tasks.values())
-        if states not in self._kept:
-            self._kept = {states: await kept_for_answer(run, self.model)}
-        return self._kept[states]
+        reckoned_for = (*(task.status for task in run.tasks.values()), run.late, run.lacking)
+        if reckoned_for not in self._kept:
+            self._kept = {reckoned_for: await kept_for_answer(run, self.model)}
+        return self._kept[reckoned_for]
 
     def listener(self, topic: Topic) -> Callable[[str], None] | None:
         deltas, run_id = self._runtime.deltas, self._log.run_id
@@ -130,11 +130,12 @@ class RunDesk:
     def _take_along_what_follows(self) -> None:
         """Have what the newest facts settle share their commit, unless something must be stopped for it first."""
         follows = decide(self.run, self.now(), self.conditions())
+        left = set(left_behind(self.run))
         others = {
             command
             for command in self._under_way.commands
-            # A conversation that is over is left by itself in a moment.
-            if command != self._speaker().command and is_open(self.run, command.topic)
+            # A conversation that is over is left by itself in a moment, unless it is one that is to be stopped.
+            if command != self._speaker().command and (is_open(self.run, command.topic) or command.topic in left)
         }
         if follows.entries and others <= set(follows.commands):
             self._log.append(*follows.entries)

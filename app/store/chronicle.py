@@ -58,6 +58,12 @@ def _task_line(fact: ev.AnyFact) -> Line | None:
             return "info", "task escalated", {"reason": fact.reason}
         case ev.RulingRejected():
             return "info", "ruling rejected", {"codes": _codes(fact)}
+        case ev.TaskStarted(beside=int()):
+            return "info", "task hedged", {"beside": fact.beside, "worker": fact.worker}
+        case ev.TaskDropped():
+            return "warning", "task dropped", {"after_s": fact.after_s}
+        case ev.AttemptFailed():
+            return "info", "attempt failed", {"code": fact.error.code}
         case ev.TaskRetrying():
             fields = {"code": fact.error.code, "refined": fact.refine, "model": fact.model, "ruled": fact.decision}
             return "info", "task retried", fields

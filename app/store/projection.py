@@ -31,7 +31,7 @@ def plain(row: Row) -> Row:
 
 
 TASK_STATES = get_args(TaskStatus)
-INSIDE_AN_ATTEMPT = ("task.rejected", "task.escalated")
+INSIDE_AN_ATTEMPT = ("task.rejected", "task.escalated", "task.dropped")
 """Events of a task that leave its row as it is."""
 
 
@@ -118,6 +118,7 @@ def attempt_detail(run: Snapshot, task: TaskState, attempt: Attempt) -> Row:
         "instruction": attempt.instruction,
         "refined_from": attempt.refined_from,
         "change": attempt.change,
+        "beside": attempt.beside,
         "error": attempt.error,
         "escalation": attempt.escalation,
         "steps": run.conversation(Topic("work", task.task.id, attempt.number)).steps,
@@ -136,7 +137,7 @@ def changed_rows(run: Snapshot, events: Sequence[Event]) -> tuple[list[Row], lis
     touched = {
         (event.task_id, event.attempt)
         for event in events
-        if event.type.startswith(("task.", "question.")) and event.type not in INSIDE_AN_ATTEMPT
+        if event.type.startswith(("task.", "attempt.", "question.")) and event.type not in INSIDE_AN_ATTEMPT
     }
     names = {name for name, _ in touched}
     tasks: list[Row] = []

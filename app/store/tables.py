@@ -182,6 +182,7 @@ attempts = Table(
     ForeignKeyConstraint(["run_id", "task_id"], ["tasks.run_id", "tasks.task_id"], ondelete="CASCADE"),
     CheckConstraint(_one_of("status", _states(ATTEMPT_MOVES)), name="status"),
     CheckConstraint("(status = 'running') = (finished_at IS NULL)", name="ended_has_finish_time"),
+    # Rows of running attempts come from the first release alone, which has one at a time.
     Index(
         "attempts_one_running_idx",
         "run_id",

@@ -7,7 +7,7 @@ import pytest
 from app.agents.worker.proof import objections_to
 from app.domain.results import Output
 from app.domain.topics import Topic
-from tests.support.story import Story, call_block, started, task, text_block
+from tests.support.story import Story, brief, call_block, started, task, text_block, with_team
 
 SEARCHED = {"type": "web_search_tool_result", "content": [{"url": "https://found.example/by-the-provider"}]}
 
@@ -26,9 +26,7 @@ def working() -> Story:
 
 def objections(**output: Any) -> list[str]:
     story = working()
-    found = objections_to(
-        Output(**{"summary": "s", "text": "t", **output}), story.run, story.state("a"), story.talk(Topic("work", "a"))
-    )
+    found = objections_to(Output(**{"summary": "s", "text": "t", **output}), story.run, Topic("work", "a"))
     assert {finding.code for finding in found} <= {"result_rejected"}
     return [finding.detail for finding in found]
 
@@ -74,3 +72,38 @@ def test_an_address_that_the_worker_never_saw_is_no_source(source: str) -> None:
 
     assert source in objection
     assert "asked.example" not in objection
+
+
+def uncalled(*must_use: str | tuple[str, ...], code: str | None = None) -> list[str]:
+    """What is said of a result whose worker has called `look` and had the provider search, and must have used more."""
+    story = Story(with_team(brief(), tools=("look", "web_search", "read"), must_use=must_use))
+    story.begin(task("a"))
+    story.start("a")
+    searched = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
+    found = {
+        "type": "web_search_tool_result",
+        "tool_use_id": "s1",
+        "content": [] if code is None else {"error_code": code},
+    }
+    story.hear("work", [searched, found, call_block("c1")], "tool_use", "a")
+    story.use_tool("a", "c1", code=code)
+    output = Output(summary="It is 42.")
+    return [each.detail for each in objections_to(output, story.run, Topic("work", "a"))]
+
+
+@pytest.mark.parametrize("must_use", [(), ("look",), ("look", "web_search"), (("read", "look"),)])
+def test_a_worker_that_has_used_what_it_must_is_believed(must_use: tuple[str | tuple[str, ...], ...]) -> None:
+    assert uncalled(*must_use) == []
+
+
+def test_a_result_without_a_call_that_the_task_needs_is_told_which_one() -> None:
+    [objection] = uncalled("look", "read")
+
+    assert "no call of read has brought anything" in objection
+
+
+@pytest.mark.parametrize("tool", ["look", "web_search"])
+def test_a_call_that_failed_has_brought_nothing(tool: str) -> None:
+    [objection] = uncalled(("read", tool), code="tool_failed")
+
+    assert f"read or {tool}" in objection

@@ -269,7 +269,7 @@ def test_an_escalation_with_attempts_left_has_not_exhausted_them() -> None:
     story.escalate("a", "not mine")
     story.rule("a", "retry_stronger_model")
     story.settle()
-    story.escalate("a", "not mine")
+    story.escalate("a", "not mine either")
     story.settle()
 
     assert story.attempt_errors("a") == ["no_progress", "attempts_exhausted"]

@@ -112,6 +112,9 @@ DATA: dict[str, dict[str, Any]] = {
     "task.escalated": {"reason": "out_of_scope", "message": "not mine", "partial": "half"},
     "task.skipped": {"error": PROBLEM},
     "task.cancelled": {"error": None},
+    "task.dropped": {"after_s": 30.0},
+    "attempt.failed": {"error": PROBLEM},
+    "attempt.cancelled": {"delivered": 1},
     "llm.completed": {
         **CALL,
         "stop_reason": "max_tokens",

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from functools import reduce
+from itertools import groupby
 from operator import add
 
 from hypothesis import HealthCheck, given, settings
@@ -13,15 +14,25 @@ from app.domain.conversation import Conversation, GiveUp
 from app.domain.events import RUN_ENDS, Event, event_from
 from app.domain.failures import remedy_for
 from app.domain.fold import after, fold
-from app.domain.policy.agenda import SUPERVISOR_REPLIES, is_open, max_steps, open_topics, step_in
+from app.domain.policy.agenda import (
+    ANSWERING,
+    SUPERVISOR_REPLIES,
+    is_open,
+    left_behind,
+    max_steps,
+    open_topics,
+    step_in,
+)
 from app.domain.policy.decide import decide
 from app.domain.results import Result
 from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.text import plain_words
 from app.domain.timing import timing_of
 from app.domain.topics import GO_ON, topic_named, topic_of
 from app.domain.usage import Usage
+from app.domain.values import changed
 from tests.support.rehearsal import rehearse, runs
-from tests.support.script import Script, scripts
+from tests.support.script import IMPATIENT, Script, scripts
 from tests.support.story import Story, as_json, before_each
 
 MANY = settings(
@@ -75,18 +86,59 @@ def test_no_attempt_starts_twice_and_none_exceeds_the_limit(story: Story) -> Non
 @given(runs())
 def test_never_more_tasks_run_at_once_than_allowed(story: Story) -> None:
     for run, _ in before_each(story):
-        running = [state for state in run.tasks.values() if state.status == "running"]
-        assert len(running) <= run.brief.limits.concurrency
-        assert all([attempt.status for attempt in state.attempts].count("running") == 1 for state in running)
+        running = [len(state.running) for state in run.tasks.values() if state.status == "running"]
+        assert sum(running) <= run.brief.limits.concurrency
+        hedged = run.brief.team.stragglers.policy == "hedge"
+        assert all(1 <= attempts <= 1 + hedged for attempts in running)
+
+
+@MANY
+@given(runs(IMPATIENT))
+def test_two_attempts_run_side_by_side_only_where_a_team_hedges_and_one_delivers_at_most(story: Story) -> None:
+    for state in story.run.tasks.values():
+        ends = [attempt.status for attempt in state.attempts]
+        assert "running" not in ends
+        assert ends.count("succeeded") == state.delivered
+        for attempt in state.attempts:
+            if attempt.beside is not None:
+                assert story.run.brief.team.stragglers.policy == "hedge"
+                assert state.tried(attempt.beside).started_at <= attempt.started_at
+                assert [other.beside for other in state.attempts].count(attempt.beside) == 1
+
+
+@MORE
+@given(runs(IMPATIENT))
+def test_a_task_is_dropped_only_when_all_else_is_done_and_enough_has_been_delivered(story: Story) -> None:
+    rules = story.run.brief.team.stragglers
+    for run, event in before_each(story):
+        if event.type == "task.dropped":
+            assert rules.policy == "drop"
+            task = run.tasks[event.task_id or ""]
+            assert task.attempts
+            assert isinstance(event.data, ev.TaskDropped)
+            assert (event.at - task.attempts[0].started_at).total_seconds() >= event.data.after_s
+            assert run.delivered
+            others = [other for other in run.tasks.values() if other.is_awaited and not other.attempts]
+            assert all(any(not run.tasks[name].ended for name in other.task.depends_on) for other in others)
+
+
+@MORE
+@given(runs(IMPATIENT))
+def test_an_answer_rests_on_what_had_been_delivered_when_it_was_begun(story: Story) -> None:
+    for run, event in before_each(story):
+        following = after(run, event)
+        goes_on = 0 < run.conversation(ANSWERING).steps <= following.conversation(ANSWERING).steps
+        if goes_on and following.wants_answer:
+            assert [task.task.id for task in run.reconcilable] == [task.task.id for task in following.reconcilable]
 
 
 @MANY
 @given(runs())
 def test_no_conversation_takes_more_replies_than_allowed(story: Story) -> None:
-    run, tasks = story.run, {task.task.id: task for task in story.run.every_task}
+    run = story.run
+    whole = changed(run, tasks={task.task.id: task for task in run.every_task})
     for topic, talk in run.conversations.items():
-        allowed = SUPERVISOR_REPLIES if topic.purpose != "work" else max_steps(run, tasks[topic.task_id or ""])
-        assert talk.steps <= allowed
+        assert talk.steps <= (SUPERVISOR_REPLIES if topic.purpose != "work" else max_steps(whole, topic))
 
 
 @MANY
@@ -115,7 +167,7 @@ def test_what_is_said_is_said_in_a_conversation_that_is_open_and_is_kept_there(s
         if purpose is not None or event.type in GO_ON:
             topic = topic_of(event)
             assert topic == topic_named(event.type, purpose, event.task_id, event.attempt)
-            assert is_open(run, topic)
+            assert is_open(run, topic) or topic in left_behind(run)
             assert after(run, event).conversation(topic) != run.conversation(topic)
 
 
@@ -131,7 +183,8 @@ def test_nothing_that_a_model_writes_breaks_what_reads_it(story: Story) -> None:
 @given(runs())
 def test_a_transient_failure_is_retried_unchanged_and_any_other_only_with_something_new(story: Story) -> None:
     refined = Counter((event.task_id, event.attempt) for event in story.log if event.type == "task.refined")
-    for state in story.run.tasks.values():
+    alone = [state for state in story.run.every_task if all(attempt.beside is None for attempt in state.attempts)]
+    for state in alone:
         for before, retry in zip(state.attempts, state.attempts[1:], strict=False):
             assert before.error is not None
             tried = {(earlier.worker, earlier.model) for earlier in state.attempts[: before.number]}
@@ -146,6 +199,22 @@ def test_a_transient_failure_is_retried_unchanged_and_any_other_only_with_someth
 
 def _instructions(state: TaskState, last: Attempt) -> set[str]:
     return {attempt.instruction for attempt in state.attempts if attempt.number <= last.number}
+
+
+@MANY
+@given(runs())
+def test_no_task_circles_between_workers_or_meets_the_same_terms_again_but_for_a_cause_that_passes(
+    story: Story,
+) -> None:
+    for state in story.run.tasks.values():
+        workers = [worker for worker, _ in groupby(attempt.worker for attempt in state.attempts)]
+        assert len(workers) == len(set(workers))
+        met = [
+            (attempt.worker, attempt.model, plain_words(attempt.instruction))
+            for attempt in state.attempts
+            if attempt.error is None or remedy_for(attempt.error.code) != "again"
+        ]
+        assert len(met) == len(set(met))
 
 
 @MANY
@@ -173,7 +242,9 @@ def test_a_result_accounts_for_every_task(story: Story) -> None:
     required = [name for name, state in tasks.items() if state.task.required]
     assert result.coverage.required == len(required) == result.coverage.delivered + len(result.coverage.missing)
     assert result.coverage.missing == tuple(name for name in required if not tasks[name].delivered)
-    assert [gap.task for gap in result.gaps] == [name for name, state in tasks.items() if not state.delivered]
+    unheard = story.run.late | story.run.lacking
+    gaps = [name for name, state in tasks.items() if not state.delivered or name in unheard]
+    assert [gap.task for gap in result.gaps] == gaps
     assert [(report.task, report.status) for report in result.outputs] == [(n, s.status) for n, s in tasks.items()]
     assert _rests_only_on_what_was_delivered(result, story.run)
 
@@ -187,8 +258,9 @@ def _rests_only_on_what_was_delivered(result: Result, run: Snapshot) -> bool:
 @given(runs())
 def test_a_gap_tells_the_error_of_its_task(story: Story) -> None:
     for gap in story.run.result.gaps if story.run.result else ():
-        error = story.run.tasks[gap.task].error
-        assert gap.reason == (error.code if error else "cancelled")
+        state = story.run.tasks[gap.task]
+        untold = "timeout" if state.delivered else "cancelled"
+        assert gap.reason == (state.error.code if state.error else untold)
 
 
 @MANY
@@ -199,7 +271,8 @@ def test_a_skipped_task_was_never_begun_and_a_dependency_of_it_delivered_nothing
         if state.status == "skipped" and state.task.id not in left_out:
             assert state.error is not None
             assert (state.attempts, state.error.code) == ((), "dependency_failed")
-            assert any(not story.run.tasks[name].delivered for name in state.task.depends_on)
+            needed = [story.run.tasks[name] for name in state.task.depends_on]
+            assert any(other.dropped or not other.delivered for other in needed)
 
 
 @MANY
@@ -289,9 +362,13 @@ def test_the_tokens_spent_never_pass_the_limit_whatever_fails_or_dies(story: Sto
 @given(runs())
 def test_once_the_budget_is_exhausted_only_the_answer_is_still_asked_for(story: Story) -> None:
     for run, event in before_each(story):
-        if run.exhausted is not None and isinstance(event.data, ev.LlmCompleted | ev.LlmFailed):
+        if run.exhausted is not None and isinstance(event.data, ev.LlmCompleted | ev.LlmFailed) and not _stopped(event):
             assert event.data.purpose == "synthesize"
             assert run.exhausted.call != "synthesize"
+
+
+def _stopped(event: Event) -> bool:
+    return isinstance(event.data, ev.LlmFailed) and event.data.error.code == "cancelled"
 
 
 @MANY

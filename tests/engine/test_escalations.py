@@ -238,3 +238,15 @@ def test_a_team_that_uses_nothing_new_is_stored_as_before() -> None:
     assert "ladder" not in CREW.definition
     assert "fallback" not in CREW.definition
     assert Team.model_validate_json(crew(ladder=("refine",)).definition) == crew(ladder=("refine",))
+
+
+def test_a_worker_must_use_only_tools_that_it_has() -> None:
+    worker = {"name": "junior", "description": "Tries.", "instructions": "Try.", "tools": ["calculate"]}
+
+    impossible: list[Any] = [["look_up"], [["calculate", "look_up"]], [[]]]
+    for must_use in impossible:
+        with pytest.raises(ValueError, match="must use"):
+            Team.model_validate({"name": "desk", "workers": [worker | {"must_use": must_use}]})
+    team = Team.model_validate({"name": "desk", "workers": [worker | {"must_use": [["calculate"]]}]})
+    assert Team.model_validate_json(team.definition) == team
+    assert "must_use" not in CREW.definition

@@ -7,7 +7,8 @@ import pytest
 from app import cli
 from app.runtime import known_teams, open_runtime
 from app.settings import Settings
-from app.team_files import PROBLEMS_SHOWN, TeamFileInvalid
+from app.team_files import PROBLEMS_SHOWN, TeamFileInvalid, teams_in
+from app.tools.tool import Arguments, Tool
 
 Write = Callable[[str, str], Path]
 
@@ -123,3 +124,16 @@ def test_a_broken_team_file_ends_the_start_in_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert end.value.code == 2
     assert line.startswith(f"chargehand: {file}: worker writer: output_schema.type: ")
+
+
+def test_a_team_in_which_two_may_try_the_same_has_no_tools_that_act(tmp_path: Path) -> None:
+    file = tmp_path / "crew.yaml"
+    worker = "{name: able, description: Does things., instructions: Do them., tools: [look, send]}"
+    tools = {"look": Tool("look", "Looks.", Arguments, "read"), "send": Tool("send", "Sends.", Arguments, "once")}
+    for policy in ("wait", "drop"):
+        file.write_text(f"{{name: crew, stragglers: {{policy: {policy}}}, workers: [{worker}]}}")
+        assert len(teams_in(tmp_path, tools=tools)) == 1
+
+    file.write_text(f"{{name: crew, stragglers: {{policy: hedge}}, workers: [{worker}]}}")
+    with pytest.raises(TeamFileInvalid, match=r"act twice with: send$"):
+        teams_in(tmp_path, tools=tools)

@@ -18,21 +18,25 @@ from hypothesis import note
 from hypothesis import strategies as st
 
 from app.agents.allowance import kept_for_answer
+from app.agents.ask import ask, prepare
 from app.agents.converse import consequences, converse
+from app.agents.roles import ROLES
 from app.agents.worker.tools import settle_unknown
 from app.domain import events as ev
 from app.domain.conversation import Ask, Block, UseTools
 from app.domain.errors import ModelError, Transient
 from app.domain.events import Entry, Event
 from app.domain.job import JobInput
-from app.domain.policy.agenda import is_open, step_in
+from app.domain.policy.agenda import is_open, left_behind, step_in
 from app.domain.policy.budget import Kept, WorstCase
 from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import fail
+from app.domain.policy.failed_attempts import break_attempt
 from app.domain.questions import Question
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
+from app.domain.team import Stragglers
 from app.domain.topics import Topic
 from app.domain.usage import Usage
 from app.engine.recovery import reckon_lost
@@ -40,7 +44,7 @@ from app.engine.reservations import Reservations
 from app.llm.model import Reply, Request
 from app.llm.pricing import Prices
 from app.tools.tool import Tool
-from tests.support.script import BUGS, FAULTS, TOOLS, Script, scripts
+from tests.support.script import BUGS, FAULTS, POLICIES, TOOLS, Script, scripts
 from tests.support.scripted_replies import STOP_REASONS, Scene, content_of
 from tests.support.story import Story
 
@@ -187,6 +191,11 @@ def _taken_up(work: Coroutine[Any, Any, T]) -> T | None:
     return None
 
 
+async def _call(desk: _Desk, topic: Topic) -> None:
+    """The call that a conversation is in."""
+    await ask(desk, await prepare(ROLES[topic.purpose], desk.run, topic, desk.tools))
+
+
 class _Stage:
     """The engine's part: it takes up what `decide` wants, one step of one conversation at a time."""
 
@@ -253,14 +262,16 @@ class _Stage:
         self._model.stopped = True
         for topic in unwanted:
             if self._is_in_a_call(topic):
+                told = _call if topic in left_behind(self._story.run) else converse
                 with suppress(CancelledError):
-                    _taken_up(converse(self._desk, topic))
+                    _taken_up(told(self._desk, topic))
         self._model.stopped = False
 
     def _is_in_a_call(self, topic: Topic) -> bool:
         run = self._story.run
         waits = run.conversation(topic).waits(self._story.now)
-        return is_open(run, topic) and not waits and isinstance(step_in(run, topic), Ask)
+        is_held = is_open(run, topic) or topic in left_behind(run)
+        return is_held and not waits and isinstance(step_in(run, topic), Ask)
 
     def _carry_on(self, topic: Topic) -> None:
         run, seen = self._story.run, len(self._story.log)
@@ -299,13 +310,12 @@ class _Stage:
     def _broken(self, topic: Topic) -> list[Entry]:
         if topic.task_id is None:
             return fail(self._story.run, "internal_error", "a bug")
-        problem = Problem(code="internal_error", message="a bug")
-        return [Entry(ev.TaskFailed(error=problem), topic.task_id, len(self._story.state(topic.task_id).attempts))]
+        return [break_attempt(self._story.run, topic)]
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Story:
-    """Runs that have ended."""
-    script = draw(scripts())
+def runs(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES) -> Story:
+    """Runs that have ended, of teams with one of these policies."""
+    script = draw(scripts(policies))
     note(repr(script))
     return rehearse(script)

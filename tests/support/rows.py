@@ -16,6 +16,7 @@ from app.store.projection import attempt_row, plans_of, run_row, task_row
 
 _SPENT = ("usage", "steps", "tool_calls")
 """What a task and an attempt have spent."""
+_UNSAID = [("partial", False), ("beside", None), ("deadline_s", None)]
 _BY_THE_COMMIT = ("timing", "wake_at")
 """Columns of a run under way that go by the time of its last commit, not of its last event."""
 
@@ -92,8 +93,13 @@ def _plain(value: Any) -> Any:
     return without_news(to_jsonable_python(value))
 
 
-_NEWS: tuple[tuple[str, object], ...] = (("partial", False), ("assumptions", []))
-"""What a result says that release 0.1 had no word for, where it says nothing."""
+_NEWS: tuple[tuple[str, object], ...] = (
+    ("partial", False),
+    ("assumptions", []),
+    ("beside", None),
+    ("deadline_s", None),
+)
+"""What release 0.1 had no word for, where it says nothing."""
 
 
 def without_news(value: Any) -> Any:

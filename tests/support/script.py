@@ -1,6 +1,6 @@
 """What may befall a run: scripts for rehearsals, and how they are generated."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -13,7 +13,7 @@ from app.domain.questions import OnQuestion
 from app.domain.quote import Grounds, TokenPrices
 from app.domain.retries import Patience
 from app.domain.snapshot import Brief
-from app.domain.team import TIERS, Team, Worker
+from app.domain.team import TIERS, Stragglers, Team, Worker
 from app.domain.usage import Usage
 from app.tools.tool import Arguments, Tool
 from tests.support.graphs import plans
@@ -45,6 +45,9 @@ TOOL_OUTCOMES = ["new", "same", "broken", "invalid"]
 DATA_SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
+WAIT = Stragglers()
+
+
 @dataclass(frozen=True, slots=True)
 class Script:
     """What the world does. Lists are gone through in circles; turns are the engine's, counted from 0."""
@@ -56,6 +59,7 @@ class Script:
     """Whether the worker must deliver data of a certain form."""
     pair: bool = False
     """Whether there is another worker that may stand in."""
+    stragglers: Stragglers = WAIT
     calls: tuple[str, ...] = ("answer",)
     shares: tuple[float, ...] = ()
     """Parts of what a reply may have that it takes; without any it is of one size."""
@@ -76,10 +80,11 @@ class Script:
         worker = WORKER.model_copy(update={"tools": tuple(TOOLS), "output_schema": schema})
         if not self.pair:
             return self._with(worker)
-        return self._with(worker.model_copy(update={"fallback": "baker"}), BAKER)
+        stand_in = BAKER.model_copy(update={"fallback": worker.name})
+        return self._with(worker.model_copy(update={"fallback": "baker"}), stand_in)
 
     def _with(self, *workers: Worker) -> Brief:
-        team = Team(name="crew", workers=workers)
+        team = Team(name="crew", workers=workers, stragglers=self.stragglers)
         return Brief("run_1", "Find out.", team, self.limits, patience=Patience(call_attempts=2), grounds=GROUNDS)
 
 
@@ -92,9 +97,18 @@ MOSTLY_FAST = st.sampled_from([0, 1, 2, 5] * 5 + [61, 1_000])
 TURNS = st.integers(0, 120)
 
 
+IMPATIENT = [
+    Stragglers(policy="drop", quorum=0.4, after_s=5),
+    Stragglers(policy="drop", quorum=0.2, after_s=1),
+    Stragglers(policy="hedge", after_s=5),
+    Stragglers(policy="hedge", after_s=1),
+]
+POLICIES = [WAIT, Stragglers(policy="drop"), Stragglers(policy="hedge"), *IMPATIENT]
+
+
 @st.composite
-def scripts(draw: st.DrawFn) -> Script:
-    """Everything that may befall a run."""
+def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES) -> Script:
+    """Everything that may befall a run, whose team has one of these policies."""
     limits = Limits(
         concurrency=draw(st.integers(1, 4)),
         attempts=draw(st.sampled_from([3, 3, 2, 1])),
@@ -107,6 +121,7 @@ def scripts(draw: st.DrawFn) -> Script:
         own_plan=draw(st.booleans()),
         strict=draw(st.sampled_from([False, False, True])),
         pair=draw(st.booleans()),
+        stragglers=draw(st.sampled_from(policies)),
         calls=draw(st.lists(MOSTLY_FINE, min_size=5, max_size=16).map(tuple)),
         shares=draw(st.lists(st.floats(0, 1), max_size=4).map(tuple)),
         tools=draw(st.lists(st.sampled_from(TOOL_OUTCOMES), min_size=1, max_size=6).map(tuple)),

@@ -25,7 +25,8 @@ class Scene(NamedTuple):
 
     @property
     def delivered(self) -> list[str]:
-        return [task.task.id for task in self.run.delivered]
+        """What the answer in the making may rest on."""
+        return [task.task.id for task in self.run.reconcilable]
 
 
 RULINGS = ["give_up", "reassign", "ask_human", "accept_partial", "retry_stronger_model", "split"]

@@ -238,8 +238,8 @@ class Story:
         attempt = len(self.state(question.task_id).attempts)
         self.tell(ev.QuestionAnswered(id=question.id, answer=answer), question.task_id, attempt)
 
-    def reject_result(self, name: str, note: str | None = "Again.") -> None:
-        self.record(self.topic("work", name).entry(ev.TaskRejected(errors=(USELESS,), note=note)))
+    def reject_result(self, name: str, note: str | None = "Again.", finding: Finding = USELESS) -> None:
+        self.record(self.topic("work", name).entry(ev.TaskRejected(errors=(finding,), note=note)))
 
     def refine(self, name: str, instruction: str) -> None:
         last = len(self.state(name).attempts)

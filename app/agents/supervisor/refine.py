@@ -15,7 +15,7 @@ from app.domain.events import Entry
 from app.domain.plan import Finding
 from app.domain.policy.failed_attempts import give_up_refining
 from app.domain.snapshot import Attempt, Snapshot, TaskState
-from app.domain.text import is_blank
+from app.domain.text import is_blank, plain_words
 from app.domain.topics import Topic
 
 LAST_WORDS_CHARACTERS = 1_000
@@ -65,8 +65,8 @@ def _material(run: Snapshot, topic: Topic) -> Iterable[object]:
 
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     reply, task = read_refinement(text), _task(run, topic)
-    tried = {" ".join(attempt.instruction.split()) for attempt in task.attempts}
-    if " ".join(reply.instruction.split()) in tried:
+    tried = {plain_words(attempt.instruction) for attempt in task.attempts}
+    if plain_words(reply.instruction) in tried:
         return [give_up_refining(task, "it was the same as before")]
     refined = ev.TaskRefined(
         instruction=reply.instruction,

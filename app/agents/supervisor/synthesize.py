@@ -15,7 +15,7 @@ from app.domain.conversation import Prompt
 from app.domain.events import Entry
 from app.domain.plan import Finding
 from app.domain.results import Claim, Conflict, Statement, Synthesis
-from app.domain.snapshot import Snapshot
+from app.domain.snapshot import Snapshot, TaskState
 from app.domain.text import is_blank
 from app.domain.topics import Topic
 
@@ -26,9 +26,9 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         team=run.brief.team,
         objective=run.brief.objective,
         plan=run.plan,
-        results=results_of(run.delivered),
+        results=results_of(run.reconcilable),
         assumptions=run.assumptions,
-        missing=missing_of(task for task in run.tasks.values() if not task.delivered),
+        missing=missing_of(_missing(run)),
     )
 
 
@@ -37,8 +37,12 @@ def _offer(run: Snapshot, _: Topic) -> Offer:
 
 
 def _by_outcome(run: Snapshot) -> tuple[list[str], list[str]]:
-    missing = [task.task.id for task in run.tasks.values() if not task.delivered]
-    return [task.task.id for task in run.delivered], missing
+    return [task.task.id for task in run.reconcilable], [task.task.id for task in _missing(run)]
+
+
+def _missing(run: Snapshot) -> list[TaskState]:
+    """The tasks that the answer has to do without; some of them may still deliver."""
+    return [task for task in run.tasks.values() if not task.delivered or task.task.id in run.late]
 
 
 def synthesis_schema(delivered: Sequence[str], missing: Sequence[str]) -> Schema:
@@ -64,7 +68,7 @@ def synthesis_schema(delivered: Sequence[str], missing: Sequence[str]) -> Schema
 
 
 def _material(run: Snapshot, _: Topic) -> Iterable[object]:
-    return [run.brief.objective, run.plan.final_instruction if run.plan else "", *outputs_of(run.delivered)]
+    return [run.brief.objective, run.plan.final_instruction if run.plan else "", *outputs_of(run.reconcilable)]
 
 
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:

@@ -5,50 +5,75 @@ from collections.abc import Iterator, Sequence
 
 from app.domain.conversation import Conversation, tool_calls_of
 from app.domain.plan import Finding
+from app.domain.policy.agenda import attempt_in, worker_of
 from app.domain.results import Output
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.team import Worker
+from app.domain.topics import Topic
 
 _PLACEHOLDER = re.compile(r"(?:todo|tbd|tba|n/a|placeholder|lorem ipsum.*|to be (?:done|determined|written)|\W*)\.?")
 """A whole result that only stands for one."""
 _URL = re.compile(r"https?://[^\s<>\"']+")
 
 
-def objections_to(output: Output, run: Snapshot, task: TaskState, talk: Conversation) -> list[Finding]:
+def objections_to(output: Output, run: Snapshot, topic: Topic) -> list[Finding]:
     """What speaks against a result, as far as code can see."""
-    return [Finding(code="result_rejected", detail=detail) for detail in _details(output, run, task, talk)]
+    return [Finding(code="result_rejected", detail=detail) for detail in _details(output, run, topic)]
 
 
-def _details(output: Output, run: Snapshot, task: TaskState, talk: Conversation) -> Iterator[str]:
+def _details(output: Output, run: Snapshot, topic: Topic) -> Iterator[str]:
+    task, attempt, talk = run.tasks[topic.task_id or ""].task, attempt_in(run, topic), run.conversation(topic)
     said = {_plain(output.text), _plain(output.summary)} - {""}
-    asked = task.attempt.instruction, task.task.title, task.task.success_criterion
+    asked = attempt.instruction, task.title, task.success_criterion
     if said and said <= set(map(_plain, asked)):
         yield "the result only repeats the task"
     if output.data is None and all(_PLACEHOLDER.fullmatch(text) for text in said):
         yield "the result is a placeholder, and says nothing"
-    if unseen := _unseen(output.sources, run, task, talk):
+    for tools in _uncalled(worker_of(run, attempt), talk):
+        yield f"no call of {' or '.join(tools)} has brought anything, and this cannot be done without: call it first"
+    if unseen := _unseen(output.sources, run, topic):
         yield f"you have not seen these sources: {', '.join(unseen)}; name only what you were given or have found"
+
+
+def _uncalled(worker: Worker, talk: Conversation) -> Iterator[tuple[str, ...]]:
+    """The tools that the worker must use and of which no call has succeeded, as alternatives each."""
+    if worker.must_use:
+        called = set(_called(talk))
+        yield from (tools for tools in worker.needed_tools if called.isdisjoint(tools))
+
+
+def _called(talk: Conversation) -> Iterator[str]:
+    """The tools of which a call has succeeded: ours, and those that the provider ran."""
+    for turn in talk.turns:
+        yield from (call["name"] for call in tool_calls_of(turn.content) if turn.result_of(call).error_code is None)
+        asked = {block["id"]: block["name"] for block in turn.content if block.get("type") == "server_tool_use"}
+        for block in turn.content:
+            found = block.get("content")
+            if block.get("tool_use_id") in asked and not (isinstance(found, dict) and "error_code" in found):
+                yield asked[block["tool_use_id"]]
 
 
 def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _unseen(sources: Sequence[str], run: Snapshot, task: TaskState, talk: Conversation) -> list[str]:
+def _unseen(sources: Sequence[str], run: Snapshot, topic: Topic) -> list[str]:
     """Addresses among the sources that stand nowhere in what the worker was given, asked for or got."""
     named = [(source, url) for source in sources for url in _URL.findall(source)]
     if not named:
         return []
-    seen = "\n".join(_seen(run, task, talk)).casefold()
+    seen = "\n".join(_seen(run, topic)).casefold()
     return [source for source, url in named if url.casefold().rstrip("/.,;)") not in seen]
 
 
-def _seen(run: Snapshot, task: TaskState, talk: Conversation) -> Iterator[str]:
-    yield task.attempt.instruction
-    yield task.task.context
-    for output in (run.tasks[name].output for name in task.task.depends_on):
+def _seen(run: Snapshot, topic: Topic) -> Iterator[str]:
+    task = run.tasks[topic.task_id or ""].task
+    yield attempt_in(run, topic).instruction
+    yield task.context
+    for output in (run.tasks[name].output for name in task.depends_on):
         if output is not None:
             yield from (output.summary, output.text, str(output.data), *output.sources)
-    for turn in talk.turns:
+    for turn in run.conversation(topic).turns:
         yield from (str(block.get("input")) for block in tool_calls_of(turn.content))
         yield from (result.text for result in turn.results.values())
         # What the provider's own tools asked and found.

@@ -12,7 +12,7 @@ from app.agents.desk import Desk
 from app.domain import events as ev
 from app.domain.conversation import Block, Conversation, UseTools, tool_calls_of
 from app.domain.events import Entry
-from app.domain.policy.agenda import is_open, step_in, worker_of
+from app.domain.policy.agenda import attempt_in, is_open, step_in, worker_of
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
@@ -94,7 +94,7 @@ async def _use(desk: Desk, topic: Topic, block: Block) -> None:
 
 def _own_tools(desk: Desk, topic: Topic) -> dict[str, Tool]:
     """Those of the worker's tools that there are: a run keeps its team, and a later release may lack a tool of it."""
-    worker = worker_of(desk.run, desk.run.tasks[topic.task_id or ""].attempt)
+    worker = worker_of(desk.run, attempt_in(desk.run, topic))
     return {name: desk.tools[name] for name in worker.tools if name in desk.tools}
 
 

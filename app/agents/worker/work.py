@@ -14,7 +14,7 @@ from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
 from app.domain.plan import Finding
-from app.domain.policy.agenda import max_steps, worker_of
+from app.domain.policy.agenda import attempt_in, max_steps, worker_of
 from app.domain.results import Escalation
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.topics import Topic
@@ -31,13 +31,14 @@ def _needed(run: Snapshot, task: TaskState) -> list[TaskState]:
 
 def _open(run: Snapshot, topic: Topic) -> Prompt:
     task = _task(run, topic)
-    worker, needed = worker_of(run, task.attempt), _needed(run, task)
+    attempt, needed = attempt_in(run, topic), _needed(run, task)
+    worker = worker_of(run, attempt)
     return opening(
         "work",
         worker=worker,
-        max_steps=max_steps(run, task),
+        max_steps=max_steps(run, topic),
         task=task.task,
-        instruction=task.attempt.instruction,
+        instruction=attempt.instruction,
         inputs=run.brief.inputs if INPUT_TOOLS & set(worker.tools) else (),
         results=results_of([other for other in needed if other.delivered]),
         missing=missing_of(other for other in needed if not other.delivered),
@@ -48,7 +49,7 @@ def _offer(run: Snapshot, topic: Topic) -> Offer:
     """The model is the one that the attempt began with, so that a conversation never changes it, whatever its tier
     stands for now. What the stand-in began goes on with the worker's own: no provider has a model of that name.
     """
-    attempt = _task(run, topic).attempt
+    attempt = attempt_in(run, topic)
     worker = worker_of(run, attempt)
     model = worker.model if attempt.model == STAND_IN else attempt.model
     return Offer(model, report_schema(worker.output_schema), visible_field="text", tools=worker.tools)
@@ -56,15 +57,15 @@ def _offer(run: Snapshot, topic: Topic) -> Offer:
 
 def _material(run: Snapshot, topic: Topic) -> Iterable[object]:
     task = _task(run, topic)
-    told = task.attempt.instruction, task.task.context, task.task.success_criterion
+    told = attempt_in(run, topic).instruction, task.task.context, task.task.success_criterion
     return [*told, *outputs_of(_needed(run, task))]
 
 
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
-    said = read_report(text, worker_of(run, _task(run, topic).attempt).output_schema)
+    said = read_report(text, worker_of(run, attempt_in(run, topic)).output_schema)
     if isinstance(said, Escalation):
         return [topic.entry(ev.TaskEscalated.of(said))]
-    if objections := objections_to(said, run, _task(run, topic), run.conversation(topic)):
+    if objections := objections_to(said, run, topic):
         raise Unreadable(objections)
     return [topic.entry(ev.TaskSucceeded.of(said))]
 

@@ -160,6 +160,8 @@ class Attempt(Shape):
     """The attempt whose failure led to the instruction; null when it is the one of the plan."""
     change: str | None
     """What the supervisor changed in the instruction; null when nothing."""
+    beside: int | None
+    """The attempt at whose side it was begun, since that took long; null when it began alone."""
     status: AttemptStatus
     """What became of it."""
     error: TaskProblem | None

@@ -32,8 +32,11 @@ from app.domain.events.runs import (
 )
 from app.domain.events.supervisor import PlanCreated, PlanInvalid, PlanRevised, SynthesisCompleted, SynthesisRejected
 from app.domain.events.tasks import (
+    AttemptCancelled,
+    AttemptFailed,
     RulingRejected,
     TaskCancelled,
+    TaskDropped,
     TaskEscalated,
     TaskFailed,
     TaskReassigned,
@@ -50,6 +53,8 @@ __all__ = [
     "FACTS",
     "RUN_ENDS",
     "AnyFact",
+    "AttemptCancelled",
+    "AttemptFailed",
     "BudgetExhausted",
     "Cancellation",
     "Effect",
@@ -82,6 +87,7 @@ __all__ = [
     "SynthesisCompleted",
     "SynthesisRejected",
     "TaskCancelled",
+    "TaskDropped",
     "TaskEscalated",
     "TaskFailed",
     "TaskReassigned",

@@ -34,6 +34,9 @@ AnyFact = (
     | tasks.TaskEscalated
     | tasks.TaskSkipped
     | tasks.TaskCancelled
+    | tasks.TaskDropped
+    | tasks.AttemptFailed
+    | tasks.AttemptCancelled
     | calls.LlmCompleted
     | calls.LlmFailed
     | calls.ToolStarted

@@ -20,6 +20,8 @@ class TaskStarted(Fact):
     """What the worker is told to do."""
     tools: tuple[str, ...] = ()
     """Names of the tools it may use."""
+    beside: int | None = None
+    """The attempt at whose side this one is made, since that takes long; null for one that begins alone."""
 
 
 class TaskSucceeded(Output, Fact):
@@ -55,6 +57,31 @@ class TaskCancelled(Fact):
 
     error: Problem | None = None
     """Set when it was stopped for lack of time or money; null when the run ended around it."""
+
+
+class TaskDropped(Fact):
+    """The run goes on to its answer without the task, which takes much longer than the others. What it still delivers
+    before the end is used."""
+
+    type = "task.dropped"
+
+    after_s: float
+    """Seconds after which it was a straggler."""
+
+
+class AttemptFailed(_Failed):
+    """One of two attempts side by side has failed; the other goes on."""
+
+    type = "attempt.failed"
+
+
+class AttemptCancelled(Fact):
+    """An attempt was stopped, since the one beside it has delivered, or the task has ended otherwise."""
+
+    type = "attempt.cancelled"
+
+    delivered: int | None = None
+    """The attempt that has delivered instead; null when none has."""
 
 
 class _Again(Fact):

@@ -29,26 +29,35 @@ def open_topics(run: Snapshot) -> Iterator[Topic]:
             yield PLANNING
         return
     for task in run.tasks.values():
-        topic = topic_of_task(run, task)
-        if topic is not None:
-            yield topic
-    if run.phase == "synthesizing" and run.delivered and run.synthesis is None and not answers_alone(run):
+        yield from topics_of_task(run, task)
+    if run.phase == "synthesizing" and run.delivered and run.wants_answer and not answers_alone(run):
         yield ANSWERING
 
 
-def topic_of_task(run: Snapshot, task: TaskState) -> Topic | None:
-    """What is talked about for the sake of a task now: its running attempt, its escalation, or the next attempt."""
-    if task.status == "running":
-        if task.attempt.escalation is not None:
-            return ruling_on(run, task)
-        return Topic("work", task.task.id, task.attempt.number)
-    return task.next.first if task.status == "pending" else None
+def topics_of_task(run: Snapshot, task: TaskState) -> list[Topic]:
+    """What is talked about for the sake of a task now: its running attempts, an escalation, or the next attempt.
+
+    An escalation is ruled on once no attempt runs beside it.
+    """
+    if task.status != "running":
+        first = task.next.first if task.status == "pending" else None
+        return [] if first is None else [first]
+    working = [attempt for attempt in task.running if attempt.escalation is None]
+    ruling = ruling_on(run, task) if len(task.running) == 1 else None
+    return [Topic("work", task.task.id, attempt.number) for attempt in working] + ([ruling] if ruling else [])
+
+
+def left_behind(run: Snapshot) -> Iterator[Topic]:
+    """The conversations of attempts whose task has ended without them: to be stopped, and still with last words."""
+    for task in run.tasks.values():
+        if task.ended:
+            yield from (Topic("work", task.task.id, attempt.number) for attempt in task.running)
 
 
 def is_open(run: Snapshot, topic: Topic) -> bool:
     """Whether a conversation is to be held, now or later."""
     if topic.task_id is not None and not run.ended and topic.task_id in run.tasks:
-        return topic_of_task(run, run.tasks[topic.task_id]) == topic
+        return topic in topics_of_task(run, run.tasks[topic.task_id])
     return topic in open_topics(run)
 
 
@@ -71,13 +80,17 @@ def step_in(run: Snapshot, topic: Topic, talk: Conversation | None = None) -> St
     if topic.purpose != "work":
         return next_step(talk, SUPERVISOR_REPLIES, tools=())
     task = run.tasks[topic.task_id or ""]
-    worker = worker_of(run, task.attempt)
-    step = next_step(talk, max_steps(run, task), worker.tools or None)
+    step = next_step(talk, max_steps(run, topic), worker_of(run, attempt_in(run, topic)).tools or None)
     allowed = task.task.budget.tokens
     spent = task.usage.input_tokens + task.usage.output_tokens
     if isinstance(step, Ask) and allowed is not None and spent >= allowed:
         return GiveUp("budget_exceeded", f"The task's {allowed} tokens are spent.")
     return step
+
+
+def attempt_in(run: Snapshot, topic: Topic) -> Attempt:
+    """The attempt that a conversation of a worker is about."""
+    return run.tasks[topic.task_id or ""].tried(topic.number)
 
 
 def worker_of(run: Snapshot, attempt: Attempt) -> Worker:
@@ -87,19 +100,18 @@ def worker_of(run: Snapshot, attempt: Attempt) -> Worker:
     return worker
 
 
-def max_steps(run: Snapshot, task: TaskState) -> int:
-    """Model replies that the running attempt at a task may take."""
-    return task.task.budget.steps or worker_of(run, task.attempt).max_steps
+def max_steps(run: Snapshot, topic: Topic) -> int:
+    """Model replies that an attempt may take."""
+    return run.tasks[topic.task_id or ""].task.budget.steps or worker_of(run, attempt_in(run, topic)).max_steps
 
 
-def timeout_s(run: Snapshot, task: TaskState) -> float:
-    """Seconds that the running attempt at a task may take."""
-    return task.task.budget.timeout_s or worker_of(run, task.attempt).timeout_s
+def timeout_s(run: Snapshot, topic: Topic) -> float:
+    """Seconds that an attempt may take."""
+    return run.tasks[topic.task_id or ""].task.budget.timeout_s or worker_of(run, attempt_in(run, topic)).timeout_s
 
 
 def time_left_s(run: Snapshot, topic: Topic, now: datetime) -> float | None:
     """Seconds that an attempt may still work; None for a conversation with no time of its own."""
     if topic.purpose != "work":
         return None
-    task = run.tasks[topic.task_id or ""]
-    return max(timeout_s(run, task) - (now - task.attempt.since).total_seconds(), 0)
+    return max(timeout_s(run, topic) - (now - attempt_in(run, topic).since).total_seconds(), 0)

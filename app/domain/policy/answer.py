@@ -5,9 +5,11 @@ from datetime import datetime
 from app.domain.conversation import GiveUp
 from app.domain.failures import remedy_for
 from app.domain.policy.agenda import ANSWERING, step_in
-from app.domain.policy.budget import in_words
+from app.domain.policy.budget import in_words, overspent, spent_problem
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
-from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, end_partially, fail
+from app.domain.policy.conditions import Conditions
+from app.domain.policy.endings import MESSAGE_CHARACTERS, WITHOUT_IT, deadline_of, end_partially, fail, stop_tasks
+from app.domain.policy.tasks import NO_TIME, carry_on
 from app.domain.snapshot import Snapshot
 from app.domain.text import shorten
 
@@ -15,18 +17,48 @@ TASKS_NAMED = 5
 """Tasks that the message of a failed run names."""
 
 
-def wrap_up(run: Snapshot, now: datetime) -> Decision:
-    """Have the results reconciled; without any the run fails."""
+def is_final(run: Snapshot, now: datetime) -> bool:
+    """Whether the answer there is goes out: nothing has come since, or what has cannot be put into another one.
+
+    Another one is tried within the time for work; the last part of the run's time is never spent on it.
+    """
+    if run.synthesis is None or run.wrap_up_at is None:
+        return False
+    out_of_reach = run.exhausted is not None or run.fatal is not None or overspent(run) is not None
+    return not run.lacking or now >= run.wrap_up_at or out_of_reach or _is_in_vain(run)
+
+
+def _is_in_vain(run: Snapshot) -> bool:
+    """Whether no answer can be had any more."""
+    return run.conversation(ANSWERING).unusable or isinstance(step_in(run, ANSWERING), GiveUp)
+
+
+def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
+    """Have the results reconciled, while dropped tasks go on; without any result the run fails."""
     if not run.delivered and run.exhausted is not None:
         return settled(fail(run, "budget_exhausted", in_words(run.exhausted)))
     if not run.delivered:
         reason, message = _why_nothing(run)
         return settled(fail(run, reason, message))
-    if run.conversation(ANSWERING).unusable or isinstance(step_in(run, ANSWERING), GiveUp):
-        return settled([end_partially(run, "synthesis_failed")])
+    if _is_in_vain(run):
+        return settled(end_partially(run, "synthesis_failed", WITHOUT_IT))
     draft = DecisionBuilder(wakes=[deadline_of(run)])
+    if any(task.dropped for task in run.tasks.values()):
+        _go_on_with_dropped(run, now, conditions, draft)
     draft.converse(run, ANSWERING, now)
     return draft.decision(run, now)
+
+
+def _go_on_with_dropped(run: Snapshot, now: datetime, conditions: Conditions, draft: DecisionBuilder) -> None:
+    """Go on with dropped tasks for as long as other work would go on too."""
+    assert run.wrap_up_at is not None
+    draft.wakes.append(run.wrap_up_at)
+    if run.exhausted is not None:
+        draft.entries += stop_tasks(run, spent_problem(run.exhausted))
+    elif now >= run.wrap_up_at:
+        draft.entries += stop_tasks(run, NO_TIME)
+    else:
+        carry_on(run, now, conditions, draft)
 
 
 def _why_nothing(run: Snapshot) -> tuple[str, str]:

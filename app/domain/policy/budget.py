@@ -156,12 +156,17 @@ def overspent(run: Snapshot) -> str | None:
 
 
 def end_work(run: Snapshot, exhausted: ev.BudgetExhausted) -> list[Entry]:
-    """What follows when the budget is exhausted: the work ends, or the run. Nothing once there is only the answer."""
+    """What follows when the budget is exhausted: the work ends, or the run. Nothing while the answer may still come."""
     if run.plan is None:
         return fail(run, "budget_exhausted", in_words(exhausted))
-    if stopped := stop_tasks(run, Problem(code="budget_exceeded", message=in_words(exhausted))):
-        return stopped
-    return [end_partially(run, "budget_exhausted")] if exhausted.call == "synthesize" else []
+    if exhausted.call == "synthesize":
+        return end_partially(run, "budget_exhausted", spent_problem(exhausted))
+    return stop_tasks(run, spent_problem(exhausted)) if run.phase == "executing" else []
+
+
+def spent_problem(exhausted: ev.BudgetExhausted) -> Problem:
+    """Why work ends when the budget is exhausted."""
+    return Problem(code="budget_exceeded", message=in_words(exhausted))
 
 
 def in_words(exhausted: ev.BudgetExhausted) -> str:

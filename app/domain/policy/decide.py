@@ -5,14 +5,23 @@ engine starts what is missing and stops what is no longer wanted. A new run, a r
 died are therefore the same to it. Here is the order of precedence; each stage has a file of its own.
 """
 
+from dataclasses import replace
 from datetime import datetime
 
 from app.domain.policy.agenda import answers_alone
-from app.domain.policy.answer import wrap_up
+from app.domain.policy.answer import is_final, wrap_up
 from app.domain.policy.budget import end_work, overspent
 from app.domain.policy.commands import Decision, settled
 from app.domain.policy.conditions import UNKNOWN, Conditions
-from app.domain.policy.endings import cancel, deliver, end_planned, ends_unanswered, fail, run_out
+from app.domain.policy.endings import (
+    cancel,
+    deliver,
+    end_planned,
+    ends_unanswered,
+    fail,
+    run_out,
+    stop_attempts,
+)
 from app.domain.policy.planning import plan
 from app.domain.policy.tasks import execute
 from app.domain.snapshot import Snapshot
@@ -20,20 +29,28 @@ from app.domain.snapshot import Snapshot
 
 def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> Decision:
     """What should be going on in a run. Deterministic; empty for a run that has ended, not started, or waits."""
+    decision = _decide(run, now, conditions)
+    left = [stop for task in run.tasks.values() if task.ended for stop in stop_attempts(task)]
+    if not left or left[0] in decision.entries:
+        return decision
+    return replace(decision, entries=(*left, *decision.entries))
+
+
+def _decide(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     if run.ended:
         return Decision()
     if run.cancel_requested:
         return settled(cancel(run, now))
     if run.deadline is None or run.status == "waiting":
         return Decision()
-    if run.fatal:
-        return settled(fail(run, run.fatal.code, run.fatal.message))
+    if is_final(run, now) or answers_alone(run):
+        return settled(deliver(run))
     if (unanswered := ends_unanswered(run)) is not None:
         return settled(fail(run, "question_expired", unanswered))
     if run.plan is not None and run.brief.is_dry:
         return settled([end_planned(run)])
-    if run.synthesis is not None or answers_alone(run):
-        return settled([deliver(run)])
+    if run.fatal:
+        return settled(fail(run, run.fatal.code, run.fatal.message))
     if now >= run.deadline:
         return settled(run_out(run, "deadline_exceeded", "The run's time is up."))
     if run.exhausted is not None and (ends := end_work(run, run.exhausted)):
@@ -42,6 +59,6 @@ def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> De
         return settled(run_out(run, "budget_exhausted", spent))
     if run.plan is None:
         return plan(run, now)
-    if all(task.ended for task in run.tasks.values()):
-        return wrap_up(run, now)
+    if run.phase == "synthesizing":
+        return wrap_up(run, now, conditions)
     return execute(run, now, conditions)

@@ -15,6 +15,10 @@ MESSAGE_CHARACTERS = 1_000
 TEXT_CHARACTERS = 20_000
 """What a run's result repeats of each task's text: it is stored with the run, and sent whenever that is read."""
 
+TOO_LATE = "Its result came too late for the answer. It stands among the outputs."
+WITHOUT_IT = Problem(code="timeout", message="The run went on to its answer without it.")
+"""Why a dropped task ends with its run."""
+
 Errors = Mapping[str | None, Problem | None]
 """Errors of tasks that end together with the run, by task id."""
 
@@ -28,6 +32,7 @@ def deadline_of(run: Snapshot) -> datetime:
 def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
     """The result of a run in which something was delivered. The answer is null when there was no synthesis."""
     errors = errors or {}
+    unheard = run.late | run.lacking
     required = [task for task in run.tasks.values() if task.task.required]
     missing = tuple(task.task.id for task in required if not task.delivered)
     substituted = tuple(task.task.id for task in run.delivered if task.attempt.worker != task.task.worker)
@@ -38,7 +43,9 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
         confidence=confidence,
         statements=statements,
         conflicts=run.synthesis.conflicts if run.synthesis else (),
-        gaps=tuple(_gap(run, task, errors) for task in run.tasks.values() if not task.delivered),
+        gaps=tuple(
+            _gap(run, task, errors) for name, task in run.tasks.items() if not task.delivered or name in unheard
+        ),
         assumptions=run.assumptions,
         coverage=Coverage(
             required=len(required), delivered=len(required) - len(missing), missing=missing, substituted=substituted
@@ -76,6 +83,8 @@ def _is_free_form(run: Snapshot) -> bool:
 
 
 def _gap(run: Snapshot, task: TaskState, errors: Errors) -> Gap:
+    if task.delivered:
+        return Gap(task=task.task.id, reason="timeout", impact=TOO_LATE)
     error = task.error or errors.get(task.task.id)
     impact = run.synthesis.impacts.get(task.task.id, "") if run.synthesis else ""
     return Gap(task=task.task.id, reason=error.code if error else "cancelled", impact=impact)
@@ -128,15 +137,18 @@ def cancel(run: Snapshot, now: datetime) -> list[Entry]:
     return [*stop_tasks(run), Entry(_receipt(run, now))]
 
 
-def deliver(run: Snapshot) -> Entry:
+def deliver(run: Snapshot) -> list[Entry]:
     """Succeeded, or partial when a required task is missing, or the budget cut any: code decides that, not a model."""
-    missing = [task for task in run.tasks.values() if task.task.required and not task.delivered]
-    if run.exhausted is not None and len(run.delivered) < len(run.tasks):
-        return end_partially(run, "budget_exhausted")
+    heard = [task for task in run.delivered if task.task.id not in run.late | run.lacking]
+    missing = [task for task in run.tasks.values() if task.task.required and task not in heard]
+    if run.exhausted is not None and len(heard) < len(run.tasks):
+        return end_partially(run, "budget_exhausted", WITHOUT_IT)
     if not missing:
-        return Entry(ev.RunSucceeded(stop_reason="completed", result=result_of(run)))
-    cut = any(task.status == "cancelled" for task in missing)
-    return end_partially(run, "deadline_exceeded" if cut else "gaps")
+        stops = stop_tasks(run, WITHOUT_IT)
+        result = result_of(run, _errors_of(run, WITHOUT_IT))
+        return [*stops, Entry(ev.RunSucceeded(stop_reason="completed", result=result))]
+    cut = any(task.status == "cancelled" and not task.dropped for task in missing)
+    return end_partially(run, "deadline_exceeded" if cut else "gaps", WITHOUT_IT)
 
 
 def end_planned(run: Snapshot) -> Entry:
@@ -144,9 +156,15 @@ def end_planned(run: Snapshot) -> Entry:
     return Entry(ev.RunSucceeded(stop_reason="planned", result=result_of(run)))
 
 
-def end_partially(run: Snapshot, reason: str, errors: Errors | None = None) -> Entry:
-    """The end of a run that has something to hand over, and lacks something."""
-    return Entry(ev.RunPartial(stop_reason=reason, result=result_of(run, errors)))
+def end_partially(run: Snapshot, reason: str, problem: Problem) -> list[Entry]:
+    """The end of a run that has something to hand over, and lacks something. What is left ends with `problem`."""
+    result = result_of(run, _errors_of(run, problem))
+    return [*stop_tasks(run, problem), Entry(ev.RunPartial(stop_reason=reason, result=result))]
+
+
+def _errors_of(run: Snapshot, problem: Problem | None) -> Errors:
+    """The errors of the tasks that have not ended, when they end with the run."""
+    return {name: problem for name, task in run.tasks.items() if not task.ended}
 
 
 def run_out(run: Snapshot, reason: str, message: str) -> list[Entry]:
@@ -154,23 +172,32 @@ def run_out(run: Snapshot, reason: str, message: str) -> list[Entry]:
     if not run.delivered:
         return fail(run, reason, message)
     code = "budget_exceeded" if reason == "budget_exhausted" else "timeout"
-    problem = Problem(code=code, message=message)
-    stops = stop_tasks(run, problem)
-    return [*stops, end_partially(run, reason, {stop.task_id: problem for stop in stops})]
+    return end_partially(run, reason, Problem(code=code, message=message))
 
 
 def fail(run: Snapshot, reason: str, message: str) -> list[Entry]:
     """The end of a run that brings no answer; what was delivered is shown all the same."""
-    stops = stop_tasks(run)
-    result = result_of(run, {stop.task_id: None for stop in stops}) if run.delivered else None
+    result = result_of(run, _errors_of(run, None)) if run.delivered else None
     problem = Problem(code=reason, message=message)
-    return [*stops, Entry(ev.RunFailed(stop_reason=reason, error=problem, result=result))]
+    return [*stop_tasks(run), Entry(ev.RunFailed(stop_reason=reason, error=problem, result=result))]
 
 
 def stop_tasks(run: Snapshot, problem: Problem | None = None) -> list[Entry]:
-    """Every task that has not ended, cancelled."""
-    return [
-        Entry(ev.TaskCancelled(error=problem), task.task.id, task.attempt.number if task.status == "running" else None)
-        for task in run.tasks.values()
-        if not task.ended
-    ]
+    """Every task that has not ended, cancelled, and every attempt that is left."""
+    return [entry for task in run.tasks.values() for entry in _stop_task(task, problem)]
+
+
+def stop_attempts(task: TaskState) -> list[Entry]:
+    """The attempts of a task that need not go on, cancelled: all of one that has ended, else all but the latest."""
+    left = task.running if task.ended else task.running[:-1]
+    if not left:
+        return []
+    stopped = ev.AttemptCancelled(delivered=task.attempt.number if task.delivered else None)
+    return [Entry(stopped, task.task.id, attempt.number) for attempt in left]
+
+
+def _stop_task(task: TaskState, problem: Problem | None) -> list[Entry]:
+    if task.ended:
+        return stop_attempts(task)
+    number = task.attempt.number if task.status == "running" else None
+    return [*stop_attempts(task), Entry(ev.TaskCancelled(error=problem), task.task.id, number)]

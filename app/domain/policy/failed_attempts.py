@@ -1,6 +1,6 @@
 """What a failed attempt leads to: another one, or the end of the task."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal, assert_never
 
@@ -11,12 +11,13 @@ from app.domain.failures import remedy_for
 from app.domain.plan import Plan
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of
 from app.domain.policy.ladder import fallback_of, is_last, next_rung, stronger_model
-from app.domain.questions import QUESTION_CHARACTERS, Default, Inquiry, expiry, question_id
+from app.domain.policy.repetition import echoes_of
+from app.domain.questions import QUESTION_CHARACTERS, Default, Inquiry, question_id
 from app.domain.results import EscalationDecision, Problem
 from app.domain.retries import backoff, spread
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Rung
-from app.domain.text import shorten
+from app.domain.text import plain_words, shorten
 from app.domain.topics import Topic
 
 
@@ -37,24 +38,55 @@ class Ruling:
 
 
 _NONE = Ruling()
+_SAID = ("result_rejected", "no_progress", "attempts_exhausted")
+"""How attempts fail that end with words of the worker: a result that is turned down, an escalation."""
 
 
 def fail_attempt(run: Snapshot, task: TaskState, error: Problem, now: datetime) -> Entry:
     """The end of the running attempt at a task, and what comes of it."""
-    error = Problem(code=error.code, message=shorten(error.message, MESSAGE_CHARACTERS)[0])
+    error = _named(run, task, error)
     remedy = remedy_for(error.code)
     at = _earliest(run, task, now) if remedy == "again" else now
-    if is_last(run, task) or remedy in ("none", "end") or at >= deadline_of(run):
+    if is_last(run, task) or remedy in ("none", "end") or at >= _deadline(run, task):
         return _of(task, ev.TaskFailed(error=error))
     rung: Rung | Literal["again"] = "again" if remedy == "again" else next_rung(run, task)
     return _again(run, task, error, at, rung, _NONE)
+
+
+def break_attempt(run: Snapshot, topic: Topic) -> Entry:
+    """What comes of a fault of ours in a conversation about a task: its end, unless an attempt goes on beside it."""
+    task = run.tasks[topic.task_id or ""]
+    error = Problem(code="internal_error", message="An internal error ended the attempt.")
+    if len(task.running) > 1:
+        return topic.entry(ev.AttemptFailed(error=error))
+    return Entry(ev.TaskFailed(error=error), topic.task_id, task.attempt.number if task.attempts else None)
+
+
+def _deadline(run: Snapshot, task: TaskState) -> datetime:
+    """When no attempt at the task may begin any more."""
+    allowed = task.task.budget.deadline_s
+    of_run = deadline_of(run)
+    return of_run if allowed is None else min(of_run, task.attempts[0].started_at + timedelta(seconds=allowed))
+
+
+def shortened(error: Problem) -> Problem:
+    """The failure in few words: it may quote a model's."""
+    return Problem(code=error.code, message=shorten(error.message, MESSAGE_CHARACTERS)[0])
+
+
+def _named(run: Snapshot, task: TaskState, error: Problem) -> Problem:
+    """The failure as it is told: in few words, and as `no_progress` when an earlier attempt ended with the same."""
+    echoes = echoes_of(run, task) if error.code in _SAID else []
+    told = f" Attempt {echoes[-1].number} ended with the same words." if echoes else ""
+    code = "no_progress" if echoes else error.code
+    return Problem(code=code, message=shorten(error.message, MESSAGE_CHARACTERS - len(told))[0] + told)
 
 
 def _again(
     run: Snapshot, task: TaskState, error: Problem, at: datetime, rung: Rung | Literal["again"], ruling: Ruling
 ) -> Entry:
     """What a rung of the ladder comes to: another attempt, as far as a ruling says how, or the end of the task."""
-    number, instruction, change = task.attempt.number + 1, ruling.instruction, ruling.reason
+    number, instruction, change = len(task.attempts) + 1, ruling.instruction, ruling.reason
     match rung:
         case "fallback_worker":
             worker = ruling.worker or fallback_of(run, task)
@@ -97,13 +129,12 @@ def _question(run: Snapshot, task: TaskState, error: Problem, at: datetime, ruli
     asked = ruling.inquiry or _inquiry_about(task, error)
     if run.on_question == "fail":
         asked = asked.model_copy(update={"default": Default(action="fail")})
-    ends_at = expiry(at, run.brief.team.question_timeout_s, _work_ends(run)) if run.on_question == "ask" else at
     return ev.QuestionAsked(
         id=question_id(run.brief.run_id, task.task.id, task.attempt.number),
         question=asked.question,
         choices=asked.choices,
         default=asked.default,
-        expires_at=ends_at,
+        expires_at=at,  # Whatever the ruling took: the log has the question expire so long after it was asked.
         error=error,
         decision="ask_human" if ruling.decision == "ask_human" else None,
     )
@@ -121,11 +152,6 @@ def _inquiry_about(task: TaskState, error: Problem) -> Inquiry:
     about = task.task.title or task.task.id
     said = f"The task “{about}” stands still. {error.message} How should it go on?"
     return Inquiry(question=shorten(said, QUESTION_CHARACTERS)[0], default=Default(action="skip"))
-
-
-def _work_ends(run: Snapshot) -> datetime:
-    assert run.wrap_up_at is not None  # It has started.
-    return run.wrap_up_at
 
 
 def _of(task: TaskState, fact: ev.AnyFact) -> Entry:
@@ -153,18 +179,20 @@ def give_up_refining(task: TaskState, why: str, code: ErrorCode | None = None) -
     return _of(task, ev.TaskFailed(error=problem))
 
 
-def escalated(run: Snapshot, task: TaskState) -> Problem:
-    """The escalation of the running attempt as a failure."""
-    escalation = task.attempt.escalation
+def escalated(run: Snapshot, task: TaskState, attempt: Attempt) -> Problem:
+    """The escalation of an attempt as a failure."""
+    escalation = attempt.escalation
     assert escalation is not None
     said = f"The worker escalated ({escalation.reason}): {escalation.message}"
     code = "attempts_exhausted" if is_last(run, task) else "no_progress"
-    return Problem(code=code, message=shorten(said, MESSAGE_CHARACTERS)[0])
+    return Problem(code=code, message=said)
 
 
 def follow(run: Snapshot, task: TaskState, ruling: Ruling) -> list[Entry]:
-    """What a ruling comes to. It must be one of those that are possible."""
-    attempt, error = task.attempt, escalated(run, task)
+    """What a ruling comes to. It must be one of those that are possible. An instruction that is as before is none."""
+    attempt, error = task.attempt, _named(run, task, escalated(run, task, task.attempt))
+    if ruling.instruction is not None and plain_words(ruling.instruction) == plain_words(attempt.instruction):
+        ruling = replace(ruling, instruction=None)
     at = attempt.heard_at or attempt.started_at
     match ruling.decision:
         case "accept_partial":

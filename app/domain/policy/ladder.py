@@ -1,5 +1,6 @@
 """What may follow a failed attempt at a task: the rungs of the team's ladder, and what a supervisor may rule."""
 
+from app.domain.policy.repetition import fruitless
 from app.domain.policy.splitting import parts_allowed
 from app.domain.results import EscalationDecision
 from app.domain.snapshot import Snapshot, TaskState
@@ -14,8 +15,11 @@ def is_last(run: Snapshot, task: TaskState) -> bool:
 
 
 def next_rung(run: Snapshot, task: TaskState) -> Rung:
-    """What follows the failure of the latest attempt: the next rung that is possible, or what stands for the rest."""
-    ladder = run.brief.team.ladder
+    """What follows the failure of the latest attempt: the next rung that is possible, or what stands for the rest.
+
+    What has led to the same words again is passed over too.
+    """
+    ladder, in_vain = run.brief.team.ladder, fruitless(run, task)
     above = list(ladder)
     for rung in task.next.climbed:
         if rung in above:
@@ -28,21 +32,21 @@ def next_rung(run: Snapshot, task: TaskState) -> Rung:
         "give_up": True,
     }
     rest: Rung = "refine" if "refine" in ladder and "give_up" not in ladder else "give_up"
-    return next((rung for rung in above if possible[rung]), rest)
+    return next((rung for rung in (*above, rest) if possible[rung] and rung not in in_vain), "give_up")
 
 
 def stronger_model(run: Snapshot, task: TaskState) -> str | None:
     """The tier above the one that plays the worker; None above the highest, and for models that are no tier.
 
-    Tiers that stand for the model which has just tried are passed over.
+    Tiers that stand for a model on which the worker has tried are passed over.
     """
     worker, models = run.brief.team.worker(task.next.worker), run.brief.models
     tier = task.next.model or (worker.model if worker else "")
     if tier not in TIERS:
         return None
-    present = task.attempt.model if task.attempts else models.get(tier, tier)
+    tried = {attempt.model for attempt in task.attempts if attempt.worker == task.next.worker}
     above = TIERS[TIERS.index(tier) + 1 :]
-    return next((name for name in above if models.get(name, name) != present), None)
+    return next((name for name in above if models.get(name, name) not in tried | {models.get(tier, tier)}), None)
 
 
 def fallback_of(run: Snapshot, task: TaskState) -> str | None:
@@ -59,13 +63,13 @@ def others_for(run: Snapshot, task: TaskState) -> list[str]:
 
 def rulings(run: Snapshot, task: TaskState) -> list[EscalationDecision]:
     """What the supervisor may make of the escalation of the latest attempt."""
-    escalation = task.attempt.escalation
+    escalation, in_vain = task.attempt.escalation, fruitless(run, task)
     found: list[EscalationDecision] = []
     if not is_last(run, task):
-        found += ["retry_stronger_model"] if stronger_model(run, task) else []
-        found += ["reassign"] if others_for(run, task) else []
+        found += ["retry_stronger_model"] if stronger_model(run, task) and "stronger_model" not in in_vain else []
+        found += ["reassign"] if others_for(run, task) and "fallback_worker" not in in_vain else []
         found += ["split"] if parts_allowed(run, task) else []
-        found.append("ask_human")
+        found += ["ask_human"] if "ask_human" not in task.next.climbed or not in_vain else []
     worker = run.brief.team.worker(task.attempt.worker)
     has_form = worker is not None and worker.output_schema is not None  # That nothing partial can keep to.
     if escalation is not None and escalation.partial is not None and not is_blank(escalation.partial) and not has_form:

@@ -7,48 +7,90 @@ from app.domain.conversation import Ask, GiveUp
 from app.domain.policy.agenda import step_in, timeout_s
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
-from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, stop_tasks
-from app.domain.policy.failed_attempts import escalated, fail_attempt, give_up_refining
+from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, stop_attempts, stop_tasks
+from app.domain.policy.failed_attempts import escalated, fail_attempt, give_up_refining, shortened
 from app.domain.policy.ladder import ruling_on
+from app.domain.policy.stragglers import drop_stragglers, hedge
 from app.domain.results import Problem
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.text import shorten
 from app.domain.topics import Topic
 
+NO_TIME = Problem(code="timeout", message="The run's time was nearly up.")
+
 
 def execute(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
-    """Go on with what runs, and begin what may, within the run's concurrency."""
+    """Do what is left of the plan, until the run's time is nearly up, or it goes on without the rest."""
     assert run.wrap_up_at is not None
     if run.delivered and now >= run.wrap_up_at:
-        return settled(stop_tasks(run, Problem(code="timeout", message="The run's time was nearly up.")))
+        return settled(stop_tasks(run, NO_TIME))
     draft = DecisionBuilder(wakes=[deadline_of(run), run.wrap_up_at])
+    carry_on(run, now, conditions, draft)
+    drop_stragglers(run, now, draft)
+    return draft.decision(run, now)
+
+
+def carry_on(run: Snapshot, now: datetime, conditions: Conditions, draft: DecisionBuilder) -> None:
+    """Go on with what runs, and begin what may, within the run's concurrency; what was never begun goes first."""
     slots = run.brief.limits.concurrency
     for task in run.tasks.values():
         if task.status == "running":
-            slots -= 1
+            slots -= len(task.running)
             _go_on(run, task, now, draft)
         elif task.status == "waiting":
             _await_answer(run, task, now, draft)
     for task in run.tasks.values():
-        if task.status != "pending" or not _is_ready(run, task, now, draft):
+        if task.status != "pending" or _is_overdue(run, task, now, draft) or not _is_ready(run, task, now, draft):
             continue
         if slots > 0 and _start(run, task, now, draft, conditions):
             slots -= 1
-    return draft.decision(run, now)
+    ending = {entry.task_id for entry in draft.entries}
+    for name, task in run.tasks.items():
+        if slots > 0 and task.status == "running" and name not in ending and hedge(run, task, now, draft, conditions):
+            slots -= 1
 
 
 def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> None:
-    if task.attempt.escalation is not None:
+    """Go on with each attempt that runs. The end of one that is not alone is settled before anything else."""
+    if _is_overdue(run, task, now, draft):
+        return
+    over = {attempt.number: problem for attempt in task.running if (problem := _why_over(run, task, attempt, now))}
+    if len(task.running) > 1 and over:
+        number, problem = next(iter(over.items()))
+        draft.settle(ev.AttemptFailed(error=shortened(problem)), task.task.id, number)
+    elif over:
+        draft.entries.append(fail_attempt(run, task, over[task.attempt.number], now))
+    elif len(task.running) == 1 and task.attempt.escalation is not None:
         _have_ruled(run, task, now, draft)
-        return
-    topic = Topic("work", task.task.id, task.attempt.number)
-    ends_at = task.attempt.since + timedelta(seconds=timeout_s(run, task))
-    if problem := _why_over(run, task, topic, now, ends_at):
-        draft.entries.append(fail_attempt(run, task, problem, now))
-        return
+    for attempt in task.running:
+        if attempt.number not in over and attempt.escalation is None:
+            _work_on(run, task, attempt, now, draft)
+
+
+def _work_on(run: Snapshot, task: TaskState, attempt: Attempt, now: datetime, draft: DecisionBuilder) -> None:
+    topic = Topic("work", task.task.id, attempt.number)
     draft.converse(run, topic, now)
     if not run.conversation(topic).waits(now):
-        draft.wakes.append(ends_at)
+        draft.wakes.append(_ends_at(run, task, attempt))
+
+
+def _ends_at(run: Snapshot, task: TaskState, attempt: Attempt) -> datetime:
+    return attempt.since + timedelta(seconds=timeout_s(run, Topic("work", task.task.id, attempt.number)))
+
+
+def _is_overdue(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> bool:
+    """Whether the time is up that the task has for all its attempts: then it fails."""
+    allowed = task.task.budget.deadline_s
+    if allowed is None or not task.attempts:
+        return False
+    ends_at = task.attempts[0].started_at + timedelta(seconds=allowed)
+    draft.wakes.append(ends_at)
+    if now < ends_at:
+        return False
+    draft.entries += stop_attempts(task)
+    problem = Problem(code="timeout", message=f"The task did not deliver within {allowed:g} s.")
+    draft.settle(ev.TaskFailed(error=problem), task.task.id, task.attempt.number)
+    return True
 
 
 def _await_answer(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> None:
@@ -67,14 +109,21 @@ def _have_ruled(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBu
     if isinstance(step, GiveUp) and step.code == "budget_exceeded":
         draft.entries.append(fail_attempt(run, task, Problem(code=step.code, message=step.message), now))
     elif topic is None or run.conversation(topic).unusable or isinstance(step, GiveUp):
-        draft.entries.append(fail_attempt(run, task, escalated(run, task), now))
+        draft.entries.append(fail_attempt(run, task, escalated(run, task, task.attempt), now))
     else:
         draft.converse(run, topic, now)
 
 
-def _why_over(run: Snapshot, task: TaskState, topic: Topic, now: datetime, ends_at: datetime) -> Problem | None:
-    """Why the running attempt at a task has failed; None while it may go on."""
-    attempt, talk, step = task.attempt, run.conversation(topic), step_in(run, topic)
+def _why_over(run: Snapshot, task: TaskState, attempt: Attempt, now: datetime) -> Problem | None:
+    """Why a running attempt at a task has failed; None while it may go on.
+
+    Of two that have both been escalated the later one is ruled on.
+    """
+    topic, ends_at = Topic("work", task.task.id, attempt.number), _ends_at(run, task, attempt)
+    talk, step = run.conversation(topic), step_in(run, topic)
+    if attempt.escalation is not None:
+        is_left = all(other.escalation is not None for other in task.running) and attempt.number != task.attempt.number
+        return escalated(run, task, attempt) if is_left else None
     if isinstance(step, GiveUp):
         return Problem(code=step.code, message=step.message)
     if talk.unusable:
@@ -85,14 +134,14 @@ def _why_over(run: Snapshot, task: TaskState, topic: Topic, now: datetime, ends_
     if isinstance(step, Ask) and (attempt.heard_at or attempt.since) < ends_at:
         return None  # The call keeps its own time from the reply's first word: a provider's silence is nobody's work.
     if now >= ends_at:
-        return Problem(code="timeout", message=f"The attempt did not finish within {timeout_s(run, task):g} s.")
+        return Problem(code="timeout", message=f"The attempt did not finish within {timeout_s(run, topic):g} s.")
     return None
 
 
 def _is_ready(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> bool:
     """Whether an attempt at a pending task may start. If not, what is due instead is settled, or will be."""
     needed = [run.tasks[name] for name in task.task.depends_on]
-    if any(not other.ended for other in needed):
+    if any(other.is_awaited for other in needed):
         return False
     if task.question is not None:  # Nobody has answered it, and without an answer the task is left out.
         said = f"Nobody has answered the question: {run.questions[task.question].question}"
