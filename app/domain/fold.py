@@ -93,6 +93,10 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_run.fold_plan(run, event, fact)
         case ev.BudgetExhausted():
             return changed(run, exhausted=fact)
+        case ev.BreakerOpened():
+            return fold_run.fold_opening(run, event, fact)
+        case ev.BreakerClosed():
+            return fold_run.fold_closing(run, event, fact)
         case ev.SynthesisCompleted():
             return changed(run, synthesis=fact)
         case ev.RunQueued():

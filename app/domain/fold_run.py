@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from app.domain import events as ev
+from app.domain.breaker_names import model_breaker
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.snapshot import NextAttempt, Snapshot, TaskState
@@ -38,6 +39,23 @@ def _with_new_clock(run: Snapshot, task: TaskState, event: Event) -> TaskState:
 
 def fold_wait(run: Snapshot, event: Event, waiting: ev.RunWaiting) -> Snapshot:
     return changed(run, status=move(RUN_MOVES, run.status, event.type), waiting=waiting)
+
+
+def fold_opening(run: Snapshot, event: Event, opened: ev.BreakerOpened) -> Snapshot:
+    return changed(run, breakers={opened.name: event.at, **run.breakers})
+
+
+def fold_closing(run: Snapshot, event: Event, closed: ev.BreakerClosed) -> Snapshot:
+    """The clocks of the attempts that it held go on from where they stood."""
+    told = {name: at for name, at in run.breakers.items() if name != closed.name}
+    tasks = {name: _set_on(run, task, event, closed.name) for name, task in run.tasks.items()}
+    return changed(run, breakers=told, tasks=tasks)
+
+
+def _set_on(run: Snapshot, task: TaskState, event: Event, breaker: str) -> TaskState:
+    if task.status != "running" or breaker != model_breaker(task.attempt.model):
+        return task
+    return task.with_attempt(since=run.clock_of(task.attempt, event.at))
 
 
 def fold_cancel_request(run: Snapshot, event: Event, asked: ev.RunCancelRequested) -> Snapshot:

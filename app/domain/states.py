@@ -57,6 +57,7 @@ _WORK = frozenset({
     "task.escalated", "task.skipped", "task.cancelled",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
     "synthesis.completed", "synthesis.rejected", "budget.exhausted",
+    "breaker.opened", "breaker.closed",
 })  # fmt: skip
 ALLOWED_WHILE: Mapping[RunStatus, frozenset[str]] = {
     "queued": frozenset({"run.cancel_requested"}),

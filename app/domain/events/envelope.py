@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, cast, get_args
 
-from app.domain.events import calls, limits, runs, supervisor, tasks
+from app.domain.events import breakers, calls, limits, runs, supervisor, tasks
 from app.domain.events.fact import Fact
 from app.domain.states import RUN_MOVES, TERMINAL_RUN
 
@@ -40,6 +40,8 @@ AnyFact = (
     | supervisor.SynthesisCompleted
     | supervisor.SynthesisRejected
     | limits.BudgetExhausted
+    | breakers.BreakerOpened
+    | breakers.BreakerClosed
 )
 
 FACTS: Mapping[str, type[Fact]] = {fact.type: fact for fact in get_args(AnyFact)}

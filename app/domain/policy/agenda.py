@@ -87,6 +87,14 @@ def worker_of(run: Snapshot, attempt: Attempt) -> Worker:
     return worker
 
 
+def model_of(run: Snapshot, topic: Topic) -> str:
+    """Id of the model that is asked in a conversation."""
+    if topic.purpose == "work":
+        return run.tasks[topic.task_id or ""].attempt.model
+    supervisor = run.brief.team.supervisor.model
+    return run.brief.models.get(supervisor, supervisor)
+
+
 def max_steps(run: Snapshot, task: TaskState) -> int:
     """Model replies that the running attempt at a task may take."""
     return task.task.budget.steps or worker_of(run, task.attempt).max_steps
@@ -102,4 +110,4 @@ def time_left_s(run: Snapshot, topic: Topic, now: datetime) -> float | None:
     if topic.purpose != "work":
         return None
     task = run.tasks[topic.task_id or ""]
-    return max(timeout_s(run, task) - (now - task.attempt.since).total_seconds(), 0)
+    return max(timeout_s(run, task) - (now - run.clock_of(task.attempt, now)).total_seconds(), 0)

@@ -7,6 +7,7 @@ from app.domain.failures import remedy_for
 from app.domain.policy.agenda import ANSWERING, step_in
 from app.domain.policy.budget import in_words
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
+from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, end_partially, fail
 from app.domain.snapshot import Snapshot
 from app.domain.text import shorten
@@ -15,7 +16,7 @@ TASKS_NAMED = 5
 """Tasks that the message of a failed run names."""
 
 
-def wrap_up(run: Snapshot, now: datetime) -> Decision:
+def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     """Have the results reconciled; without any the run fails."""
     if not run.delivered and run.exhausted is not None:
         return settled(fail(run, "budget_exhausted", in_words(run.exhausted)))
@@ -24,9 +25,9 @@ def wrap_up(run: Snapshot, now: datetime) -> Decision:
         return settled(fail(run, reason, message))
     if run.conversation(ANSWERING).unusable or isinstance(step_in(run, ANSWERING), GiveUp):
         return settled([end_partially(run, "synthesis_failed")])
-    draft = DecisionBuilder(wakes=[deadline_of(run)])
-    draft.converse(run, ANSWERING, now)
-    return draft.decision(run, now)
+    draft = DecisionBuilder(run, now, conditions, wakes=[deadline_of(run)])
+    draft.converse(ANSWERING)
+    return draft.decision()
 
 
 def _why_nothing(run: Snapshot) -> tuple[str, str]:

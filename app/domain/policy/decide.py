@@ -10,9 +10,9 @@ from datetime import datetime
 from app.domain.policy.agenda import answers_alone
 from app.domain.policy.answer import wrap_up
 from app.domain.policy.budget import end_work, overspent
-from app.domain.policy.commands import Decision, settled
+from app.domain.policy.commands import Decision, openings_by, settled
 from app.domain.policy.conditions import UNKNOWN, Conditions
-from app.domain.policy.endings import cancel, deliver, fail, run_out
+from app.domain.policy.endings import cancel, deliver, fail, run_out, time_out
 from app.domain.policy.planning import plan
 from app.domain.policy.tasks import execute
 from app.domain.snapshot import Snapshot
@@ -27,17 +27,17 @@ def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> De
     if run.deadline is None or run.status == "waiting":
         return Decision()
     if run.fatal:
-        return settled(fail(run, run.fatal.code, run.fatal.message))
+        return settled([*openings_by(run, run.fatal.code, conditions), *fail(run, run.fatal.code, run.fatal.message)])
     if run.synthesis is not None or answers_alone(run):
         return settled([deliver(run)])
     if now >= run.deadline:
-        return settled(run_out(run, "deadline_exceeded", "The run's time is up."))
+        return settled(time_out(run))
     if run.exhausted is not None and (ends := end_work(run, run.exhausted)):
         return settled(ends)
     if spent := overspent(run):
         return settled(run_out(run, "budget_exhausted", spent))
     if run.plan is None:
-        return plan(run, now)
+        return plan(run, now, conditions)
     if all(task.ended for task in run.tasks.values()):
-        return wrap_up(run, now)
+        return wrap_up(run, now, conditions)
     return execute(run, now, conditions)

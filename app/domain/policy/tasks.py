@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from app.domain import events as ev
+from app.domain.breaker_names import worker_breaker
 from app.domain.conversation import Ask, GiveUp
 from app.domain.policy.agenda import step_in, timeout_s
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
@@ -12,6 +13,7 @@ from app.domain.policy.failed_attempts import escalated, fail_attempt, give_up_r
 from app.domain.policy.ladder import ruling_on
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot, TaskState
+from app.domain.team import Worker
 from app.domain.topics import Topic
 
 
@@ -20,7 +22,7 @@ def execute(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     assert run.wrap_up_at is not None
     if run.delivered and now >= run.wrap_up_at:
         return settled(stop_tasks(run, Problem(code="timeout", message="The run's time was nearly up.")))
-    draft = DecisionBuilder(wakes=[deadline_of(run), run.wrap_up_at])
+    draft = DecisionBuilder(run, now, conditions, wakes=[deadline_of(run), run.wrap_up_at])
     slots = run.brief.limits.concurrency
     for task in run.tasks.values():
         if task.status == "running":
@@ -29,9 +31,9 @@ def execute(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     for task in run.tasks.values():
         if task.status != "pending" or not _is_ready(run, task, now, draft):
             continue
-        if slots > 0 and _start(run, task, now, draft, conditions):
+        if slots > 0 and _start(run, task, draft):
             slots -= 1
-    return draft.decision(run, now)
+    return draft.decision()
 
 
 def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> None:
@@ -39,12 +41,11 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder
         _have_ruled(run, task, now, draft)
         return
     topic = Topic("work", task.task.id, task.attempt.number)
-    ends_at = task.attempt.since + timedelta(seconds=timeout_s(run, task))
+    ends_at = run.clock_of(task.attempt, now) + timedelta(seconds=timeout_s(run, task))
     if problem := _why_over(run, task, topic, now, ends_at):
         draft.entries.append(fail_attempt(run, task, problem, now))
         return
-    draft.converse(run, topic, now)
-    if not run.conversation(topic).waits(now):
+    if draft.converse(topic):
         draft.wakes.append(ends_at)
 
 
@@ -57,7 +58,7 @@ def _have_ruled(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBu
     elif topic is None or run.conversation(topic).unusable or isinstance(step, GiveUp):
         draft.entries.append(fail_attempt(run, task, escalated(run, task), now))
     else:
-        draft.converse(run, topic, now)
+        draft.converse(topic)
 
 
 def _why_over(run: Snapshot, task: TaskState, topic: Topic, now: datetime, ends_at: datetime) -> Problem | None:
@@ -102,19 +103,37 @@ def _prepare(run: Snapshot, task: TaskState, first: Topic, now: datetime, draft:
         case GiveUp(code, message):
             draft.entries.append(give_up_refining(task, message, code))
         case _:
-            draft.converse(run, first, now)
+            draft.converse(first)
 
 
-def _start(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder, conditions: Conditions) -> bool:
+def _start(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> bool:
     """Start an attempt, unless its model is to be left alone for a while."""
-    worker = run.brief.team.worker(task.next.worker)
-    assert worker is not None  # The plan was validated against this very team.
-    wanted = task.next.model or worker.model
+    worker = _who_starts(run, task, draft)
+    wanted = task.next.model if worker.name == task.next.worker and task.next.model else worker.model
     model = run.brief.models.get(wanted, wanted)
-    brake = conditions.brakes.get(model, now)
-    if now < brake < deadline_of(run):
+    brake = draft.conditions.brakes.get(model, draft.now)
+    if draft.now < brake < deadline_of(run):
         draft.wait("provider", brake)
+        return False
+    if not draft.may_call(model):
         return False
     started = ev.TaskStarted(worker=worker.name, model=model, instruction=task.next.instruction, tools=worker.tools)
     draft.settle(started, task.task.id, len(task.attempts) + 1)
     return True
+
+
+def _who_starts(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> Worker:
+    """Who makes the next attempt: whoever was chosen, or a stand-in while a breaker keeps that one from work.
+
+    Where nobody stands in, the attempt goes ahead all the same: a worker that fails at others' tasks may do this one.
+    """
+    team, chosen = run.brief.team, run.brief.team.worker(task.next.worker)
+    assert chosen is not None  # The plan was validated against this very team.
+    passed_over: list[str] = []
+    worker: Worker | None = chosen
+    while worker is not None and worker.name not in passed_over:
+        if draft.may_begin(worker_breaker(team.name, worker.name)):
+            return worker
+        passed_over.append(worker.name)
+        worker = team.worker(worker.fallback) if worker.fallback else None
+    return chosen
