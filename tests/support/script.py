@@ -57,6 +57,8 @@ class Script:
     delays: tuple[int, ...] = (1,)
     """Seconds that each step takes."""
     crashes: frozenset[int] = frozenset()
+    outages: frozenset[int] = frozenset()
+    """When other runs have just opened a breaker that this one has to do with."""
     cancel_at: int | None = None
 
     @property
@@ -101,5 +103,6 @@ def scripts(draw: st.DrawFn) -> Script:
         choices=draw(st.lists(st.integers(0, 7), min_size=1, max_size=6).map(tuple)),
         delays=draw(st.lists(MOSTLY_FAST, min_size=5, max_size=16).map(tuple)),
         crashes=draw(st.frozensets(TURNS, max_size=4)),
+        outages=draw(st.sampled_from([frozenset[int]()] * 2) | st.frozensets(TURNS, max_size=6)),
         cancel_at=draw(st.sampled_from([None, None, None]) | TURNS),
     )
