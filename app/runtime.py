@@ -18,6 +18,7 @@ from app.llm.model import Model
 from app.llm.pricing import Prices, Rates
 from app.parts import kept_up
 from app.settings import Settings
+from app.store.breaker_board import BreakerBoard
 from app.store.database import Database
 from app.store.deltas import Deltas
 from app.store.input_cache import InputCache
@@ -47,6 +48,7 @@ class Runtime:
     queue: RunQueue
     wakeups: Wakeups
     deltas: Deltas
+    breakers: BreakerBoard
     model: Model
     tools: Mapping[str, Tool]
     patience: Patience
@@ -75,6 +77,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         queue=RunQueue(url),
         wakeups=wakeups,
         deltas=Deltas(url, wakeups),
+        breakers=BreakerBoard(wakeups),
         model=_model(settings),
         tools=catalogue(sandbox, pages),
         patience=Patience(

@@ -5,21 +5,23 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic_core import to_json
 
 from app.agents.aside import done_aside
-from app.agents.desk import Desk
+from app.agents.desk import Desk, Door
 from app.agents.field_stream import FieldStream
 from app.agents.role import Offer, Role
 from app.domain import events as ev
+from app.domain.breaker_names import model_breaker, tool_breaker
 from app.domain.conversation import Conversation, Prompt, ToolSpec
-from app.domain.errors import FAULTS, BudgetExceeded, ModelError, Transient
+from app.domain.errors import FAULTS, AccountProblem, BudgetExceeded, Held, HeldBack, ModelError, Transient
 from app.domain.events import Entry
 from app.domain.fold_conversation import thrown_away
 from app.domain.policy.agenda import time_left_s
+from app.domain.policy.breakers import Breaker
 from app.domain.results import Problem
 from app.domain.retries import asked_wait, failures_that_count, next_call_at, spread
 from app.domain.snapshot import Snapshot
@@ -74,12 +76,18 @@ class Call:
 
 
 async def prepare(role: Role, run: Snapshot, topic: Topic, tools: Mapping[str, Tool]) -> Call:
-    """The next call of a conversation. Tools that this process lacks are left out: a run keeps the team it had."""
+    """The next call of a conversation. Tools that this process lacks are left out: a run keeps the team it had.
+
+    What is offered stays the same for the whole conversation. A new one is not offered what is out of order.
+    """
     talk, offer = run.conversation(topic), role.offer(run, topic)
-    prompt = talk.prompt
+    prompt, offered = talk.prompt, offer.tools
     if prompt is None:
         prompt = await done_aside(role.material(run, topic), lambda: role.open(run, topic))
-    return Call(topic, talk, prompt, offer, [tools[name].spec for name in offer.tools if name in tools])
+        offered = tuple(name for name in offered if not run.is_shut(tool_breaker(name)))
+    elif prompt.tools is not None:
+        offered = prompt.tools
+    return Call(topic, talk, prompt, offer, [tools[name].spec for name in offered if name in tools])
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +129,8 @@ def _name_of_terms(tools: Sequence[dict[str, Any]], schema: dict[str, Any]) -> s
 async def ask(desk: Desk, call: Call) -> ev.LlmCompleted | ev.LlmFailed:
     """Make the call and return its end, to be recorded by the caller.
 
-    A call that is cancelled, or breaks our own code, has its cost recorded, which is nothing when it was never sent,
-    and lets the error pass.
+    Raises `HeldBack` when a breaker holds it. A call that is cancelled, or breaks our own code, has its cost recorded,
+    which is nothing when it was never sent, and lets the error pass.
     """
     await desk.admit()
     run, topic = desk.run, call.topic
@@ -132,13 +140,15 @@ async def ask(desk: Desk, call: Call) -> ev.LlmCompleted | ev.LlmFailed:
     listen = desk.listener(topic)
     if listen is not None:
         request = replace(request, on_text=FieldStream(call.offer.visible_field, listen).feed)
+    door = desk.door(model_breaker(desk.model.model_id(request.model)))
+    request = replace(request, before_sending=door.enter, on_begin=door.answered)
     sent = _Sent(desk, call, request, time.monotonic())
     if call.cap == 0:
         return _failure(sent, BudgetExceeded("The tokens that the task may have are spent, or leave no reply room."))
     try:
         reply = await desk.model.reply(request)
     except ModelError as error:
-        return _failure(sent, error)
+        return _failure_at(door, sent, error)
     except asyncio.CancelledError:
         stopped = Problem(code="cancelled", message="The call was stopped before it was answered.")
         desk.record_soon(topic.entry(_broken_off(sent, stopped)))
@@ -148,8 +158,31 @@ async def ask(desk: Desk, call: Call) -> ev.LlmCompleted | ev.LlmFailed:
             broken = Problem(code="internal_error", message="An internal error ended the call.")
             desk.record_soon(topic.entry(_broken_off(sent, broken)))
         raise
+    else:
+        door.answered()
+    finally:
+        door.leave()
     told = sent.told(reply.model, reply.usage, reply.request_id)
     return told.completed(stop_reason=reply.stop_reason, content=reply.content, left_out=reply.left_out)
+
+
+def _failure_at(door: Door, sent: _Sent, error: ModelError) -> ev.LlmFailed:
+    """The end of a call that failed, as it stands once the breaker of its model has heard of it.
+
+    Raises `HeldBack` when the breaker has held the call, unless the run has no time to wait for it.
+    """
+    if isinstance(error, Held) and error.breaker is not None:
+        now, deadline = sent.desk.now(), sent.desk.run.deadline
+        if error.retry_after_s is None or deadline is None or now + asked_wait(error) < deadline:
+            raise HeldBack(error.breaker) from error
+        return _failure(sent, error)
+    if not error.sent:
+        return _failure(sent, error)
+    if not isinstance(error, Transient | AccountProblem):
+        door.answered()  # Whatever it said of this request, it did answer.
+        return _failure(sent, error)
+    asked_s = error.retry_after_s if isinstance(error, Transient) else None
+    return _failure(sent, error, door.failed(error.code, asked_s))
 
 
 def tell_in_full(call: Call, ended: ev.LlmCompleted | ev.LlmFailed) -> list[Entry]:
@@ -162,9 +195,11 @@ def tell_in_full(call: Call, ended: ev.LlmCompleted | ev.LlmFailed) -> list[Entr
     return [call.topic.entry(judged), *map(call.topic.entry, _provider_tools(call, ended))]
 
 
-def _failure(sent: _Sent, error: ModelError) -> ev.LlmFailed:
+def _failure(sent: _Sent, error: ModelError, breaker: Breaker | None = None) -> ev.LlmFailed:
     run, topic, now = sent.desk.run, sent.call.topic, sent.desk.now()
     talk, patience = sent.call.talk, run.brief.patience.towards(topic.purpose)
+    if breaker is not None and breaker.state != "closed" and isinstance(error, Transient):
+        patience, error = patience.while_open(), _until_probe(error, breaker, now)
     failures = talk.failures + 1
     assert run.deadline is not None
     retry_at = next_call_at(
@@ -182,6 +217,12 @@ def _failure(sent: _Sent, error: ModelError) -> ev.LlmFailed:
         not_before=now + asked_wait(error) if isinstance(error, Transient) and error.retry_after_s else None,
         sent=error.sent,
     )
+
+
+def _until_probe(error: Transient, breaker: Breaker, now: datetime) -> Transient:
+    """The failure as one that asks to be left alone until the next probe."""
+    left_s = (breaker.probe_at - now).total_seconds() if breaker.state == "open" and breaker.probe_at else 0
+    return replace(error, retry_after_s=max(error.retry_after_s or 0, left_s))
 
 
 def _broken_off(sent: _Sent, problem: Problem) -> ev.LlmFailed:

@@ -7,11 +7,28 @@ from typing import Protocol
 
 from app.domain.events import Entry
 from app.domain.job import JobInput
+from app.domain.policy.breakers import Breaker
 from app.domain.policy.budget import WorstCase
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 from app.llm.model import Model
 from app.tools.tool import Tool
+
+
+class Door(Protocol):
+    """One call's way through a breaker: it enters, and then has been answered, or has failed, or leaves."""
+
+    async def enter(self) -> None:
+        """Go through. Raises `Held`, or `AccountProblem` where waiting would not help."""
+
+    def answered(self) -> None:
+        """What was called works."""
+
+    def failed(self, code: str, retry_after_s: float | None = None) -> Breaker:
+        """It does not; what its breaker is now."""
+
+    def leave(self) -> None:
+        """Nothing came of the call that would speak for or against what was called."""
 
 
 class Desk(Protocol):
@@ -47,6 +64,9 @@ class Desk(Protocol):
         Raises `OwnershipLost` when the run is no longer ours, or is to be handed back. What nobody else could take up,
         since it may have had its effect, goes on `even_when_leaving`.
         """
+
+    def door(self, breaker: str, about: str | None = None) -> Door:
+        """The way through a breaker, by its name, for one call; `about` what else may be to blame for its failure."""
 
     def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
         """Room in the run's budget for a call, as long as it goes on; the tokens that its reply may have.

@@ -30,6 +30,7 @@ There is no authentication in the service yet: it belongs behind something that 
 TAGS: Mapping[str, str] = {
     "jobs": "Taking in jobs.",
     "runs": "Runs, and what belongs to them: inputs, plan, tasks, events, trace, cancellation.",
+    "breakers": "What is left alone for a while since it keeps failing, for all replicas.",
     "teams": "The teams that a job may name, and the tools their workers may have.",
     "operations": "For those who run the service.",
 }

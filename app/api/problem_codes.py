@@ -46,6 +46,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "question_not_found": Meaning(404, "The run has asked no such question."),
     "input_not_found": Meaning(404, "The job of the run had no input of this name."),
     "team_not_found": Meaning(404, "There is no such team."),
+    "breaker_not_found": Meaning(404, "There is no such breaker: nothing of that name has failed, or can be tripped."),
     "method_not_allowed": Meaning(405, "This path does not take this method."),
     "refused": Meaning(406, "The request is refused for a reason without a code of its own; the status says which."),
     "request_timeout": Meaning(408, "The request did not come in time."),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from app.domain.policy.breakers import Breaker
 from app.domain.states import TERMINAL_RUN
 from app.store.runs import WholeRun
 from app.store.teams import StoredTeam
@@ -130,6 +131,19 @@ def team_resource(stored: StoredTeam) -> Resource:
     """A team in one of its versions."""
     definition = stored.team.model_dump(mode="json")
     return definition | {"version": stored.version, "created_at": instant(stored.created_at)}
+
+
+def breaker_resource(breaker: Breaker) -> Resource:
+    """A circuit breaker."""
+    return {
+        "name": breaker.name,
+        "kind": breaker.kind,
+        "state": breaker.state,
+        "reason": breaker.reason,
+        "failures": breaker.failures,
+        "opened_at": breaker.opened_at and instant(breaker.opened_at),
+        "probe_at": breaker.probe_at and instant(breaker.probe_at),
+    }
 
 
 def page(resources: Sequence[Resource], next_cursor: str | None = None) -> Resource:

@@ -20,10 +20,8 @@ LONGEST_TEXT = 500_000
 """Characters that a final text may have: it is stored, and read by others."""
 REPAIRS_ALLOWED = 1
 """How often a reply that was complete but unusable is asked for again."""
-PAUSES_ALLOWED = 5
-TRUNCATIONS_ALLOWED = 1
-INVALID_CALLS_ALLOWED = 2
-SAME_CALLS_ALLOWED = 3
+PAUSES_ALLOWED, TRUNCATIONS_ALLOWED = 5, 1
+INVALID_CALLS_ALLOWED, SAME_CALLS_ALLOWED = 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +89,8 @@ class Prompt:
 
     system: str
     message: str
+    tools: tuple[str, ...] | None = None
+    """Names of the tools that were offered with it; None before the first call."""
 
 
 @dataclass(frozen=True)

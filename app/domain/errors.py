@@ -3,6 +3,7 @@
 ToolError      the model reads it as a tool result and goes on
 ModelError     the retry policy: `Transient` may be sent again, the rest never in the same form
 JobRefused     the client gets it as a problem document
+HeldBack       the engine decides again
 OwnershipLost  the engine drops the run and writes nothing more
 RunUnreadable  the engine leaves the run to others, and ends it once too many have failed
 Unwritable     the engine ends what wanted it written
@@ -86,9 +87,11 @@ class RateLimited(Transient):
 
 @dataclass(eq=False)
 class Held(RateLimited):
-    """We leave the model alone for as long as its provider asked: this call was not sent, and nobody is to blame."""
+    """What was to be called is left alone for a while: this call was not sent, and nobody is to blame."""
 
     sent: bool = False
+    breaker: str | None = None
+    """The breaker that holds it; None where a provider asked this process for a pause."""
 
 
 @dataclass(eq=False)
@@ -165,6 +168,10 @@ class JobRefused(ChargehandError):
     detail: str
     errors: tuple[tuple[str, str], ...] = ()
     """Pairs of JSON pointer and detail."""
+
+
+class HeldBack(ChargehandError):
+    """A breaker holds the next call of a conversation. Nothing has happened: it is for `decide` to say what follows."""
 
 
 class OwnershipLost(ChargehandError):

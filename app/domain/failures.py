@@ -36,6 +36,19 @@ REMEDIES: Mapping[ErrorCode, Remedy] = {
     "provider_billing": "end",
 }
 
+PERMANENT: frozenset[str] = frozenset({"provider_auth", "provider_billing"})
+"""What every further call meets until somebody puts it right: one such failure opens the breaker of its model, and runs
+whose next call would meet it fail without one."""
+PASSING: frozenset[str] = frozenset({"provider_unavailable", "rate_limited", "provider_stream_incomplete"})
+"""What speaks against a model when it comes in a row. Whatever else ends a call shows that its provider answers."""
+OF_WORKERS: frozenset[str] = frozenset({
+    "max_steps", "timeout", "output_truncated", "output_invalid", "result_rejected", "no_progress", "tool_call_invalid",
+})  # fmt: skip
+"""What speaks against a worker when it comes in a row: failures of its own making, never its provider's."""
+OF_TOOLS: frozenset[str] = frozenset({"tool_timeout", "tool_crashed", "fetch_failed"})
+"""What speaks against a tool when it comes in a row, about different things: it does not get through, or not to an end.
+An argument that it cannot take, or a page that is not there, says nothing about it."""
+
 
 def remedy_for(code: str) -> Remedy:
     """What follows a failure of this code; for one that a later release has written, what is never wrong: nothing."""

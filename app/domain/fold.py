@@ -82,6 +82,57 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return changed(fold_calls.fold_rejection(run, event), findings=fact.errors)
         case ev.TaskRejected() | ev.RulingRejected() | ev.SynthesisRejected():
             return fold_calls.fold_rejection(run, event)
+        case ev.PlanCreated():
+            return fold_run.fold_plan(run, event, fact)
+        case ev.PlanRevised():
+            return fold_run.fold_revision(run, fact)
+        case ev.BudgetExhausted():
+            return changed(run, exhausted=fact)
+        case ev.BreakerOpened():
+            return fold_run.fold_opening(run, event, fact)
+        case ev.BreakerClosed():
+            return fold_run.fold_closing(run, event, fact)
+        case ev.SynthesisCompleted():
+            return fold_stragglers.fold_answer(run, fact)
+        case ev.RunQueued():
+            asks = fact.on_question or "ask"
+            return changed(run, created_at=event.at, own_plan=fact.plan, on_question=asks)
+        case ev.RunStarted():
+            return fold_run.fold_start(run, event)
+        case ev.RunResumed():
+            return fold_run.fold_resumption(run, event, fact)
+        case ev.RunWaiting():
+            return fold_run.fold_wait(run, event, fact)
+        case ev.RunCancelRequested():
+            return fold_run.fold_cancel_request(run, event, fact)
+        case ev.RunSucceeded() | ev.RunPartial() | ev.RunFailed():
+            return fold_run.fold_end(run, event, fact)
+        case ev.RunCancelled():
+            return fold_run.fold_cancellation(run, event, fact)
+        case _:
+            return _folded_task(run, event, fact)
+
+
+_OfTasks = (
+    ev.TaskStarted
+    | ev.TaskSucceeded
+    | ev.TaskFailed
+    | ev.TaskSkipped
+    | ev.TaskCancelled
+    | ev.TaskRetrying
+    | ev.TaskReassigned
+    | ev.TaskSplit
+    | ev.TaskRefined
+    | ev.TaskEscalated
+    | ev.TaskDropped
+    | ev.AttemptFailed
+    | ev.AttemptCancelled
+    | fold_questions.AnyOfQuestions
+)
+
+
+def _folded_task(run: Snapshot, event: Event, fact: _OfTasks) -> Snapshot:
+    match fact:
         case ev.TaskStarted():
             return fold_tasks.fold_start(run, event, fact)
         case ev.TaskSucceeded():
@@ -100,40 +151,17 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_tasks.fold_refinement(run, event, fact)
         case ev.TaskEscalated():
             return fold_tasks.fold_escalation(run, event, fact)
-        case ev.QuestionAsked():
-            return fold_questions.fold_question(run, event, fact)
-        case ev.QuestionAnswered():
-            return fold_questions.fold_answer(run, event, fact)
-        case ev.QuestionExpired():
-            return fold_questions.fold_expiry(run, event, fact)
-        case ev.PlanCreated():
-            return fold_run.fold_plan(run, event, fact)
-        case ev.PlanRevised():
-            return fold_run.fold_revision(run, fact)
-        case ev.BudgetExhausted():
-            return changed(run, exhausted=fact)
-        case ev.SynthesisCompleted():
-            return fold_stragglers.fold_answer(run, fact)
         case ev.TaskDropped():
             return fold_stragglers.fold_drop(run, event)
         case ev.AttemptFailed():
             return fold_tasks.fold_attempt_end(run, event, fact.error)
         case ev.AttemptCancelled():
             return fold_tasks.fold_attempt_end(run, event, None)
-        case ev.RunQueued():
-            asks = fact.on_question or "ask"
-            return changed(run, created_at=event.at, own_plan=fact.plan, on_question=asks)
-        case ev.RunStarted():
-            return fold_run.fold_start(run, event)
-        case ev.RunResumed():
-            return fold_run.fold_resumption(run, event, fact)
-        case ev.RunWaiting():
-            return fold_run.fold_wait(run, event, fact)
-        case ev.RunCancelRequested():
-            return fold_run.fold_cancel_request(run, event, fact)
-        case ev.RunSucceeded() | ev.RunPartial() | ev.RunFailed():
-            return fold_run.fold_end(run, event, fact)
-        case ev.RunCancelled():
-            return fold_run.fold_cancellation(run, event, fact)
+        case ev.QuestionAsked():
+            return fold_questions.fold_question(run, event, fact)
+        case ev.QuestionAnswered():
+            return fold_questions.fold_answer(run, event, fact)
+        case ev.QuestionExpired():
+            return fold_questions.fold_expiry(run, event, fact)
         case _:
             assert_never(fact)

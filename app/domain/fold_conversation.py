@@ -86,7 +86,7 @@ def _failed(talk: Conversation, failure: ev.LlmFailed, seq: int) -> Conversation
 def _opened(talk: Conversation, call: ev.ModelCall) -> Conversation:
     if talk.prompt is not None or call.opening is None:
         return talk
-    return changed(talk, prompt=Prompt(call.opening.system, call.opening.message))
+    return changed(talk, prompt=Prompt(call.opening.system, call.opening.message, call.opening.tools))
 
 
 def _tool_ended(talk: Conversation, end: ev.ToolCompleted | ev.ToolFailed, result: ToolResult) -> Conversation:

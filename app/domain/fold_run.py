@@ -4,6 +4,7 @@ from datetime import datetime
 from itertools import count
 
 from app.domain import events as ev
+from app.domain.breaker_names import model_breaker
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.plan import Task
@@ -40,6 +41,24 @@ def _with_new_clock(run: Snapshot, task: TaskState, event: Event) -> TaskState:
 
 def fold_wait(run: Snapshot, event: Event, waiting: ev.RunWaiting) -> Snapshot:
     return changed(run, status=move(RUN_MOVES, run.status, event.type), waiting=waiting)
+
+
+def fold_opening(run: Snapshot, event: Event, opened: ev.BreakerOpened) -> Snapshot:
+    return changed(run, breakers={opened.name: event.at, **run.breakers})
+
+
+def fold_closing(run: Snapshot, event: Event, closed: ev.BreakerClosed) -> Snapshot:
+    """The clocks of the attempts that it held go on from where they stood."""
+    told = {name: at for name, at in run.breakers.items() if name != closed.name}
+    tasks = {name: _set_on(run, task, event, closed.name) for name, task in run.tasks.items()}
+    return changed(run, breakers=told, tasks=tasks)
+
+
+def _set_on(run: Snapshot, task: TaskState, event: Event, breaker: str) -> TaskState:
+    for attempt in task.running:
+        if breaker == model_breaker(attempt.model):
+            task = task.with_attempt(attempt.number, since=run.clock_of(attempt, event.at))
+    return task
 
 
 def fold_cancel_request(run: Snapshot, event: Event, asked: ev.RunCancelRequested) -> Snapshot:

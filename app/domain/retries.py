@@ -12,6 +12,10 @@ BACKOFF_CEILING_S = 60.0
 SUPERVISOR_ATTEMPTS = 8
 """How often a call of the supervisor is sent at least: with the usual waits that takes about two minutes."""
 
+PROBES_ALLOWED = 12
+"""How often a call is sent beyond that while its model's breaker is open: with the usual pauses for twelve
+minutes or more. To find out whether a provider is back is no worker's failure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
@@ -25,6 +29,8 @@ class Patience:
     """How long one model call may take."""
     free_call_attempts: float = 0
     """Like `call_attempts`, for calls that cost nothing, where that is more."""
+    probe_s: float = 120.0
+    """How long the probe of something that failed has to report; then another may go."""
     park_after_s: float = 5.0
     """A run that has nothing to do for longer than this gives its place back and waits in the database."""
 
@@ -37,6 +43,13 @@ class Patience:
             return self
         endless = math.inf if purpose == "synthesize" else 0
         return replace(self, call_attempts=max(self.call_attempts, SUPERVISOR_ATTEMPTS), free_call_attempts=endless)
+
+    def while_open(self) -> "Patience":
+        """The patience with a call whose model is left alone, and that goes as one of its probes: those have a pause of
+        their own.
+        """
+        attempts, free = self.call_attempts + PROBES_ALLOWED, self.free_call_attempts + PROBES_ALLOWED
+        return replace(self, call_attempts=attempts, free_call_attempts=free, retry_base_s=0)
 
 
 def failures_that_count(patience: Patience, error: ModelError, failures: int, paid: int) -> int:

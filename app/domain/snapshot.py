@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from app.domain import events as ev
+from app.domain.breaker_names import model_breaker
 from app.domain.conversation import Conversation
 from app.domain.job import DryRunLimits, Limits
 from app.domain.plan import Plan, Task
@@ -202,6 +203,8 @@ class Snapshot:
     """What calls may have cost beyond `usage` whose end was lost with a process."""
     exhausted: ev.BudgetExhausted | None = None
     """Set once a call did not fit into what the run may spend."""
+    breakers: Mapping[str, datetime] = field(default_factory=dict)
+    """The open breakers that the log has told of, by name: since when. The clocks of attempts that they hold stand."""
     terms_told: frozenset[str] = frozenset()
     """Terms of model calls that the log has spelled out, by their ids."""
     usage_at_cancel: Usage = Usage()
@@ -260,6 +263,17 @@ class Snapshot:
     def reconcilable(self) -> list[TaskState]:
         """The tasks that the answer in the making rests on, in plan order."""
         return [task for task in self.delivered if task.task.id not in self.late]
+
+    def is_shut(self, breaker: str) -> bool:
+        """Whether the log tells that this breaker is open."""
+        return breaker in self.breakers
+
+    def clock_of(self, attempt: Attempt, now: datetime) -> datetime:
+        """When the clock of a running attempt started, as of now: set on by the time that a breaker has held it."""
+        held_at = self.breakers.get(model_breaker(attempt.model))
+        if held_at is None:
+            return attempt.since
+        return attempt.since + max(now - max(held_at, attempt.since), timedelta())
 
     def conversation(self, topic: Topic) -> Conversation:
         """What was said about `topic` so far."""

@@ -70,6 +70,7 @@ _WORK = frozenset({
     "task.escalated", "task.skipped", "task.cancelled", "task.dropped", "attempt.failed", "attempt.cancelled",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
     "synthesis.completed", "synthesis.rejected", "budget.exhausted",
+    "breaker.opened", "breaker.closed",
 })  # fmt: skip
 ALLOWED_WHILE: Mapping[RunStatus, frozenset[str]] = {
     "queued": frozenset({"run.cancel_requested"}),

@@ -11,6 +11,7 @@ import structlog
 from app.domain.errors import OwnershipLost, RunUnreadable, place_of
 from app.domain.team import TIERS
 from app.engine import under_way
+from app.engine.brake import Brake
 from app.engine.execution import Execution
 from app.engine.grounds import with_grounds
 from app.engine.leases import Leases
@@ -39,6 +40,7 @@ class Engine:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._journal = Journal(runtime.database, runtime.name)
+        self._brake = Brake(runtime)
         self._held: dict[str, Execution] = {}
         self._executing: set[asyncio.Task[None]] = set()
         self._places = asyncio.Semaphore(runtime.runs_at_once)
@@ -58,6 +60,7 @@ class Engine:
             ("lapse", self._leases.drop_lapsed_forever),
             ("delivery", self._hear_forever),
             ("reconciler", self._reconcile_forever),
+            ("breakers", self._follow_breakers_forever),
             ("retention", self._prune_forever),
         ):
             self._parts.start(name, work, broke=self._give_up)
@@ -67,6 +70,9 @@ class Engine:
         """Claim nothing more, give what is under way time to finish, and hand every run back."""
         self._runtime.draining.set()
         await self._leaving
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._brake.settled()
         await self._parts.stop(within_s=STOP_SECONDS)
 
     async def _leave_when_draining(self) -> None:
@@ -91,6 +97,7 @@ class Engine:
         self._runtime.draining.set()
 
     async def _hear_forever(self) -> None:
+        await self._runtime.breakers.ready.wait()  # Or a run that is held would be told that it is not.
         await self._runtime.queue.deliver(self.take_up, at_once=self._runtime.runs_at_once, poll_s=self._runtime.poll_s)
 
     async def take_up(self, run_id: str) -> None:
@@ -136,7 +143,7 @@ class Engine:
             await write_row(runtime.database, claim.snapshot, owner=runtime.name, epoch=claim.epoch)
             return
         claim = replace(claim, snapshot=await with_grounds(runtime, self._histories, claim.snapshot))
-        execution = Execution(runtime, self._journal, claim, held_until)
+        execution = Execution(runtime, self._brake, self._journal, claim, held_until)
         self._held[run_id] = execution
         if runtime.draining.is_set():
             execution.hand_back()
@@ -187,6 +194,9 @@ class Engine:
             found = await announce_unattended(self._runtime.database, self._runtime.queue)
             if found:
                 log.info("runs without an owner announced", runs=found)
+
+    async def _follow_breakers_forever(self) -> None:
+        await self._runtime.breakers.follow_forever(lambda: self._runtime.database, self._runtime.poll_s)
 
     async def _prune_forever(self) -> None:
         days = self._runtime.retention_days

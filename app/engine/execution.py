@@ -13,7 +13,7 @@ import structlog
 
 from app.agents.converse import converse
 from app.domain import events as ev
-from app.domain.errors import OwnershipLost
+from app.domain.errors import HeldBack, OwnershipLost
 from app.domain.events import Entry
 from app.domain.policy.agenda import is_open
 from app.domain.policy.commands import Command
@@ -21,6 +21,7 @@ from app.domain.policy.decide import decide
 from app.domain.policy.endings import fail
 from app.domain.policy.failed_attempts import break_attempt
 from app.domain.topics import Topic
+from app.engine.brake import Brake
 from app.engine.recovery import Lost, reckon_lost
 from app.engine.run_desk import RunDesk
 from app.engine.under_way import LAST_WORDS_SECONDS, UnderWay
@@ -34,15 +35,16 @@ log = structlog.get_logger(__name__)
 class Execution:
     """A claimed run."""
 
-    def __init__(self, runtime: Runtime, journal: Journal, claim: ClaimedRun, held_until: float) -> None:
+    def __init__(self, runtime: Runtime, brake: Brake, journal: Journal, claim: ClaimedRun, held_until: float) -> None:
         self.broke = False
         """Whether the loop itself has failed: the run may be what breaks it."""
         self._engine = runtime.name
+        self._brake = brake
         self._claim = claim
         self._changed = asyncio.Event()
         self.log = journal.open(claim.snapshot, claim.epoch, self._changed.set)
         self._under_way = UnderWay(self.log.run_id, self._carry_out, self._changed.set)
-        self.desk = RunDesk(runtime, self.log, self._under_way, held_until)
+        self.desk = RunDesk(runtime, brake, self.log, self._under_way, held_until)
 
     @property
     def has_moved(self) -> bool:
@@ -58,8 +60,9 @@ class Execution:
         """Take the run to its end, or until it has to wait. Raises `OwnershipLost` when it may go no further here."""
         try:
             await self._begin()
-            while self.log.snapshot.status in ("queued", "running"):
-                await self._advance()
+            with self._brake.watched_by(self._changed.set):
+                while self.log.snapshot.status in ("queued", "running"):
+                    await self._advance()
         finally:
             await self._under_way.stop(self._under_way.commands)
             with suppress(OwnershipLost, TimeoutError):
@@ -92,7 +95,8 @@ class Execution:
         elif decision.entries and self.log.waits:
             await self.log.settled()  # What is on its way may change what is settled.
         elif decision.entries:
-            await self.desk.record(*decision.entries)
+            if await self.desk.may_begin(decision.entries):
+                await self.desk.record(*decision.entries)
         else:
             if not leaving:
                 for command in decision.commands:
@@ -110,9 +114,13 @@ class Execution:
         before, topic = self.log.snapshot.last_seq, command.topic
         if topic.task_id is not None:
             structlog.contextvars.bind_contextvars(task_id=topic.task_id, attempt=topic.attempt)
-        await converse(self.desk, topic)
+        held = False
+        try:
+            await converse(self.desk, topic)
+        except HeldBack:
+            held = True
         await self.log.settled()
-        if self.desk.run.last_seq == before:
+        if self.desk.run.last_seq == before and not held:
             raise RuntimeError(f"{command} ended without an event")
 
     async def _reap(self) -> None:

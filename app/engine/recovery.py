@@ -1,5 +1,6 @@
 """What the process before us may have left unfinished, reckoned when its run is resumed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
@@ -8,8 +9,9 @@ from app.agents.allowance import kept_for_answer
 from app.agents.ask import prepare
 from app.agents.desk import Desk
 from app.agents.roles import ROLES
+from app.domain.breaker_names import model_breaker
 from app.domain.conversation import Ask
-from app.domain.policy.agenda import ANSWERING, left_behind, open_topics, step_in
+from app.domain.policy.agenda import ANSWERING, left_behind, model_of, open_topics, step_in
 from app.domain.policy.budget import Kept, is_limited, room_in, together
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
@@ -36,7 +38,7 @@ async def reckon_lost(desk: Desk, until: datetime) -> Lost:
     """
     run = desk.run
     held = [] if run.waiting is not None else [*open_topics(run), *left_behind(run)]
-    asked = [topic for topic in held if _was_asked(run, topic, until)]
+    asked = _without_held(run, [topic for topic in held if _was_asked(run, topic, until)])
     requests = [(await prepare(ROLES[topic.purpose], run, topic, desk.tools)).request() for topic in asked]
     prices, ids = desk.model.prices, [desk.model.model_id(request.model) for request in requests]
     worst = [
@@ -53,6 +55,18 @@ async def reckon_lost(desk: Desk, until: datetime) -> Lost:
         return Lost(len(caps), usage)
     most = reduce(Amount.__add__, (worst[place].under(cap) for place, cap in caps.items()), Amount())
     return Lost(len(caps), usage, most.beyond(usage.amount))
+
+
+def _without_held(run: Snapshot, asked: Sequence[Topic]) -> list[Topic]:
+    """Of those whose model is behind an open breaker at most one was under way: the probe."""
+    probes: dict[str, Topic] = {}
+    for topic in asked:
+        probes.setdefault(model_breaker(model_of(run, topic)), topic)
+    return [topic for topic in asked if _is_free(run, topic) or topic in probes.values()]
+
+
+def _is_free(run: Snapshot, topic: Topic) -> bool:
+    return model_breaker(model_of(run, topic)) not in run.breakers
 
 
 def _was_asked(run: Snapshot, topic: Topic, until: datetime) -> bool:

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 
 from app.agents.allowance import kept_for_answer
+from app.agents.desk import Door
 from app.domain import events as ev
 from app.domain.errors import BudgetSpent, OwnershipLost
 from app.domain.events import Entry
@@ -17,8 +18,10 @@ from app.domain.policy.conditions import Conditions
 from app.domain.policy.decide import decide
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
+from app.engine.brake import Brake
 from app.engine.reservations import Reservations
 from app.engine.under_way import Speaker, UnderWay, speaking
+from app.engine.worker_doors import WorkerDoors
 from app.llm.model import Model
 from app.runtime import Runtime
 from app.store.deltas import Passage
@@ -32,16 +35,18 @@ SETTLING = ("plan.", "task.", "attempt.", "ruling.", "question.", "synthesis.", 
 class RunDesk:
     """The `Desk` of a run that this process executes."""
 
-    def __init__(self, runtime: Runtime, log: RunLog, under_way: UnderWay, held_until: float) -> None:
+    def __init__(self, runtime: Runtime, brake: Brake, log: RunLog, under_way: UnderWay, held_until: float) -> None:
         self.held_until = held_until
         """When our lease ends, on the monotonic clock."""
         self.leaving = asyncio.Event()
         """Set once the run is to be handed back: nothing more is begun."""
         self._runtime = runtime
+        self._brake = brake
         self._log = log
         self._under_way = under_way
         self._loop = Speaker()
         self._reservations = Reservations()
+        self._workers = WorkerDoors(brake)
         self._kept: dict[tuple[object, ...], Kept] = {}
         """What is kept for the answer, by what it was reckoned for: the newest alone."""
 
@@ -66,7 +71,7 @@ class RunDesk:
 
     def conditions(self) -> Conditions:
         """What this process knows of the world, for decisions."""
-        return Conditions(brakes=self.model.brakes())
+        return self._brake.conditions(frozenset(command.topic for command in self._under_way.commands))
 
     async def record(self, *entries: Entry) -> None:
         done = self._say(*entries)
@@ -84,6 +89,13 @@ class RunDesk:
         leaving = self.leaving.is_set() and not even_when_leaving
         if self._log.lost or leaving or speaker.dismissed or time.monotonic() >= self.held_until:
             raise OwnershipLost(self._log.run_id)
+
+    def door(self, breaker: str, about: str | None = None) -> Door:
+        return self._brake.door(breaker, about)
+
+    async def may_begin(self, entries: Sequence[Entry]) -> bool:
+        """Whether the attempts among `entries` may start: no other run has the probe of one of their workers."""
+        return await self._workers.may_begin(self.run, entries)
 
     def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
         return self._reservations.hold(call, lambda: self.run, lambda: self._kept_from(topic))
@@ -118,8 +130,13 @@ class RunDesk:
         speaker = self._speaker()
         if speaker.dismissed:
             raise OwnershipLost(self._log.run_id)
-        done = speaker.said = self._log.append(*entries)
+        done = speaker.said = self._append(*entries)
         return done
+
+    def _append(self, *entries: Entry) -> asyncio.Future[bool]:
+        """Have it recorded, and breakers of workers know how their attempts end."""
+        self._workers.hear(self.run, entries)
+        return self._log.append(*entries)
 
     def _supersede_text(self, entries: Sequence[Entry]) -> None:
         """Text that others have not got yet must not reach them behind the event that tells all of it."""
@@ -137,5 +154,9 @@ class RunDesk:
             # A conversation that is over is left by itself in a moment, unless it is one that is to be stopped.
             if command != self._speaker().command and (is_open(self.run, command.topic) or command.topic in left)
         }
-        if follows.entries and others <= set(follows.commands):
-            self._log.append(*follows.entries)
+        if (
+            follows.entries
+            and others <= set(follows.commands)
+            and not self._workers.probes_in(self.run, follows.entries)
+        ):
+            self._append(*follows.entries)

@@ -28,6 +28,7 @@ from app.domain.errors import (
     StreamIncomplete,
     Transient,
 )
+from app.domain.failures import PASSING, PERMANENT
 from app.domain.reasoning import without_reasoning
 from app.domain.usage import Usage
 from app.llm.exchange import BrokenOff, Exchange
@@ -47,7 +48,6 @@ MOST_REFUSALS = 6
 """How often one request may be refused and tried in another form."""
 
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
-_ACCOUNT = {"provider_auth", "provider_billing"}
 _FAILURES = (
     ProviderRefused,
     MalformedReply,
@@ -103,6 +103,9 @@ class Claude:
         """The id that a tier or an id stands for."""
         return self._tiers.get(model, model)
 
+    def lift(self, model: str) -> None:
+        self._gate.lift(model)
+
     async def close(self) -> None:
         """Let go of connections."""
         await self._client.close()
@@ -115,8 +118,9 @@ class Claude:
         """
         model_id = self.model_id(request.model)
         exchange = Exchange(request, model_id, self._habits.get(model_id, Habits()), self.prices)
+        exchange.on_begin = lambda: self._gate.answered(model_id)
         try:
-            async with self._gate.slot(model_id, request.progress):
+            async with self._gate.slot(model_id, request.progress, request.before_sending):
                 async with asyncio.timeout(request.timeout_s) as clock:
                     exchange.sent(clock)
                     return await self._reply_in_some_form(exchange)
@@ -178,10 +182,12 @@ class Claude:
 
     def _failure(self, error: Exception, exchange: Exchange) -> ModelError:
         failure = _failure_of(error, exchange, self._tiers)
+        if failure.code in PASSING | PERMANENT:
+            self._gate.failed(exchange.model_id)
         if isinstance(failure, Transient) and failure.retry_after_s:
             self._gate.hold(exchange.model_id, failure.retry_after_s)
         refused = error if isinstance(error, ProviderRefused) else None
-        (log.error if failure.code in _ACCOUNT else log.warning)(
+        (log.error if failure.code in PERMANENT else log.warning)(
             "model call failed",
             code=failure.code,
             status=refused.status if refused else None,

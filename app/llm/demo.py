@@ -35,6 +35,8 @@ class DemoModel:
 
     async def reply(self, request: Request) -> Reply:
         """Answer by rule; never fails."""
+        if request.before_sending is not None:
+            await request.before_sending()
         content, stop_reason = _content(request)
         await self._write(text_of(content), request.on_text)
         written = len(json.dumps(content, ensure_ascii=False)) // CHARACTERS_PER_TOKEN
@@ -50,6 +52,9 @@ class DemoModel:
 
     def brakes(self) -> Mapping[str, datetime]:
         return {}
+
+    def lift(self, model: str) -> None:
+        """It never asks for a pause."""
 
     def model_id(self, model: str) -> str:
         """Always `demo`: there is one, whatever is asked for."""

@@ -1,7 +1,7 @@
 """One call under way: what is sent for it, what comes back, and what it has cost whenever it ends."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 
 import aiohttp
@@ -41,6 +41,8 @@ class Exchange:
         """Whether the reply has begun, and has less time than the call: that of whoever asked."""
         self._before = Usage()
         """What refusals have cost that came in the middle of a reply."""
+        self.on_begin: Callable[[], None] | None = None
+        """Told when a reply begins, beside whoever asked."""
         self._speaking = False
         self._clock: asyncio.Timeout | None = None
         self._sent_at = 0.0
@@ -106,6 +108,9 @@ class Exchange:
     def _begin(self) -> None:
         """The reply has begun: from its first word on the time of whoever asked runs."""
         self._speaking = True
+        for begun in (self.on_begin, self.request.on_begin):
+            if begun is not None:
+                begun()
         now, within, clock = asyncio.get_running_loop().time(), self.request.reply_within_s, self._clock
         self.request.progress.silent_s = now - self._sent_at
         ends_at = self._sent_at + self.request.timeout_s

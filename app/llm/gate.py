@@ -2,12 +2,14 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from app.domain.errors import Held
 from app.llm.model import Progress
+from app.llm.window import Window
 
 LONGEST_HOLD_S = 3600.0
 """A model is never left alone longer on one refusal's word; then one call finds out anew."""
@@ -19,32 +21,51 @@ _SPREAD = 0.1
 """Waiting calls start within this part of the hold after its end, so that they do not start all at once."""
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 
+Door = Callable[[], Awaitable[None]]
+
 
 class Gate:
     """Admits calls. A slot is held during a call, never while waiting for a model's time to come."""
 
     def __init__(self, calls_at_once: int) -> None:
         self._slots = asyncio.Semaphore(calls_at_once)
+        self._windows: defaultdict[str, Window] = defaultdict(Window)
         self._not_before: dict[str, float] = {}
 
     @asynccontextmanager
-    async def slot(self, model_id: str, progress: Progress) -> AsyncIterator[None]:
-        """Hold a slot for one call. Raises `Held` when the model is to be left alone for longer than our patience.
+    async def slot(self, model_id: str, progress: Progress, door: Door | None = None) -> AsyncIterator[None]:
+        """Hold a slot for one call. Raises `Held` when the model is to be left alone for longer than our patience, and
+        whatever its `door` raises once its turn has come.
 
         `progress` tells of the wait, during it and after.
         """
         now = asyncio.get_running_loop().time
         began = now()
         progress.held = True
-        try:
-            await self._admitted(model_id)
-        finally:
-            progress.waited_s = now() - began
-        progress.held = False
-        try:
-            yield
-        finally:
-            self._slots.release()
+        async with self._windows[model_id].place():
+            try:
+                await self._admitted(model_id)
+            finally:
+                progress.waited_s = now() - began
+            try:
+                if door is not None:
+                    await door()
+                progress.held = False
+                yield
+            finally:
+                self._slots.release()
+
+    def answered(self, model_id: str) -> None:
+        """A reply of the model has begun: more of its calls may be open side by side."""
+        self._windows[model_id].widen()
+
+    def failed(self, model_id: str) -> None:
+        """A call of the model has met its provider's failure: fewer may."""
+        self._windows[model_id].narrow()
+
+    def lift(self, model_id: str) -> None:
+        """Leave the model alone no longer."""
+        self._not_before.pop(model_id, None)
 
     def hold(self, model_id: str, seconds: float, longest_s: float = LONGEST_HOLD_S) -> None:
         """Let no call of this model start for some seconds."""

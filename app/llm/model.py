@@ -5,7 +5,7 @@ the same conversation must repeat them unchanged (thinking blocks are bound to t
 Failures are `ModelError`s of `app.domain.errors`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -52,6 +52,10 @@ class Request:
     """Seconds from the reply's first word to its end. The provider's silence before it is nobody's work."""
     on_text: Callable[[str], None] | None = field(default=None, compare=False)
     """Set when somebody listens: receives the visible text as it is written."""
+    before_sending: Callable[[], Awaitable[None]] | None = field(default=None, compare=False, repr=False)
+    """The door: awaited once the call's turn has come, right before it is sent. It may raise a `ModelError`."""
+    on_begin: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    """Told when the reply begins: the provider answers."""
     progress: Progress = field(default_factory=Progress, compare=False, repr=False)
 
 
@@ -83,6 +87,9 @@ class Model(Protocol):
 
     def brakes(self) -> Mapping[str, datetime]:
         """Models that are to be left alone until then, by id, since their provider asked for a pause."""
+
+    def lift(self, model: str) -> None:
+        """Forget that the provider asked for a pause of this model, by id: it is known to answer again."""
 
     @property
     def prices(self) -> Prices:

@@ -46,6 +46,10 @@ def _line(fact: ev.AnyFact) -> Line | None:
             return "info", "answer rejected", {"codes": _codes(fact)}
         case ev.BudgetExhausted():
             return "warning", "budget exhausted", {"limit": fact.limit, "call": fact.call}
+        case ev.BreakerOpened():
+            return "warning", "run held by breaker", {"breaker": fact.name, "reason": fact.reason}
+        case ev.BreakerClosed():
+            return "info", "run no longer held", {"breaker": fact.name}
         case _:
             return _task_line(fact)
 

@@ -43,16 +43,20 @@ TABLES = (
     "tasks",
     "attempts",
     "idempotency_keys",
+    "breakers",
     "procrastinate_jobs",
     "procrastinate_workers",
 )
+ADDED_SINCE = {"breakers"}
+"""Those of them that the first releases did not have."""
 
 _THERE = "SELECT coalesce(array_agg(name), '{}') FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"
 _NEEDS = "SELECT substring(obj_description(to_regclass(%s), 'pg_class') FROM 'needs ([0-9a-z]+)')"
 _REFUSED = """
     SELECT coalesce(array_agg(name), '{}') FROM unnest(%s::text[]) AS name
-    WHERE NOT (has_table_privilege(name, 'SELECT') AND has_table_privilege(name, 'INSERT')
-               AND has_table_privilege(name, 'UPDATE') AND has_table_privilege(name, 'DELETE'))
+    WHERE NOT (has_table_privilege(to_regclass(name), 'SELECT') AND has_table_privilege(to_regclass(name), 'INSERT')
+               AND has_table_privilege(to_regclass(name), 'UPDATE')
+               AND has_table_privilege(to_regclass(name), 'DELETE'))
 """
 
 
@@ -208,7 +212,7 @@ def _found(connection: psycopg.Connection) -> Schema | None:
     if VERSION_TABLE in there:
         row = connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone()
         return Schema(str(row[0])) if row else None
-    if "alembic_version" in there and set(TABLES) <= set(there):
+    if "alembic_version" in there and set(TABLES) - ADDED_SINCE <= set(there):
         row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
         return Schema(str(row[0])) if row and row[0] in ADOPTED else None
     return None

@@ -5,6 +5,7 @@ fold. Every table that clients reach carries the tenant, or hangs on a run that 
 """
 
 from collections.abc import Iterable, Mapping
+from typing import get_args
 
 from sqlalchemy import (
     BigInteger,
@@ -20,8 +21,9 @@ from sqlalchemy import (
     Text,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSON
+from sqlalchemy.dialects.postgresql import ARRAY, JSON
 
+from app.domain.policy.breakers import BreakerKind, BreakerState
 from app.domain.states import ATTEMPT_MOVES, RUN_MOVES, TASK_MOVES, TERMINAL_RUN, TERMINAL_TASK, State
 
 metadata = MetaData(
@@ -202,4 +204,25 @@ idempotency_keys = Table(
     Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
     Column("created_at", TIME, nullable=False, server_default=text("now()")),
     Index(None, "run_id"),
+)
+
+breakers = Table(
+    "breakers",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("name", Text, primary_key=True, comment="model:<id>, worker:<team>/<worker> or tool:<name>"),
+    Column("kind", Text, nullable=False),
+    Column("state", Text, nullable=False, server_default=text("'closed'")),
+    Column("reason", Text, comment="code of the failure that opened it, or tripped"),
+    Column("failures", Integer, nullable=False, server_default=text("0"), comment="in a row"),
+    Column("openings", Integer, nullable=False, server_default=text("0"), comment="since it was closed"),
+    Column("failed_at", TIME, comment="when the newest failure was counted"),
+    Column("opened_at", TIME),
+    Column("probe_at", TIME, comment="when the next probe may go, or the present one is given up"),
+    Column("prober", Text, comment="whose probe is under way"),
+    Column("about", ARRAY(Text), nullable=False, server_default=text("'{}'"), comment="what the failures were about"),
+    CheckConstraint(_one_of("kind", get_args(BreakerKind)), name="kind"),
+    CheckConstraint(_one_of("state", get_args(BreakerState)), name="state"),
+    CheckConstraint("(state = 'closed') = (opened_at IS NULL)", name="open_since"),
+    CheckConstraint("(state = 'half_open') = (prober IS NOT NULL)", name="one_prober"),
 )

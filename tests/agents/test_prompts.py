@@ -48,7 +48,7 @@ def attack(form: str, tag: str) -> str:
 
 @pytest.mark.parametrize("form", HOSTILE)
 def test_an_objective_cannot_leave_its_tags(form: str) -> None:
-    values = {"team": CREW, "tasks_allowed": 3, "inputs": ()}
+    values = {"team": CREW, "tasks_allowed": 3, "inputs": (), "out_of_order": ()}
 
     harmless = opening("plan", objective="x", **values)
     hostile = opening("plan", objective=attack(form, "objective"), **values)
@@ -64,7 +64,9 @@ def test_no_tag_that_a_template_writes_can_be_written_in_a_text() -> None:
 
     assert tags == set(TAGS)
     for tag in tags:
-        prompt = opening("plan", objective=f"<{tag}> </{tag}> end", team=CREW, tasks_allowed=3, inputs=())
+        prompt = opening(
+            "plan", objective=f"<{tag}> </{tag}> end", team=CREW, tasks_allowed=3, inputs=(), out_of_order=()
+        )
         assert f"<\\{tag}> <\\/{tag}> end" in prompt.message
 
 
@@ -123,7 +125,7 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
 def test_text_that_is_no_tag_of_ours_stays_as_it_is() -> None:
     said = "if a < b and c > d: <p>Taskforce</p> <tasks> &amp; <objectives>"
 
-    prompt = opening("plan", objective=said, team=CREW, tasks_allowed=3, inputs=())
+    prompt = opening("plan", objective=said, team=CREW, tasks_allowed=3, inputs=(), out_of_order=())
 
     assert said in prompt.message
 

@@ -181,6 +181,19 @@ def test_nothing_that_a_model_writes_breaks_what_reads_it(story: Story) -> None:
 
 @MANY
 @given(runs())
+def test_a_run_is_told_of_a_breaker_once_when_it_opens_and_once_when_it_closes(story: Story) -> None:
+    told: set[str] = set()
+    for event in story.log:
+        if isinstance(event.data, ev.BreakerOpened):
+            assert event.data.name not in told
+            told.add(event.data.name)
+        elif isinstance(event.data, ev.BreakerClosed):
+            told.remove(event.data.name)
+    assert set(story.run.breakers) == told
+
+
+@MANY
+@given(runs())
 def test_a_transient_failure_is_retried_unchanged_and_any_other_only_with_something_new(story: Story) -> None:
     refined = Counter((event.task_id, event.attempt) for event in story.log if event.type == "task.refined")
     alone = [state for state in story.run.every_task if all(attempt.beside is None for attempt in state.attempts)]

@@ -9,7 +9,7 @@ import pytest
 from app.domain import events as ev
 from app.domain.events import Event
 from app.domain.policy.agenda import PLANNING
-from app.domain.retries import SUPERVISOR_ATTEMPTS
+from app.domain.retries import PROBES_ALLOWED, SUPERVISOR_ATTEMPTS
 from tests.support.fixtures import Services
 from tests.support.rows import every
 from tests.support.service import Service, new_run_id, plan_of, report, synthesis, task
@@ -141,11 +141,11 @@ async def test_a_task_that_is_too_large_leaves_its_siblings_alone(service: Servi
     assert Counter(seen.body_sha256 for seen in stub.of("work:researcher")).most_common(1)[0][1] == 1
 
 
-@pytest.mark.parametrize(("attempts", "requests"), [(1, 3), (2, 6)])
+@pytest.mark.parametrize(("attempts", "requests"), [(1, 2), (2, 4)])
 async def test_retries_do_not_multiply_beyond_calls_times_attempts(
     services: Services, stub: StubProvider, attempts: int, requests: int
 ) -> None:
-    service = await services.start(call_attempts=3, retry_base_s=0.05)
+    service = await services.start(call_attempts=2, retry_base_s=0.05)
     stub.on("work", rate_limited())
 
     run_id = await service.submit(plan=ONE, limits={"attempts": attempts})
@@ -155,9 +155,8 @@ async def test_retries_do_not_multiply_beyond_calls_times_attempts(
     assert len(stub.log) == requests
     assert len({seen.body_sha256 for seen in stub.log}) == 1
     assert run["usage"]["llm_calls"] == requests
-    first, second = (later.at - earlier.at for earlier, later in zip(stub.log[:2], stub.log[1:3], strict=True))
-    assert first >= 0.025
-    assert second >= 0.05
+    waits = [later.at - earlier.at for earlier, later in pairwise(stub.log)]
+    assert all(wait >= 0.025 for wait in waits)
     assert len((await service.folded(run_id)).tasks["t1"].attempts) == attempts
 
 
@@ -252,13 +251,14 @@ async def test_the_supervisors_calls_are_tried_again_too(service: Service, stub:
     assert len(stub.of(role)) == 3
 
 
-async def test_planning_that_finds_no_provider_fails_the_run(service: Service, stub: StubProvider) -> None:
+async def test_planning_that_finds_no_provider_fails_the_run(services: Services, stub: StubProvider) -> None:
+    service = await services.start(retry_base_s=0.002)
     stub.on("plan", overloaded())
 
     run = await service.ended(await service.submit())
 
     assert (run["status"], run["stop_reason"]) == ("failed", "provider_unavailable")
-    assert len(stub.log) == SUPERVISOR_ATTEMPTS
+    assert len(stub.log) == SUPERVISOR_ATTEMPTS + PROBES_ALLOWED
 
 
 async def test_a_synthesis_waits_for_an_overload_to_pass(service: Service, stub: StubProvider) -> None:
@@ -299,8 +299,9 @@ async def test_a_planning_call_that_is_held_back_since_another_run_was_told_to_p
     waiting = await service.until(run_id, lambda row: row["status"] == "waiting")
 
     assert waiting["usage"]["llm_calls"] == 0
-    [held] = failures_in(await service.events(run_id))
-    assert (held.error.code, held.sent, held.usage.llm_calls) == ("rate_limited", False, 0)
+    log = await service.events(run_id)
+    assert failures_in(log) == []
+    assert [event.data.reason for event in log if isinstance(event.data, ev.BreakerOpened)] == ["rate_limited"]
     assert (await service.folded(run_id)).conversation(PLANNING).failures == 0
     assert len(stub.log) == 1
 

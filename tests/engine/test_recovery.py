@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from app.agents.desk import Door
 from app.domain.events import Entry
 from app.domain.job import JobInput
 from app.domain.policy.budget import WorstCase
@@ -45,6 +46,9 @@ class StoryDesk:
 
     async def admit(self, *, even_when_leaving: bool = False) -> None:
         """Nobody else wants the run."""
+
+    def door(self, breaker: str, about: str | None = None) -> Door:
+        raise AssertionError("nobody calls anybody here")
 
     def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
         raise AssertionError("nobody calls anybody here")

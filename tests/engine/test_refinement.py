@@ -2,6 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.fixtures import Services
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import Answer, as_json, held, overloaded, refusal, text, truncated
 from tests.support.stub_provider import StubProvider
@@ -103,8 +104,9 @@ UNREFINED: dict[str, Answer] = {
 
 @pytest.mark.parametrize("supervisor", UNREFINED)
 async def test_without_a_new_instruction_the_tasks_last_failure_stands(
-    service: Service, stub: StubProvider, supervisor: str
+    services: Services, stub: StubProvider, supervisor: str
 ) -> None:
+    service = await services.start(retry_base_s=0.002)
     stub.on("work", UNUSABLE)
     stub.on("refine", UNREFINED[supervisor])
 

@@ -23,15 +23,17 @@ from app.agents.converse import consequences, converse
 from app.agents.roles import ROLES
 from app.agents.worker.tools import settle_unknown
 from app.domain import events as ev
+from app.domain.breaker_names import model_breaker
 from app.domain.conversation import Ask, Block, UseTools
-from app.domain.errors import ModelError, Transient
+from app.domain.errors import Held, HeldBack, ModelError, Transient
 from app.domain.events import Entry, Event
 from app.domain.job import JobInput
 from app.domain.policy.agenda import is_open, left_behind, step_in
+from app.domain.policy.breakers import Breaker, Fault, fail, leave_probe, stance, succeed, take_probe
 from app.domain.policy.budget import Kept, WorstCase
 from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import Conditions
-from app.domain.policy.endings import fail
+from app.domain.policy.endings import fail as fail_run
 from app.domain.policy.failed_attempts import break_attempt
 from app.domain.questions import Question
 from app.domain.results import Problem
@@ -99,6 +101,8 @@ class _Model:
         if self.stopped:
             request.progress.usage = BROKEN_OFF
             raise CancelledError
+        if request.before_sending is not None:
+            await request.before_sending()
         outcome = next(self._outcomes)
         if outcome in BUGS:
             request.progress.usage = BROKEN_OFF if outcome == "break late" else None
@@ -122,8 +126,48 @@ class _Model:
     def brakes(self) -> Mapping[str, datetime]:
         return self._brakes
 
+    def lift(self, model: str) -> None:
+        self._brakes.pop(model, None)
+
     async def close(self) -> None:
         pass
+
+
+class _Door:
+    """A way through a breaker that nobody else has to hear of."""
+
+    def __init__(self, breakers: dict[str, Breaker], name: str, story: Story) -> None:
+        self._breakers = breakers
+        self._name = name
+        self._story = story
+        self._prober: str | None = None
+
+    @property
+    def _breaker(self) -> Breaker:
+        return self._breakers.get(self._name, Breaker(self._name))
+
+    async def enter(self) -> None:
+        now, breaker = self._story.now, self._breaker
+        says = stance(breaker, now)
+        if says == "probe":
+            self._prober = f"probe {len(self._story.log)}"
+            self._breakers[self._name] = take_probe(breaker, self._prober, now, 120)
+        elif says != "pass":
+            left = breaker.probe_at and (breaker.probe_at - now).total_seconds()
+            raise Held("held", retry_after_s=left or None, breaker=self._name)
+
+    def answered(self) -> None:
+        self._breakers[self._name] = succeed(self._breaker, self._prober)
+
+    def failed(self, code: str, retry_after_s: float | None = None) -> Breaker:
+        run, fault = self._story.run, Fault(code, retry_after_s)
+        after = fail(self._breaker, fault, self._story.now, run.brief.patience, self._prober)
+        self._breakers[self._name] = after
+        return after
+
+    def leave(self) -> None:
+        if self._prober is not None:
+            self._breakers[self._name] = leave_probe(self._breaker, self._prober, self._story.now)
 
 
 class _Desk:
@@ -131,6 +175,7 @@ class _Desk:
 
     def __init__(self, story: Story, model: _Model) -> None:
         self.model = model
+        self.breakers: dict[str, Breaker] = {}
         self._story = story
         self._reservations = Reservations()
 
@@ -157,6 +202,9 @@ class _Desk:
 
     async def admit(self, *, even_when_leaving: bool = False) -> None:
         pass
+
+    def door(self, breaker: str, about: str | None = None) -> _Door:
+        return _Door(self.breakers, breaker, self._story)
 
     def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
         async def kept() -> Kept:
@@ -207,6 +255,8 @@ class _Stage:
         self._under_way: tuple[Topic, ...] = ()
         self._gone_on: set[Topic] = set()
         """Those that this process has gone on with since it took them up."""
+        self._held = False
+        """Whether a breaker has held what was wanted last."""
         self._tools = cycle(script.tools)
         self._choices = cycle(script.choices)
         self._delays = cycle(script.delays)
@@ -228,8 +278,19 @@ class _Stage:
             self._story.now = max(self._story.now, run.waiting.until or self._story.now)
             self._story.resumed()
         else:
-            self._story.conditions = Conditions(brakes=self._model.brakes())
+            if number in self._script.outages:
+                self._open_a_breaker(number)
+            opened = {name: breaker for name, breaker in self._desk.breakers.items() if breaker.state != "closed"}
+            self._story.conditions = Conditions(self._model.brakes(), opened, frozenset(self._under_way))
             self._advance(self._story.decide())
+
+    def _open_a_breaker(self, number: int) -> None:
+        team, now = self._story.run.brief.team, self._story.now
+        model = team.supervisor.model if number % 3 == 0 else team.workers[0].model
+        fault = Fault("provider_unavailable", retry_after_s=6 + number % 40)
+        name = model_breaker(model)
+        closed = Breaker(name)
+        self._desk.breakers[name] = fail(closed, fault, now, self._story.run.brief.patience)
 
     def crash(self) -> None:
         """The process dies; the next one takes the run."""
@@ -275,6 +336,7 @@ class _Stage:
 
     def _carry_on(self, topic: Topic) -> None:
         run, seen = self._story.run, len(self._story.log)
+        self._held = False
         step = step_in(run, topic)
         if topic not in self._gone_on:
             _taken_up(settle_unknown(self._desk, topic))
@@ -285,12 +347,15 @@ class _Stage:
             self._use_tool(topic, step.calls[0])
         else:
             self._converse(topic)
-        assert len(self._story.log) > seen, f"{topic} was wanted with nothing to do but {step}"
+        assert self._held or len(self._story.log) > seen, f"{topic} was wanted with nothing to do but {step}"
 
     def _converse(self, topic: Topic) -> None:
         self._model.topic = topic
         try:
             _taken_up(converse(self._desk, topic))
+        except HeldBack:
+            self._held = True
+            self._under_way = tuple(other for other in self._under_way if other != topic)
         except Bug:
             self._story.record(*self._broken(topic))
 
@@ -309,7 +374,7 @@ class _Stage:
 
     def _broken(self, topic: Topic) -> list[Entry]:
         if topic.task_id is None:
-            return fail(self._story.run, "internal_error", "a bug")
+            return fail_run(self._story.run, "internal_error", "a bug")
         return [break_attempt(self._story.run, topic)]
 
 

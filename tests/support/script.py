@@ -72,6 +72,8 @@ class Script:
     on_question: OnQuestion | None = None
     people: tuple[bool, ...] = (False,)
     """Whether somebody answers one of the open questions, at each turn with one."""
+    outages: frozenset[int] = frozenset()
+    """When other runs have just opened a breaker that this one has to do with."""
     cancel_at: int | None = None
 
     @property
@@ -130,5 +132,6 @@ def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES) -> Scrip
         crashes=draw(st.frozensets(TURNS, max_size=4)),
         on_question=draw(st.sampled_from([None, None, "ask", "default", "fail"])),
         people=draw(st.lists(st.booleans(), min_size=1, max_size=6).map(tuple)),
+        outages=draw(st.sampled_from([frozenset[int]()] * 2) | st.frozensets(TURNS, max_size=6)),
         cancel_at=draw(st.sampled_from([None, None, None]) | TURNS),
     )

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -12,6 +13,7 @@ from uuid_utils.compat import uuid7
 from app.domain.events import Event
 from app.domain.job import Job
 from app.domain.plan import validated
+from app.domain.policy.breakers import stance
 from app.domain.retries import Patience
 from app.domain.snapshot import Snapshot
 from app.domain.team import Team, Worker
@@ -27,6 +29,7 @@ from app.store.teams import StoredTeam, put_team, team_named
 from app.tools.tool import Tool
 from tests.support.rows import events_in, folded_run
 from tests.support.stub_provider import StubProvider
+from tests.support.waiting import until
 
 CREW = Team(
     name="crew",
@@ -171,6 +174,19 @@ class Service:
                     if sum(event.type == type_ for event in found) < count:
                         await _heard(news)
         return found
+
+    async def until_breaker(self, name: str, state: str | None, timeout_s: float = 10) -> None:
+        """Return once this process knows that a breaker has a state; None: nothing speaks against what is behind it."""
+
+        def known() -> bool:
+            found = self.runtime.breakers.find(TENANT, name)
+            return (found and found.state) == state
+
+        await until(known, timeout_s)
+
+    async def until_breaker_is_due(self, name: str, timeout_s: float = 10) -> None:
+        """Return once a call would be the probe of a breaker."""
+        await until(lambda: stance(self.runtime.breakers.find(TENANT, name), datetime.now(UTC)) == "probe", timeout_s)
 
     async def folded(self, run_id: str) -> Snapshot:
         """What the log says of the run."""

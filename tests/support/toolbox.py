@@ -66,6 +66,9 @@ class BreakingModel:
         """The id that a tier or an id stands for."""
         return self._model.model_id(model)
 
+    def lift(self, model: str) -> None:
+        self._model.lift(model)
+
     def brakes(self) -> Mapping[str, datetime]:
         """Models that are to be left alone for a while."""
         return self._model.brakes()

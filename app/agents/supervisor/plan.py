@@ -10,6 +10,7 @@ from app.agents.reading import Unreadable, read_as, read_json, without_nulls
 from app.agents.role import Offer, Role
 from app.agents.shapes import FLAG, TEXT, Schema, closed, listed, one_of
 from app.domain import events as ev
+from app.domain.breaker_names import tool_breaker, worker_breaker
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
 from app.domain.plan import Finding, Plan, Task, validated
@@ -21,8 +22,21 @@ from app.domain.topics import Topic
 def _open(run: Snapshot, _: Topic) -> Prompt:
     brief = run.brief
     return opening(
-        "plan", team=brief.team, tasks_allowed=brief.limits.tasks, inputs=brief.inputs, objective=brief.objective
+        "plan",
+        team=brief.team,
+        tasks_allowed=brief.limits.tasks,
+        inputs=brief.inputs,
+        objective=brief.objective,
+        out_of_order=_out_of_order(run),
     )
+
+
+def _out_of_order(run: Snapshot) -> list[str]:
+    """The workers and tools of the team that fail so often now that they are left alone for a while."""
+    team = run.brief.team
+    workers = [worker.name for worker in team.workers if run.is_shut(worker_breaker(team.name, worker.name))]
+    tools = {tool for worker in team.workers for tool in worker.tools if run.is_shut(tool_breaker(tool))}
+    return [*(f"worker {name}" for name in workers), *(f"tool {name}" for name in sorted(tools))]
 
 
 def _offer(run: Snapshot, _: Topic) -> Offer:

@@ -7,19 +7,25 @@ effect is answered by saying that nobody knows.
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
 
-from app.agents.desk import Desk
+from app.agents.desk import Desk, Door
 from app.domain import events as ev
+from app.domain.breaker_names import tool_breaker
 from app.domain.conversation import Block, Conversation, UseTools, tool_calls_of
+from app.domain.errors import Held
 from app.domain.events import Entry
+from app.domain.failures import OF_TOOLS
 from app.domain.policy.agenda import attempt_in, is_open, step_in, worker_of
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
-from app.tools.tool import Tool, ToolContext, call
+from app.tools.tool import Tool, ToolAnswer, ToolContext, call
 
 INPUT_TOOLS = frozenset({"read_input", "query_data"})
 """Tools that read the job's inputs: their workers are told what there is."""
+HOST_CHARACTERS = 253
+"""As long as a name in the DNS may be."""
 CALLS_AT_ONCE = 8
 """Tool calls of one turn that run at the same time."""
 
@@ -76,7 +82,8 @@ async def _use(desk: Desk, topic: Topic, block: Block) -> None:
     key = _key(run, topic, run.conversation(topic), block)
     await desk.admit(even_when_leaving=effect == "once")
     start = time.monotonic()
-    answer = await call(tools, name, block.get("input"), ToolContext(inputs, key))
+    door = desk.door(tool_breaker(name), about=_about(run, block.get("input")))
+    answer = await _answer(door, tools, block, ToolContext(inputs, key))
     took = round((time.monotonic() - start) * 1000)
     end: ev.ToolCompleted | ev.ToolFailed
     if answer.error_code is None:
@@ -90,6 +97,35 @@ async def _use(desk: Desk, topic: Topic, block: Block) -> None:
         await desk.record(topic.entry(end))
     else:
         desk.record_soon(topic.entry(end))
+
+
+async def _answer(door: Door, tools: Mapping[str, Tool], block: Block, context: ToolContext) -> ToolAnswer:
+    """What a call brings. One whose tool is left alone for a while is answered at once."""
+    name = block["name"]
+    try:
+        await door.enter()
+    except Held:
+        message = f"{name} has failed so often that it is left alone for a while; this call was not made."
+        return ToolAnswer(f"breaker_open: {message} Do without it.", error_code="breaker_open")
+    try:
+        answer = await call(tools, name, block.get("input"), context)
+        if answer.error_code in OF_TOOLS:
+            door.failed(answer.error_code)
+        elif answer.error_code != "tool_call_invalid":
+            door.answered()
+        return answer
+    finally:
+        door.leave()
+
+
+def _about(run: Snapshot, given: object) -> str:
+    """What a call is about that may be to blame for its failure: the host of a page, else the job."""
+    url = given.get("url") if isinstance(given, dict) else None
+    try:
+        host = urlsplit(url).hostname if isinstance(url, str) else None
+    except ValueError:
+        host = None
+    return host[:HOST_CHARACTERS] if host else run.brief.run_id
 
 
 def _own_tools(desk: Desk, topic: Topic) -> dict[str, Tool]:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from app.api.problem_codes import ProblemCode
 from app.api.schemas.shape import Page, Shape
 from app.domain.events import Effect
+from app.domain.policy.breakers import BreakerKind, BreakerState
 from app.domain.team import Team as TeamDefinition
 
 
@@ -49,6 +50,33 @@ class TeamPage(Page):
 
     data: list[Team]
     """The teams."""
+
+
+class Breaker(Shape):
+    """A circuit breaker: whether a model, a worker or a tool is left alone for a while. All replicas share it."""
+
+    name: str
+    """`model:<id>`, `worker:<team>/<worker>` or `tool:<name>`."""
+    kind: BreakerKind
+    """What stands behind it."""
+    state: BreakerState
+    """`closed`: it is used. `open`: it is left alone. `half_open`: one call finds out whether it works again."""
+    reason: str | None
+    """The code of the failure that opened it; `tripped` when somebody did so by hand; null while it is closed."""
+    failures: int
+    """Failures in a row, over all runs and replicas."""
+    opened_at: datetime | None
+    """When it opened; null while it is closed."""
+    probe_at: datetime | None
+    """When the next call may find out, or, while one does, until when that is waited for. Null while it is closed, and
+    when it stays open until somebody resets it."""
+
+
+class BreakerPage(Page):
+    """Breakers, by name."""
+
+    data: list[Breaker]
+    """The breakers."""
 
 
 class Tool(Shape):

@@ -1,5 +1,6 @@
 """Every durable fact about a run, and the envelope in which it is stored, streamed and shown in the trace."""
 
+from app.domain.events.breakers import BreakerClosed, BreakerOpened
 from app.domain.events.calls import (
     Effect,
     LlmCompleted,
@@ -55,6 +56,8 @@ __all__ = [
     "AnyFact",
     "AttemptCancelled",
     "AttemptFailed",
+    "BreakerClosed",
+    "BreakerOpened",
     "BudgetExhausted",
     "Cancellation",
     "Effect",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, cast, get_args
 
-from app.domain.events import calls, limits, people, runs, supervisor, tasks
+from app.domain.events import breakers, calls, limits, people, runs, supervisor, tasks
 from app.domain.events.fact import Fact
 from app.domain.states import RUN_MOVES, TERMINAL_RUN
 
@@ -48,6 +48,8 @@ AnyFact = (
     | people.QuestionAnswered
     | people.QuestionExpired
     | limits.BudgetExhausted
+    | breakers.BreakerOpened
+    | breakers.BreakerClosed
 )
 
 FACTS: Mapping[str, type[Fact]] = {fact.type: fact for fact in get_args(AnyFact)}

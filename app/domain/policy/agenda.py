@@ -100,6 +100,14 @@ def worker_of(run: Snapshot, attempt: Attempt) -> Worker:
     return worker
 
 
+def model_of(run: Snapshot, topic: Topic) -> str:
+    """Id of the model that is asked in a conversation."""
+    if topic.purpose == "work":
+        return attempt_in(run, topic).model
+    supervisor = run.brief.team.supervisor.model
+    return run.brief.models.get(supervisor, supervisor)
+
+
 def max_steps(run: Snapshot, topic: Topic) -> int:
     """Model replies that an attempt may take."""
     return run.tasks[topic.task_id or ""].task.budget.steps or worker_of(run, attempt_in(run, topic)).max_steps
@@ -114,4 +122,4 @@ def time_left_s(run: Snapshot, topic: Topic, now: datetime) -> float | None:
     """Seconds that an attempt may still work; None for a conversation with no time of its own."""
     if topic.purpose != "work":
         return None
-    return max(timeout_s(run, topic) - (now - attempt_in(run, topic).since).total_seconds(), 0)
+    return max(timeout_s(run, topic) - (now - run.clock_of(attempt_in(run, topic), now)).total_seconds(), 0)

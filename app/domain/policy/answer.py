@@ -42,14 +42,14 @@ def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
         return settled(fail(run, reason, message))
     if _is_in_vain(run):
         return settled(end_partially(run, "synthesis_failed", WITHOUT_IT))
-    draft = DecisionBuilder(wakes=[deadline_of(run)])
+    draft = DecisionBuilder(run, now, conditions, wakes=[deadline_of(run)])
     if any(task.dropped for task in run.tasks.values()):
-        _go_on_with_dropped(run, now, conditions, draft)
-    draft.converse(run, ANSWERING, now)
-    return draft.decision(run, now)
+        _go_on_with_dropped(run, now, draft)
+    draft.converse(ANSWERING)
+    return draft.decision()
 
 
-def _go_on_with_dropped(run: Snapshot, now: datetime, conditions: Conditions, draft: DecisionBuilder) -> None:
+def _go_on_with_dropped(run: Snapshot, now: datetime, draft: DecisionBuilder) -> None:
     """Go on with dropped tasks for as long as other work would go on too."""
     assert run.wrap_up_at is not None
     draft.wakes.append(run.wrap_up_at)
@@ -58,7 +58,7 @@ def _go_on_with_dropped(run: Snapshot, now: datetime, conditions: Conditions, dr
     elif now >= run.wrap_up_at:
         draft.entries += stop_tasks(run, NO_TIME)
     else:
-        carry_on(run, now, conditions, draft)
+        carry_on(run, now, draft)
 
 
 def _why_nothing(run: Snapshot) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from datetime import datetime
 from app.domain.policy.agenda import answers_alone
 from app.domain.policy.answer import is_final, wrap_up
 from app.domain.policy.budget import end_work, overspent
-from app.domain.policy.commands import Decision, settled
+from app.domain.policy.commands import Decision, openings_by, settled
 from app.domain.policy.conditions import UNKNOWN, Conditions
 from app.domain.policy.endings import (
     cancel,
@@ -21,6 +21,7 @@ from app.domain.policy.endings import (
     fail,
     run_out,
     stop_attempts,
+    time_out,
 )
 from app.domain.policy.planning import plan
 from app.domain.policy.tasks import execute
@@ -50,15 +51,15 @@ def _decide(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     if run.plan is not None and run.brief.is_dry:
         return settled([end_planned(run)])
     if run.fatal:
-        return settled(fail(run, run.fatal.code, run.fatal.message))
+        return settled([*openings_by(run, run.fatal.code, conditions), *fail(run, run.fatal.code, run.fatal.message)])
     if now >= run.deadline:
-        return settled(run_out(run, "deadline_exceeded", "The run's time is up."))
+        return settled(time_out(run))
     if run.exhausted is not None and (ends := end_work(run, run.exhausted)):
         return settled(ends)
     if spent := overspent(run):
         return settled(run_out(run, "budget_exhausted", spent))
     if run.plan is None:
-        return plan(run, now)
+        return plan(run, now, conditions)
     if run.phase == "synthesizing":
         return wrap_up(run, now, conditions)
     return execute(run, now, conditions)

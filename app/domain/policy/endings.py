@@ -175,6 +175,13 @@ def run_out(run: Snapshot, reason: str, message: str) -> list[Entry]:
     return end_partially(run, reason, Problem(code=code, message=message))
 
 
+def time_out(run: Snapshot) -> list[Entry]:
+    """The end when time has run out. A run that has nothing since it was held from its provider says so."""
+    if not run.delivered and any(name.startswith("model:") for name in run.breakers):
+        return fail(run, "provider_unavailable", "The provider could not be reached for as long as the run had time.")
+    return run_out(run, "deadline_exceeded", "The run's time is up.")
+
+
 def fail(run: Snapshot, reason: str, message: str) -> list[Entry]:
     """The end of a run that brings no answer; what was delivered is shown all the same."""
     result = result_of(run, _errors_of(run, None)) if run.delivered else None

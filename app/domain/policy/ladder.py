@@ -1,5 +1,6 @@
 """What may follow a failed attempt at a task: the rungs of the team's ladder, and what a supervisor may rule."""
 
+from app.domain.breaker_names import worker_breaker
 from app.domain.policy.repetition import fruitless
 from app.domain.policy.splitting import parts_allowed
 from app.domain.results import EscalationDecision
@@ -56,9 +57,10 @@ def fallback_of(run: Snapshot, task: TaskState) -> str | None:
 
 
 def others_for(run: Snapshot, task: TaskState) -> list[str]:
-    """The workers of the team that have not tried the task yet."""
-    tried = {task.next.worker, *(attempt.worker for attempt in task.attempts)}
-    return [worker.name for worker in run.brief.team.workers if worker.name not in tried]
+    """The workers of the team that have not tried the task yet, and whom no breaker keeps from it."""
+    tried, team = {task.next.worker, *(attempt.worker for attempt in task.attempts)}, run.brief.team
+    untried = [worker.name for worker in team.workers if worker.name not in tried]
+    return [name for name in untried if not run.is_shut(worker_breaker(team.name, name))]
 
 
 def rulings(run: Snapshot, task: TaskState) -> list[EscalationDecision]:

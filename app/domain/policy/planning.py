@@ -9,6 +9,7 @@ from app.domain.events import Entry
 from app.domain.failures import codes_with
 from app.domain.policy.agenda import PLANNING, step_in
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
+from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, fail
 from app.domain.policy.routing import plan_by_rule
 from app.domain.snapshot import Snapshot
@@ -31,7 +32,7 @@ _FINDINGS_THAT_END = ("plan_unparseable", "plan_empty", "plan_too_large", "worke
 """Findings by which a run says why its plan was no good, the first of them first."""
 
 
-def plan(run: Snapshot, now: datetime) -> Decision:
+def plan(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     """Take the client's own plan, or the one that a rule makes, or have one made."""
     if run.own_plan is not None:
         return settled([Entry(ev.PlanCreated.of(run.own_plan))])
@@ -44,9 +45,9 @@ def plan(run: Snapshot, now: datetime) -> Decision:
         case GiveUp(code, message):
             return settled(fail(run, _ENDS.get(code, "plan_invalid"), message))
         case _:
-            draft = DecisionBuilder(wakes=[deadline_of(run)])
-            draft.converse(run, PLANNING, now)
-            return draft.decision(run, now)
+            draft = DecisionBuilder(run, now, conditions, wakes=[deadline_of(run)])
+            draft.converse(PLANNING)
+            return draft.decision()
 
 
 def _reason_in_findings(run: Snapshot) -> str:

@@ -4,9 +4,10 @@ from datetime import datetime, timedelta
 from statistics import median
 
 from app.domain import events as ev
+from app.domain.breaker_names import model_breaker
 from app.domain.policy.agenda import timeout_s, worker_of
+from app.domain.policy.breakers import stance
 from app.domain.policy.commands import DecisionBuilder
-from app.domain.policy.conditions import Conditions
 from app.domain.policy.ladder import fallback_of, is_last, stronger_model
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Worker
@@ -48,23 +49,25 @@ def _is_blocked(run: Snapshot, task: TaskState) -> bool:
     return not task.attempts and any(run.tasks[name].is_awaited for name in task.task.depends_on)
 
 
-def hedge(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder, conditions: Conditions) -> bool:
+def hedge(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> bool:
     """Begin another attempt beside the one that runs, if that is a straggler; whether one is begun.
 
     Each attempt gets one beside it at most. None is begun while the provider is waited for, which is nobody's fault,
     nor for a task with tokens of its own, since two calls at a time could spend them twice.
     """
-    attempt = task.attempt
+    attempt, now = task.attempt, draft.now
     if run.brief.team.stragglers.policy != "hedge" or not _may_be_hedged(run, task, attempt, now):
         return False
-    due = attempt.since + timedelta(seconds=patience_s(run, task))
+    due = run.clock_of(attempt, now) + timedelta(seconds=patience_s(run, task))
     if now < due:
         draft.wakes.append(due)
         return False
     worker, wanted = _second_for(run, task, attempt)
     model = run.brief.models.get(wanted, wanted)
-    if (brake := conditions.brakes.get(model, now)) > now:
+    if (brake := draft.conditions.brakes.get(model, now)) > now:
         draft.wakes.append(brake)
+        return False
+    if stance(draft.conditions.breakers.get(model_breaker(model)), now) != "pass":
         return False
     begun = ev.TaskStarted(
         worker=worker.name, model=model, instruction=attempt.instruction, tools=worker.tools, beside=attempt.number

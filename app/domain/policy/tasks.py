@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from app.domain import events as ev
+from app.domain.breaker_names import worker_breaker
 from app.domain.conversation import Ask, GiveUp
 from app.domain.policy.agenda import step_in, timeout_s
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
@@ -13,6 +14,7 @@ from app.domain.policy.ladder import ruling_on
 from app.domain.policy.stragglers import drop_stragglers, hedge
 from app.domain.results import Problem
 from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.team import Worker
 from app.domain.text import shorten
 from app.domain.topics import Topic
 
@@ -24,13 +26,13 @@ def execute(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     assert run.wrap_up_at is not None
     if run.delivered and now >= run.wrap_up_at:
         return settled(stop_tasks(run, NO_TIME))
-    draft = DecisionBuilder(wakes=[deadline_of(run), run.wrap_up_at])
-    carry_on(run, now, conditions, draft)
+    draft = DecisionBuilder(run, now, conditions, wakes=[deadline_of(run), run.wrap_up_at])
+    carry_on(run, now, draft)
     drop_stragglers(run, now, draft)
-    return draft.decision(run, now)
+    return draft.decision()
 
 
-def carry_on(run: Snapshot, now: datetime, conditions: Conditions, draft: DecisionBuilder) -> None:
+def carry_on(run: Snapshot, now: datetime, draft: DecisionBuilder) -> None:
     """Go on with what runs, and begin what may, within the run's concurrency; what was never begun goes first."""
     slots = run.brief.limits.concurrency
     for task in run.tasks.values():
@@ -42,11 +44,11 @@ def carry_on(run: Snapshot, now: datetime, conditions: Conditions, draft: Decisi
     for task in run.tasks.values():
         if task.status != "pending" or _is_overdue(run, task, now, draft) or not _is_ready(run, task, now, draft):
             continue
-        if slots > 0 and _start(run, task, now, draft, conditions):
+        if slots > 0 and _start(run, task, draft):
             slots -= 1
     ending = {entry.task_id for entry in draft.entries}
     for name, task in run.tasks.items():
-        if slots > 0 and task.status == "running" and name not in ending and hedge(run, task, now, draft, conditions):
+        if slots > 0 and task.status == "running" and name not in ending and hedge(run, task, draft):
             slots -= 1
 
 
@@ -69,13 +71,13 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder
 
 def _work_on(run: Snapshot, task: TaskState, attempt: Attempt, now: datetime, draft: DecisionBuilder) -> None:
     topic = Topic("work", task.task.id, attempt.number)
-    draft.converse(run, topic, now)
-    if not run.conversation(topic).waits(now):
-        draft.wakes.append(_ends_at(run, task, attempt))
+    if draft.converse(topic):
+        draft.wakes.append(_ends_at(run, task, attempt, now))
 
 
-def _ends_at(run: Snapshot, task: TaskState, attempt: Attempt) -> datetime:
-    return attempt.since + timedelta(seconds=timeout_s(run, Topic("work", task.task.id, attempt.number)))
+def _ends_at(run: Snapshot, task: TaskState, attempt: Attempt, now: datetime) -> datetime:
+    topic = Topic("work", task.task.id, attempt.number)
+    return run.clock_of(attempt, now) + timedelta(seconds=timeout_s(run, topic))
 
 
 def _is_overdue(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder) -> bool:
@@ -111,7 +113,7 @@ def _have_ruled(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBu
     elif topic is None or run.conversation(topic).unusable or isinstance(step, GiveUp):
         draft.entries.append(fail_attempt(run, task, escalated(run, task, task.attempt), now))
     else:
-        draft.converse(run, topic, now)
+        draft.converse(topic)
 
 
 def _why_over(run: Snapshot, task: TaskState, attempt: Attempt, now: datetime) -> Problem | None:
@@ -119,7 +121,7 @@ def _why_over(run: Snapshot, task: TaskState, attempt: Attempt, now: datetime) -
 
     Of two that have both been escalated the later one is ruled on.
     """
-    topic, ends_at = Topic("work", task.task.id, attempt.number), _ends_at(run, task, attempt)
+    topic, ends_at = Topic("work", task.task.id, attempt.number), _ends_at(run, task, attempt, now)
     talk, step = run.conversation(topic), step_in(run, topic)
     if attempt.escalation is not None:
         is_left = all(other.escalation is not None for other in task.running) and attempt.number != task.attempt.number
@@ -168,19 +170,37 @@ def _prepare(run: Snapshot, task: TaskState, first: Topic, now: datetime, draft:
         case GiveUp(code, message):
             draft.entries.append(give_up_refining(task, message, code))
         case _:
-            draft.converse(run, first, now)
+            draft.converse(first)
 
 
-def _start(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder, conditions: Conditions) -> bool:
+def _start(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> bool:
     """Start an attempt, unless its model is to be left alone for a while."""
-    worker = run.brief.team.worker(task.next.worker)
-    assert worker is not None  # The plan was validated against this very team.
-    wanted = task.next.model or worker.model
+    worker = _who_starts(run, task, draft)
+    wanted = task.next.model if worker.name == task.next.worker and task.next.model else worker.model
     model = run.brief.models.get(wanted, wanted)
-    brake = conditions.brakes.get(model, now)
-    if now < brake < deadline_of(run):
+    brake = draft.conditions.brakes.get(model, draft.now)
+    if draft.now < brake < deadline_of(run):
         draft.wait("provider", brake)
+        return False
+    if not draft.may_call(model):
         return False
     started = ev.TaskStarted(worker=worker.name, model=model, instruction=task.next.instruction, tools=worker.tools)
     draft.settle(started, task.task.id, len(task.attempts) + 1)
     return True
+
+
+def _who_starts(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> Worker:
+    """Who makes the next attempt: whoever was chosen, or a stand-in while a breaker keeps that one from work.
+
+    Where nobody stands in, the attempt goes ahead all the same: a worker that fails at others' tasks may do this one.
+    """
+    team, chosen = run.brief.team, run.brief.team.worker(task.next.worker)
+    assert chosen is not None  # The plan was validated against this very team.
+    passed_over: list[str] = []
+    worker: Worker | None = chosen
+    while worker is not None and worker.name not in passed_over:
+        if draft.may_begin(worker_breaker(team.name, worker.name)):
+            return worker
+        passed_over.append(worker.name)
+        worker = team.worker(worker.fallback) if worker.fallback else None
+    return chosen

@@ -1,0 +1,64 @@
+"""The circuit breakers that all replicas share: what is left alone for a while, and how to say otherwise."""
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.responses import JSONResponse, Response
+
+from app.api.deps import RuntimeOf
+from app.api.errors import Refusal
+from app.api.resources import breaker_resource, page
+from app.api.schemas.service import PROBLEMS, Breaker, BreakerPage
+from app.domain.policy.breakers import Breaker as KnownBreaker
+from app.domain.policy.breakers import reset, trip
+from app.runtime import TENANT, Runtime
+from app.store.breakers import all_breakers, change_breaker
+from app.store.teams import team_named
+
+router = APIRouter(prefix="/v1/breakers", tags=["breakers"], responses=PROBLEMS)
+
+BreakerNamed = Annotated[str, Path(description="`model:<id>`, `worker:<team>/<worker>` or `tool:<name>`.")]
+
+_MODEL = re.compile(r"model:[!-~]{1,200}")
+_WORKER = re.compile(r"worker:([a-z0-9][a-z0-9-]{0,63})/([!-~]{1,64})")
+_NAME_LENGTH = 210
+
+
+@router.get("", response_model=BreakerPage)
+async def list_breakers(runtime: RuntimeOf) -> Response:
+    """Every breaker that has counted a failure or was opened by hand, by name. One that is not listed is closed."""
+    return JSONResponse(page([breaker_resource(each) for each in await all_breakers(runtime.database, TENANT)]))
+
+
+@router.post("/{name:path}/reset", response_model=Breaker)
+async def reset_breaker(name: BreakerNamed, runtime: RuntimeOf) -> Response:
+    """Close a breaker by hand and forget its failures. Runs that wait for it go on at once."""
+    found = None
+    if len(name) <= _NAME_LENGTH and name.isprintable():
+        found = await change_breaker(runtime.database, TENANT, name, lambda breaker, _: reset(breaker), known=True)
+    return _answer(found)
+
+
+@router.post("/{name:path}/trip", response_model=Breaker)
+async def trip_breaker(name: BreakerNamed, runtime: RuntimeOf) -> Response:
+    """Open a breaker by hand. Nothing is sent there until somebody resets it; what is under way goes on."""
+    found = await change_breaker(runtime.database, TENANT, name, trip) if await _exists(name, runtime) else None
+    return _answer(found)
+
+
+async def _exists(name: str, runtime: Runtime) -> bool:
+    """Whether there is something behind a breaker of that name. Any model may be asked for by its id."""
+    if _MODEL.fullmatch(name):
+        return True
+    if found := _WORKER.fullmatch(name):
+        stored = await team_named(runtime.database, TENANT, found[1])
+        return stored is not None and stored.team.worker(found[2]) is not None
+    kind, _, tool = name.partition(":")
+    return kind == "tool" and tool in runtime.tools
+
+
+def _answer(breaker: KnownBreaker | None) -> Response:
+    if breaker is None:
+        raise Refusal(404, "breaker_not_found", "There is no such breaker.")
+    return JSONResponse(breaker_resource(breaker))

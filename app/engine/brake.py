@@ -1,0 +1,177 @@
+"""The brake: what stands between the runs of this process and whatever they call, and passes on what comes of it."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import structlog
+
+from app.domain.errors import AccountProblem, Held
+from app.domain.policy.breakers import (
+    Breaker,
+    Fault,
+    brake_of,
+    fail,
+    leave_probe,
+    stance,
+    succeed,
+    take_probe,
+)
+from app.domain.policy.conditions import Conditions
+from app.domain.retries import Patience
+from app.domain.topics import Topic
+from app.runtime import TENANT, Runtime
+from app.store.breakers import Change, change_breaker
+from app.store.database import TROUBLE
+
+log = structlog.get_logger(__name__)
+
+PUT_OFF_S = 0.5
+"""Before a probe is asked for again that could not be had."""
+
+
+class Brake:
+    """The breakers, for the runs of this process."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._board = runtime.breakers
+        self._on_their_way: set[asyncio.Task[Any]] = set()
+        self._open: frozenset[str] = frozenset()
+        self._board.watch(self._lift_pauses)
+
+    def conditions(self, under_way: frozenset[Topic]) -> Conditions:
+        """What this process knows of the world, for decisions."""
+        return Conditions(self._runtime.model.brakes(), self._board.open_of(TENANT), under_way)
+
+    def watched_by(self, changed: Callable[[], None]) -> AbstractContextManager[None]:
+        """Have `changed` called whenever a breaker has changed what it lets through."""
+        return self._board.watched_by(changed)
+
+    def door(self, breaker: str, about: str | None = None) -> "Door":
+        """The way through a breaker for one call, which is `about` something that may be to blame as well."""
+        return Door(self, breaker, about)
+
+    def is_due(self, name: str) -> bool:
+        """Whether a call would be the probe now."""
+        return stance(self.find(name), datetime.now(UTC)) == "probe"
+
+    async def settled(self) -> None:
+        """Wait until what was said is in the database."""
+        while self._on_their_way:
+            await asyncio.wait(self._on_their_way)
+
+    def _lift_pauses(self) -> None:
+        """A model whose breaker has closed answers again: what its provider asked of this process is over too."""
+        opened = frozenset(self._board.open_of(TENANT))
+        for name in self._open - opened:
+            kind, _, model = name.partition(":")
+            if kind == "model":
+                self._runtime.model.lift(model)
+        self._open = opened
+
+    # For doors alone.
+
+    def find(self, name: str) -> Breaker | None:
+        return self._board.find(TENANT, name)
+
+    async def change(self, name: str, change: Change) -> Breaker:
+        """Change a breaker for everybody. What is known here comes back when the database does not answer."""
+        try:
+            with self._board.changing(TENANT, name) as is_last:
+                changed = await change_breaker(self._runtime.database, TENANT, name, change)
+                assert changed is not None
+                if is_last():
+                    self._board.put(TENANT, changed)
+        except TROUBLE as error:
+            log.warning("breaker not changed", breaker=name, error=type(error).__name__)
+            return self.find(name) or Breaker(name)
+        return changed
+
+    def change_soon(self, name: str, change: Change) -> Breaker:
+        """The same, for this process at once, and whatever becomes of the call that led to it; what is known then."""
+        known = change(self.find(name) or Breaker(name), datetime.now(UTC))
+        self._board.put(TENANT, known)
+        task = asyncio.create_task(self.change(name, change), name=f"breaker {name}")
+        self._on_their_way.add(task)
+        task.add_done_callback(self._on_their_way.discard)
+        return known
+
+    def put_off(self, breaker: Breaker) -> Breaker:
+        """Leave a probe that could not be had alone for a moment."""
+        later = replace(breaker, probe_at=datetime.now(UTC) + timedelta(seconds=PUT_OFF_S))
+        self._board.put(TENANT, later)
+        return later
+
+    @property
+    def patience(self) -> Patience:
+        return self._runtime.patience
+
+
+class Door:
+    """One call's way through a breaker: it enters, and then has been answered, or has failed, or leaves."""
+
+    def __init__(self, brake: Brake, name: str, about: str | None) -> None:
+        self._brake = brake
+        self._name = name
+        self._about = about
+        self._prober: str | None = None
+
+    async def enter(self) -> None:
+        """Go through, or take the probe. Raises `Held`, or `AccountProblem` where waiting would not help."""
+        now = datetime.now(UTC)
+        breaker = self._brake.find(self._name)
+        if stance(breaker, now) == "probe":
+            breaker = await self._take_probe()
+            if self._prober is not None:
+                return
+            now = datetime.now(UTC)
+        says = stance(breaker, now)
+        if breaker is None or says == "pass":
+            return
+        if says == "refuse":
+            problem = brake_of(breaker)
+            raise AccountProblem(problem.message, code=problem.code, sent=False)  # type: ignore[arg-type]
+        left = (breaker.probe_at - now).total_seconds() if breaker.probe_at else None
+        raise Held("It has failed so often that it is left alone for a while.", retry_after_s=left, breaker=self._name)
+
+    async def _take_probe(self) -> Breaker:
+        prober, within_s = uuid4().hex, self._brake.patience.probe_s
+        self._prober = prober  # Even if we are stopped before we hear that we have it: whoever leaves gives it back.
+        taken = await self._brake.change(self._name, lambda breaker, now: take_probe(breaker, prober, now, within_s))
+        if taken.prober == prober:
+            return taken
+        self._prober = None
+        if stance(taken, datetime.now(UTC)) == "probe":  # The database did not answer, or its clock is behind.
+            taken = self._brake.put_off(taken)
+        return taken
+
+    def answered(self) -> None:
+        """What was called works. Costs nothing unless failures were counted."""
+        prober, breaker = self._prober, self._brake.find(self._name)
+        self._prober = None
+        if prober is not None or (breaker is not None and succeed(breaker) != breaker):
+            self._brake.change_soon(self._name, lambda breaker, _: succeed(breaker, prober))
+
+    def failed(self, code: str, retry_after_s: float | None = None) -> Breaker:
+        """It does not work; what its breaker is now. All calls of this process know at once, others in a moment."""
+        fault, patience, prober = Fault(code, retry_after_s, self._about), self._brake.patience, self._prober
+        self._prober = None
+        breaker = self._brake.find(self._name) or Breaker(self._name)
+
+        def change(breaker: Breaker, now: datetime) -> Breaker:
+            return fail(breaker, fault, now, patience, prober)
+
+        if prober is None and change(breaker, datetime.now(UTC)) == breaker:
+            return breaker  # It tells nobody anything new. A probe's end always does, whatever is known here.
+        return self._brake.change_soon(self._name, change)
+
+    def leave(self) -> None:
+        """Nothing came of the call that would speak for or against what was called: another may probe."""
+        prober, self._prober = self._prober, None
+        if prober is not None:
+            self._brake.change_soon(self._name, lambda breaker, now: leave_probe(breaker, prober, now))

@@ -1,0 +1,120 @@
+"""Circuit breakers as rows that all replicas share. What a change means is `app.domain.policy.breakers`' affair.
+
+A change locks the row, is reckoned with the database's clock, and is told to every process. So of many that would
+probe at the same moment one gets the row first, and the others find the probe taken.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from sqlalchemy import text
+
+from app.domain.policy.breakers import Breaker
+from app.store.database import Database
+
+log = structlog.get_logger(__name__)
+
+BREAKERS_CHANNEL = "chargehand_breakers"
+
+_COLUMNS = "name, state, reason, failures, openings, failed_at, opened_at, probe_at, prober, about"
+_ALL = text(f"SELECT {_COLUMNS}, clock_timestamp() AS now FROM breakers WHERE tenant = :tenant ORDER BY name")
+_TO_BE_WATCHED = text(
+    f"""
+    SELECT tenant, {_COLUMNS}, clock_timestamp() AS now FROM breakers WHERE state <> 'closed' OR failures > 0
+    """
+)
+_LOCK = text(
+    f"""
+    INSERT INTO breakers (tenant, name, kind) VALUES (:tenant, :name, :kind)
+    -- What is returned after a conflict is read once the lock is had, and so is the clock.
+    ON CONFLICT (tenant, name) DO UPDATE SET name = excluded.name
+    RETURNING {_COLUMNS}, clock_timestamp() AS now
+    """
+)
+_LOCK_KNOWN = text(
+    f"""
+    UPDATE breakers SET name = name WHERE tenant = :tenant AND name = :name
+    RETURNING {_COLUMNS}, clock_timestamp() AS now
+    """
+)
+_WRITE = text(
+    """
+    UPDATE breakers SET state = :state, reason = :reason, failures = :failures, openings = :openings,
+        failed_at = :failed_at, opened_at = :opened_at, probe_at = :probe_at, prober = :prober, about = :about
+    WHERE tenant = :tenant AND name = :name
+    """
+)
+_TELL = text("SELECT pg_notify(:channel, :name)")
+_WAKE = text(
+    """
+    UPDATE runs SET wake_at = now()
+    WHERE tenant = :tenant AND status = 'waiting' AND waiting_for = 'provider' AND owner IS NULL
+      AND (wake_at IS NULL OR wake_at > now())
+    """
+)
+
+Change = Callable[[Breaker, datetime], Breaker]
+"""What becomes of a breaker, and at what time by the database's clock."""
+
+
+async def all_breakers(database: Database, tenant: str) -> Sequence[Breaker]:
+    """Every breaker that has ever counted a failure or was opened by hand, by name."""
+    async with database.reading() as connection:
+        return [_breaker(row) for row in await connection.execute(_ALL, {"tenant": tenant})]
+
+
+async def breakers_to_be_watched(database: Database) -> dict[tuple[str, str], Breaker]:
+    """Those that are not closed, or have counted failures, by tenant and name; their times are by our own clock."""
+    async with database.statement() as connection:
+        rows = (await connection.execute(_TO_BE_WATCHED)).all()
+    here = datetime.now().astimezone()
+    return {(row.tenant, row.name): _by_clock(_breaker(row), here - row.now) for row in rows}
+
+
+async def change_breaker(
+    database: Database, tenant: str, name: str, change: Change, *, known: bool = False
+) -> Breaker | None:
+    """Change a breaker; what it is then, with times by the clock of this process.
+
+    One that is to be `known` must have a row: None without. When it closes, runs that wait for a provider are looked at
+    again at once.
+    """
+    which = {"tenant": tenant, "name": name}
+    async with database.transaction() as connection:
+        lock = _LOCK_KNOWN if known else _LOCK
+        row = (
+            await connection.execute(lock, which if known else which | {"kind": name.partition(":")[0]})
+        ).one_or_none()
+        if row is None:
+            return None
+        before = _breaker(row)
+        after = change(before, row.now)
+        if after != before:
+            values = asdict(after) | {"about": list(after.about)}
+            await connection.execute(_WRITE, values | which)
+            if after.state == "closed" != before.state:
+                await connection.execute(_WAKE, {"tenant": tenant})
+            await connection.execute(_TELL, {"channel": BREAKERS_CHANNEL, "name": name})
+    _tell_log(before, after)
+    return _by_clock(after, datetime.now().astimezone() - row.now)
+
+
+def _breaker(row: Any) -> Breaker:
+    values = {field: getattr(row, field) for field in _COLUMNS.split(", ")}
+    return Breaker(**values | {"about": tuple(row.about)})
+
+
+def _by_clock(breaker: Breaker, ahead: timedelta) -> Breaker:
+    """The breaker with its times by a clock that is `ahead` of the one they go by."""
+    times = {name: getattr(breaker, name) for name in ("failed_at", "opened_at", "probe_at")}
+    return replace(breaker, **{name: at and at + ahead for name, at in times.items()})
+
+
+def _tell_log(before: Breaker, after: Breaker) -> None:
+    if before.state == after.state:
+        return
+    facts = {"breaker": after.name, "state": after.state, "reason": after.reason, "failures": after.failures}
+    log.log(30 if after.state == "open" else 20, "breaker changed", **facts)
