@@ -68,7 +68,7 @@ async def breaker_of(service: Service, name: str) -> Breaker:
 async def until_breaker_is(service: Service, name: str, state: str) -> None:
     """Return once the row of a breaker says so: it hears of a call's end beside the run."""
     async with asyncio.timeout(10):
-        while (await breaker_of(service, name)).state != state:
+        while (await breaker_of(service, name)).state != state:  # noqa: ASYNC110
             await asyncio.sleep(0.01)  # a row, of which nothing tells us
 
 
