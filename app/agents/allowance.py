@@ -13,13 +13,13 @@ from app.domain.policy.agenda import ANSWERING, needs_no_answer
 from app.domain.policy.budget import (
     ANSWER_TOKENS,
     FORM_TOKENS,
-    LEAST_REPLY,
     REPORT_TOKENS,
     Kept,
     is_limited,
     room_of_task,
 )
 from app.domain.snapshot import Snapshot
+from app.domain.usage import LEAST_REPLY
 from app.llm.estimates import worst_answer, worst_case
 from app.llm.model import Model
 

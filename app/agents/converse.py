@@ -21,7 +21,8 @@ from app.domain.conversation import Ask, Conversation, Read, UseTools
 from app.domain.errors import FAULTS, BudgetSpent
 from app.domain.events import Entry
 from app.domain.fold_conversation import conversation_after
-from app.domain.policy.agenda import is_open, step_in
+from app.domain.policy.agenda import is_beside_another, is_open, step_in
+from app.domain.policy.budget import spent_problem
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
@@ -73,19 +74,17 @@ def consequences(run: Snapshot, topic: Topic, talk: Conversation, tools: Mapping
 
 
 async def _tell_of(desk: Desk, topic: Topic, spent: BudgetSpent) -> None:
-    """Record that the budget is exhausted: once, and once more when not even the answer fits."""
-    if desk.run.exhausted is None or topic.purpose == "synthesize":
-        await desk.record(
-            topic.entry(
-                ev.BudgetExhausted(
-                    limit=spent.limit,
-                    call=topic.purpose,
-                    allowed=spent.allowed,
-                    needed=spent.needed,
-                    left=spent.left,
-                )
-            )
-        )
+    """Record that the budget is exhausted: once, and once more when not even the answer fits.
+
+    A second attempt that does not fit beside the first ends alone.
+    """
+    told = ev.BudgetExhausted(
+        limit=spent.limit, call=topic.purpose, allowed=spent.allowed, needed=spent.needed, left=spent.left
+    )
+    if desk.run.exhausted is None and is_beside_another(desk.run, topic):
+        await desk.record(topic.entry(ev.AttemptFailed(error=spent_problem(told))))
+    elif desk.run.exhausted is None or topic.purpose == "synthesize":
+        await desk.record(topic.entry(told))
 
 
 async def _take_turn(desk: Desk, topic: Topic) -> None:
@@ -104,7 +103,8 @@ async def _make(desk: Desk, call: Call) -> None:
     happened = [topic.entry(ended)]
     try:
         happened = tell_in_full(call, ended)
-        outcome = await _outcome(desk, topic, ended)
+        run = desk.run
+        outcome = await _outcome(run, desk.tools, topic, ended)
     except asyncio.CancelledError:
         desk.record_soon(*happened)
         raise
@@ -115,6 +115,8 @@ async def _make(desk: Desk, call: Call) -> None:
     else:
         if not is_open(desk.run, topic):
             happened, outcome = _too_late(topic, ended), ()
+        elif desk.run.plan is not run.plan:
+            outcome = ()  # It is read anew: what it says of the plan may no longer be so.
         await desk.record(*happened, *outcome)
 
 
@@ -126,9 +128,10 @@ def _too_late(topic: Topic, ended: ev.LlmCompleted | ev.LlmFailed) -> list[Entry
     return [topic.entry(ended)]
 
 
-async def _outcome(desk: Desk, topic: Topic, ended: ev.LlmCompleted | ev.LlmFailed) -> Sequence[Entry]:
+async def _outcome(
+    run: Snapshot, tools: Mapping[str, Tool], topic: Topic, ended: ev.LlmCompleted | ev.LlmFailed
+) -> Sequence[Entry]:
     if isinstance(ended, ev.LlmFailed):
         return ()
-    run, tools = desk.run, desk.tools
     talk = conversation_after(run.conversation(topic), ended)
     return await done_aside(ended.content, lambda: consequences(run, topic, talk, tools))

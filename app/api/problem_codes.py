@@ -53,7 +53,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "run_ended": Meaning(409, "The run has ended already."),
     "question_answered": Meaning(409, "Somebody has answered the question already."),
     "question_expired": Meaning(409, "Nobody has answered the question in time; its default was taken."),
-    "question_closed": Meaning(409, "The run has ended, and takes no answer any more."),
+    "question_closed": Meaning(409, "The task or the run has ended, and takes no answer any more."),
     "body_too_large": Meaning(413, "The body has more bytes than this service takes."),
     "target_too_long": Meaning(414, "Path and query are longer than this service reads."),
     "content_encoding_unsupported": Meaning(415, "The body is sent encoded, such as with gzip."),

@@ -79,7 +79,7 @@ def _refusal(refused: AnswerRefused) -> Refusal:
         case QuestionClosed(status="expired"):
             return Refusal(409, "question_expired", "The time for an answer is up; the default was taken.")
         case QuestionClosed():
-            return Refusal(409, "question_closed", "The run has ended, and takes no answer any more.")
+            return Refusal(409, "question_closed", "The task or the run has ended, and takes no answer any more.")
         case NotAChoice(choices=choices):
             detail = f"The answer must be one of: {', '.join(choices)}."
             return Refusal(

@@ -67,7 +67,7 @@ def _timing(row: Row, now: datetime) -> Resource:
         return timing | {"queued_ms": _ms(row["created_at"], now)}
     wall = _ms(row["started_at"], now)
     grown = max(wall - timing["wall_ms"], 0)
-    under_way = row["progress"]["tasks"]["running"] if row["phase"] == "executing" else 1
+    under_way = row["progress"]["tasks"]["running"] if row["phase"] == "executing" else int(row["phase"] is not None)
     sequential = timing["sequential_ms"] + grown * under_way
     return timing | {
         "wall_ms": wall,

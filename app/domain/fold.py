@@ -38,7 +38,7 @@ def extend(run: Snapshot, entries: Iterable[Entry], at: datetime) -> tuple[Snaps
         if isinstance(fact, ev.PlanCreated):
             fact = quoted(run, fact, at)
         elif isinstance(fact, ev.QuestionAsked):
-            fact = fold_questions.dated(run, fact, at)
+            fact = fold_questions.dated(run, fact, task_id, at)
         event = Event(run.last_seq + 1, at, run.brief.run_id, task_id, attempt, fact)
         run = after(run, event)
         events.append(event)
@@ -137,9 +137,11 @@ def _folded_task(run: Snapshot, event: Event, fact: _OfTasks) -> Snapshot:
             return fold_tasks.fold_start(run, event, fact)
         case ev.TaskSucceeded():
             return fold_stragglers.fold_success(run, event, fact)
-        case ev.TaskFailed():
-            return fold_tasks.fold_end(run, event, fact.error, fact.decision)
-        case ev.TaskSkipped() | ev.TaskCancelled():
+        case ev.TaskFailed() | ev.TaskCancelled():
+            decision = fact.decision if isinstance(fact, ev.TaskFailed) else None
+            run = changed(run, questions=fold_questions.questions_after(run.questions, event, fact))
+            return fold_tasks.fold_end(run, event, fact.error, decision)
+        case ev.TaskSkipped():
             return fold_tasks.fold_end(run, event, fact.error)
         case ev.TaskRetrying():
             return fold_tasks.fold_retry(run, event, fact)

@@ -1,7 +1,7 @@
 """The part of the fold that concerns questions to people."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from app.domain import events as ev
 from app.domain.errors import IllegalMove
@@ -13,9 +13,13 @@ from app.domain.states import TASK_MOVES, move
 from app.domain.values import changed
 
 AnyOfQuestions = ev.QuestionAsked | ev.QuestionAnswered | ev.QuestionExpired
+Ending = ev.TaskFailed | ev.TaskCancelled
+"""What ends a task that waits for an answer."""
 
 
-def questions_after(questions: Mapping[str, Question], event: Event, fact: AnyOfQuestions) -> Mapping[str, Question]:
+def questions_after(
+    questions: Mapping[str, Question], event: Event, fact: AnyOfQuestions | Ending
+) -> Mapping[str, Question]:
     """The questions of a run after one more event about them. Raises `IllegalMove`."""
     match fact:
         case ev.QuestionAsked():
@@ -30,7 +34,16 @@ def questions_after(questions: Mapping[str, Question], event: Event, fact: AnyOf
             question = _open(questions, event, fact.id).model_copy(update=told)
         case ev.QuestionExpired():
             question = _open(questions, event, fact.id).model_copy(update={"status": "expired"})
+        case ev.TaskFailed() | ev.TaskCancelled():
+            return without_answers_to(questions, event.task_id or "")
     return {**questions, question.id: question}
+
+
+def without_answers_to(questions: Mapping[str, Question], task_id: str) -> Mapping[str, Question]:
+    """The questions when a task has ended: what it still waited for takes no answer any more."""
+    left = [name for name, each in questions.items() if each.task_id == task_id and each.status == "open"]
+    closed = {name: questions[name].model_copy(update={"status": "closed"}) for name in left}
+    return {**questions, **closed} if closed else questions
 
 
 def _open(questions: Mapping[str, Question], event: Event, name: str) -> Question:
@@ -40,11 +53,21 @@ def _open(questions: Mapping[str, Question], event: Event, name: str) -> Questio
     return question
 
 
-def dated(run: Snapshot, asked: ev.QuestionAsked, at: datetime) -> ev.QuestionAsked:
+def dated(run: Snapshot, asked: ev.QuestionAsked, task_id: str | None, at: datetime) -> ev.QuestionAsked:
     """The question as it is asked at that time: at once expired in a job that waits for nobody."""
-    waits = run.on_question == "ask" and run.wrap_up_at is not None
-    expires_at = expiry(at, run.brief.team.question_timeout_s, run.wrap_up_at or at) if waits else at
+    expires_at = at
+    if run.on_question == "ask" and run.wrap_up_at is not None:
+        expires_at = expiry(at, run.brief.team.question_timeout_s, _work_ends(run, task_id, run.wrap_up_at))
     return asked.model_copy(update={"expires_at": expires_at})
+
+
+def _work_ends(run: Snapshot, task_id: str | None, wrap_up_at: datetime) -> datetime:
+    """When the time is up that the task, or all work of the run, may take."""
+    task = run.tasks.get(task_id or "")
+    allowed = task.task.budget.deadline_s if task else None
+    if task is None or allowed is None or not task.attempts:
+        return wrap_up_at
+    return min(wrap_up_at, task.attempts[0].started_at + timedelta(seconds=allowed))
 
 
 def fold_question(run: Snapshot, event: Event, asked: ev.QuestionAsked) -> Snapshot:
@@ -87,7 +110,7 @@ def _told(task: TaskState, event: Event, said: str, *, change: str) -> TaskState
     """The task, to be tried again with what was `said` about it."""
     following = changed(
         task.next,
-        instruction=f"{task.next.instruction}\n\n{said}",
+        told=(*task.next.told, said),
         refined_from=event.attempt,
         change=change,
         first=None,

@@ -58,7 +58,8 @@ class Question(Inquiry):
     expires_at: datetime
     """When the default is taken unless somebody has answered."""
     status: QuestionStatus = "open"
-    """`open`, `answered`, `expired` (the default was taken), or `closed` (the run ended before either)."""
+    """`open`, `answered`, `expired` (the default was taken), or `closed` (its task or the run ended before
+    either)."""
     answer: str | None = None
     """What was answered; null while nothing was."""
     answered_by: str | None = None

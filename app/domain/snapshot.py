@@ -93,6 +93,13 @@ class NextAttempt:
     """The conversation that must be had before it may start."""
     climbed: tuple[Rung, ...] = ()
     """The rungs of the team's ladder that the task has taken."""
+    told: tuple[str, ...] = ()
+    """What people have said about the task, or what is taken for granted since they have not."""
+
+    @property
+    def words(self) -> str:
+        """All that the worker is told to do."""
+        return "\n\n".join((self.instruction, *self.told))
 
 
 @dataclass(frozen=True)
@@ -274,6 +281,13 @@ class Snapshot:
         if held_at is None:
             return attempt.since
         return attempt.since + max(now - max(held_at, attempt.since), timedelta())
+
+    @property
+    def assumed(self) -> tuple[Assumption, ...]:
+        """What the answer rests on that was taken for granted: by a task that delivered, or whose parts did."""
+        heard = {task.task.id for task in self.reconcilable}
+        whole = {name for name, task in self.replaced.items() if heard & set(task.split_into)}
+        return tuple(each for each in self.assumptions if each.task in heard | whole)
 
     def conversation(self, topic: Topic) -> Conversation:
         """What was said about `topic` so far."""

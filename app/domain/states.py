@@ -42,6 +42,7 @@ TASK_MOVES: Mapping[tuple[TaskStatus, str], TaskStatus] = {
     ("running", "question.asked"): "waiting",
     ("waiting", "question.answered"): "pending",
     ("waiting", "question.expired"): "pending",
+    ("waiting", "task.failed"): "failed",
     ("waiting", "task.cancelled"): "cancelled",
     ("running", "task.succeeded"): "succeeded",
     ("running", "task.failed"): "failed",

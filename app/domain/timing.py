@@ -33,7 +33,7 @@ def timing_of(run: Snapshot, now: datetime) -> Timing:
     end = run.finished_at or now
     planning = _ms(run.started_at, run.planned_at or end)
     wrapping_up = _ms(run.executed_at, end) if run.executed_at else 0
-    worked = {task.task.id: _worked_ms(task, end) for task in run.every_task}
+    worked = {task.task.id: worked_ms(task, end) for task in run.every_task}
     wall = _ms(run.started_at, end)
     sequential = planning + sum(worked.values()) + wrapping_up
     return Timing(
@@ -49,7 +49,7 @@ def _ms(start: datetime, end: datetime) -> int:
     return max(round((end - start).total_seconds() * 1000), 0)
 
 
-def _worked_ms(task: TaskState, end: datetime) -> int:
+def worked_ms(task: TaskState, end: datetime) -> int:
     """How long attempts at a task were under way; what two do side by side counts once."""
     worked, until = 0, None
     for attempt in task.attempts:

@@ -11,6 +11,10 @@ Money = Annotated[Decimal, PlainSerializer(lambda amount: format(amount, "f"), r
 """US dollars; in JSON a string of plain digits. Any spelling of a decimal number is read, with an exponent too."""
 
 
+LEAST_REPLY = 1_024
+"""Tokens below which a reply is not worth asking for: it would be cut."""
+
+
 class Amount(BaseModel):
     """Tokens and money, as limits count them."""
 

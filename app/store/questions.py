@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from app.domain import events as ev
 from app.domain.events import Entry
-from app.domain.fold_questions import AnyOfQuestions, questions_after
+from app.domain.fold_questions import AnyOfQuestions, Ending, questions_after
 from app.domain.questions import Question, QuestionClosed, check_answer
 from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN
@@ -24,7 +24,7 @@ _QUESTIONS = text(
     WHERE runs.id = :id AND runs.tenant = :tenant ORDER BY events.seq
     """
 )
-_TYPES = [fact.type for fact in get_args(AnyOfQuestions)]
+_TYPES = [fact.type for fact in get_args(AnyOfQuestions | Ending)]
 
 
 async def questions_of(database: Database, tenant: str, run_id: str) -> Sequence[Question] | None:
@@ -40,7 +40,7 @@ def _told(run_id: str, rows: Sequence[Any]) -> Mapping[str, Question]:
     for row in rows:
         if row.seq is not None:
             event = event_of(run_id, row)
-            assert isinstance(event.data, AnyOfQuestions)
+            assert isinstance(event.data, AnyOfQuestions | Ending)
             questions = questions_after(questions, event, event.data)
     if rows[0].status not in TERMINAL_RUN:
         return questions
@@ -71,4 +71,4 @@ async def answer_question(
     if not taken:
         check_answer(questions, question_id, answer, now)  # The run has ended: this says what became of the question.
         raise QuestionClosed("closed")
-    return questions[question_id]
+    return questions.get(question_id)

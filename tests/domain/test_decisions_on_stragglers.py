@@ -220,6 +220,27 @@ def test_the_last_part_of_the_time_is_for_the_answer_alone() -> None:
     assert story.error("a") == "timeout"
 
 
+def test_the_time_that_a_person_takes_is_not_the_stragglers() -> None:
+    story = dropping()
+    question = story.ask("a")
+    story.wait(200)
+    story.answer(question)
+    assert story.settle() == ["task.started"]
+    story.wait(29)
+    assert "task.dropped" not in story.settle()
+    story.wait(1)
+
+    assert "task.dropped" in story.settle()
+
+
+def test_a_straggler_that_its_provider_holds_is_not_dropped() -> None:
+    story = dropping()
+    story.fail_call("work", "rate_limited", "a", again_in=100)
+    story.wait(40)
+
+    assert "task.dropped" not in story.settle()
+
+
 def test_nothing_is_dropped_by_a_team_that_waits() -> None:
     story = crew(policy="wait")
     for name in "bcd":

@@ -6,6 +6,8 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.errors import IllegalMove
+from app.domain.plan import TaskBudget
+from app.domain.policy.ladder import rulings
 from app.domain.questions import (
     NotAChoice,
     QuestionClosed,
@@ -55,7 +57,7 @@ def test_what_is_answered_goes_into_the_next_instruction() -> None:
     story.answer(question, "the red one")
 
     following = story.state("a").next
-    assert following.instruction == "do a\n\nA person was asked: Which one for a?\nThe answer: the red one"
+    assert following.words == "do a\n\nA person was asked: Which one for a?\nThe answer: the red one"
     assert following.refined_from == 1
     assert story.run.questions[question.id].status == "answered"
     assert ("a", 2) in story.starting()
@@ -134,3 +136,61 @@ def test_the_supervisor_may_not_ask_when_no_attempt_is_left_for_the_answer() -> 
 
     assert story.talking() == []
     assert story.settle()[0] == "task.failed"
+
+
+def test_a_question_closes_with_its_task() -> None:
+    story = waiting_for_an_answer()
+    [question] = story.run.questions.values()
+
+    story.tell(ev.TaskCancelled(), "a")
+
+    assert story.run.questions[question.id].status == "closed"
+    with pytest.raises(QuestionClosed):
+        check_answer(story.run.questions, question.id, "that", story.now)
+
+
+def test_no_question_outlives_the_time_of_its_task() -> None:
+    story = started(task("a", budget=TaskBudget(deadline_s=40)), task("b"))
+    story.start("a")
+    question = story.ask("a", "skip")
+    assert question.expires_at == START + timedelta(seconds=30)
+    story.start("b")
+    story.now = START + timedelta(seconds=40)
+
+    assert story.settle()[0] == "task.failed"
+    assert story.run.questions[question.id].status == "closed"
+
+
+def test_what_a_person_said_is_told_whatever_becomes_of_the_instruction() -> None:
+    story = waiting_for_an_answer()
+    [question] = story.run.questions.values()
+    story.answer(question, "the red one")
+    story.start("a")
+    story.time_out("a")
+    story.refine("a", "do less of a")
+
+    assert story.state("a").next.words.startswith("do less of a\n\nA person was asked")
+    assert story.state("a").next.words.endswith("The answer: the red one")
+
+
+def test_the_answer_names_no_assumption_of_a_task_that_delivered_nothing() -> None:
+    story = started(task("a", required=False), task("b"))
+    story.start("a")
+    question = story.ask("a")
+    story.succeed("b")
+    story.now = question.expires_at
+    story.settle()
+    assert len(story.run.assumptions) == 1
+    story.fail("a")
+
+    assert story.run.assumed == ()
+
+
+def test_nobody_is_asked_about_a_task_that_the_answer_goes_without() -> None:
+    story = started(task("a"), task("b"))
+    story.start("a")
+    story.succeed("b")
+    story.tell(ev.TaskDropped(after_s=1), "a")
+    story.escalate("a", "Which one?", "half of it")
+
+    assert not {"split", "ask_human"} & set(rulings(story.run, story.state("a")))

@@ -6,6 +6,7 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.errors import IllegalMove
+from app.domain.plan import TaskBudget
 from app.domain.policy.splitting import parts_allowed, split
 from app.domain.timing import timing_of
 from tests.support.story import Story, brief, plan_of, started, task
@@ -66,6 +67,26 @@ def test_a_task_is_split_only_into_as_many_as_the_plan_has_room_for() -> None:
     assert parts_allowed(story.run, story.state("b")) == 0
     story.start("a-1")
     assert parts_allowed(story.run, story.state("a-1")) == 0
+
+
+def test_a_task_whose_tokens_are_nearly_spent_is_not_split() -> None:
+    story = started(task("a", budget=TaskBudget(tokens=2_000)))
+    story.start("a")
+
+    assert parts_allowed(story.run, story.state("a")) == 0
+
+
+def test_the_parts_have_what_is_left_of_the_time_and_know_what_people_said() -> None:
+    story = started(task("a", budget=TaskBudget(deadline_s=100)), task("b"))
+    story.start("a")
+    story.wait(30)
+    story.answer(story.ask("a"), "the red one")
+    story.start("a")
+    story.escalate("a", "Too much.")
+    plan = split(story.run, story.state("a"), [task("x"), task("y")])
+
+    assert [each.budget.deadline_s for each in plan.tasks] == [70, 70, None]
+    assert all("the red one" in each.context for each in plan.tasks[:2])
 
 
 def test_what_was_split_counts_for_the_time_of_each_part_and_once_for_all() -> None:

@@ -151,7 +151,7 @@ class Story:
 
     def start(self, name: str) -> None:
         state = self.state(name)
-        begun = ev.TaskStarted(worker=state.next.worker, model="model-1", instruction=state.next.instruction)
+        begun = ev.TaskStarted(worker=state.next.worker, model="model-1", instruction=state.next.words)
         self.tell(begun, name, len(state.attempts) + 1)
 
     def hear(

@@ -17,6 +17,7 @@ from app.domain.policy.failed_attempts import give_up_refining
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.text import is_blank, plain_words
 from app.domain.topics import Topic
+from app.domain.values import changed
 
 LAST_WORDS_CHARACTERS = 1_000
 _SCHEMA = closed(instruction=TEXT, change=TEXT)
@@ -66,7 +67,8 @@ def _material(run: Snapshot, topic: Topic) -> Iterable[object]:
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     reply, task = read_refinement(text), _task(run, topic)
     tried = {plain_words(attempt.instruction) for attempt in task.attempts}
-    if plain_words(reply.instruction) in tried:
+    following = changed(task.next, instruction=reply.instruction)
+    if plain_words(following.words) in tried:
         return [give_up_refining(task, "it was the same as before")]
     refined = ev.TaskRefined(
         instruction=reply.instruction,

@@ -3,27 +3,21 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
-from pydantic import BaseModel
-
 from app.agents.prompting import opening, render
-from app.agents.reading import Unreadable, read_as, read_json, without_nulls
+from app.agents.reading import read_as, read_json, without_nulls
 from app.agents.results_shown import gists_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import TEXT, closed, listed, one_of, or_null
+from app.agents.supervisor.ruled import Asking, impossible, read_inquiry, read_split
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.plan import Finding, Plan, Task
+from app.domain.plan import Finding, Task
 from app.domain.policy.failed_attempts import Ruling, follow
 from app.domain.policy.ladder import others_for, rulings
-from app.domain.policy.splitting import FEWEST, parts_allowed, split
+from app.domain.policy.splitting import parts_allowed
 from app.domain.questions import (
-    CHOICE_CHARACTERS,
-    CHOICES_ALLOWED,
-    QUESTION_CHARACTERS,
-    Default,
     DefaultAction,
-    Inquiry,
 )
 from app.domain.results import Escalation, EscalationDecision
 from app.domain.snapshot import Attempt, Snapshot, TaskState
@@ -120,15 +114,11 @@ def _material(run: Snapshot, topic: Topic) -> Iterable[object]:
     return [task.task.context, escalation.partial if escalation else "", *(each.instruction for each in task.attempts)]
 
 
-class _RulingReply(BaseModel):
+class _RulingReply(Asking):
     decision: str
     worker: str | None = None
     instruction: str | None = None
     parts: tuple[Task, ...] = ()
-    question: str | None = None
-    choices: tuple[str, ...] = ()
-    default_action: DefaultAction = "proceed"
-    assumption: str | None = None
     reason: str = ""
 
 
@@ -138,49 +128,14 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     possible, others = rulings(run, task), others_for(run, task)
     decision = next((each for each in possible if each == reply.decision), None)
     if decision is None:
-        raise _impossible("decision", f"the decision must be one of: {', '.join(possible)}")
+        raise impossible("decision", f"the decision must be one of: {', '.join(possible)}")
     if decision == "reassign" and reply.worker not in others:
-        raise _impossible("worker", f"to reassign, the worker must be one of: {', '.join(others)}")
+        raise impossible("worker", f"to reassign, the worker must be one of: {', '.join(others)}")
     instruction = None if reply.instruction is None or is_blank(reply.instruction) else reply.instruction
-    inquiry = _inquiry(reply) if decision == "ask_human" else None
-    plan = _split(run, task, reply.parts) if decision == "split" else None
+    inquiry = read_inquiry(reply) if decision == "ask_human" else None
+    plan = read_split(run, task, reply.parts) if decision == "split" else None
     reason = shorten(reply.reason, REASON_CHARACTERS)[0]
     return follow(run, task, Ruling(decision, reply.worker, instruction, plan, inquiry, reason))
-
-
-def _split(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> Plan:
-    """The plan with those parts. Raises `Unreadable` for parts that cannot be carried out."""
-    allowed = parts_allowed(run, task)
-    if not FEWEST <= len(parts) <= allowed:
-        raise _impossible("parts", f"to split, parts must be {FEWEST} to {allowed} smaller tasks")
-    if len({part.id for part in parts}) < len(parts):
-        raise _impossible("parts", "the smaller tasks must have different ids")
-    plan = split(run, task, parts)
-    if not plan.validation.ok:
-        raise Unreadable(plan.validation.errors)
-    return plan
-
-
-def _inquiry(reply: _RulingReply) -> Inquiry:
-    """What the reply has a person asked. Raises `Unreadable` for a question that nobody could answer."""
-    if reply.question is None or is_blank(reply.question):
-        raise _impossible("question", "to ask a person, question must say what is asked")
-    proceeds = reply.default_action == "proceed"
-    if proceeds and (reply.assumption is None or is_blank(reply.assumption)):
-        raise _impossible("assumption", "to proceed without an answer, assumption must say what is taken for granted")
-    choices = tuple(dict.fromkeys(choice.strip() for choice in reply.choices if not is_blank(choice)))
-    if len(choices) > CHOICES_ALLOWED or any(len(choice) > CHOICE_CHARACTERS for choice in choices):
-        why = f"choices may be {CHOICES_ALLOWED} at most, of {CHOICE_CHARACTERS} characters each"
-        raise _impossible("choices", why)
-    assumption = shorten(reply.assumption or "", QUESTION_CHARACTERS)[0] if proceeds else None
-    question = shorten(reply.question.strip(), QUESTION_CHARACTERS)[0]
-    return Inquiry(
-        question=question, choices=choices, default=Default(action=reply.default_action, assumption=assumption)
-    )
-
-
-def _impossible(field: str, why: str) -> Unreadable:
-    return Unreadable([Finding(code="output_invalid", pointer=f"/{field}", detail=why)])
 
 
 def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:

@@ -45,7 +45,7 @@ class TaskFailed(_Failed):
 
 
 class TaskSkipped(_Failed):
-    """The task never starts, since one that it depends on has failed."""
+    """The task is left out: one that it depends on has failed, or nobody has answered its question."""
 
     type = "task.skipped"
 

@@ -93,6 +93,14 @@ def attempt_in(run: Snapshot, topic: Topic) -> Attempt:
     return run.tasks[topic.task_id or ""].tried(topic.number)
 
 
+def is_beside_another(run: Snapshot, topic: Topic) -> bool:
+    """Whether a conversation is that of an attempt which was begun beside another that still runs."""
+    if topic.purpose != "work":
+        return False
+    task = run.tasks[topic.task_id or ""]
+    return len(task.running) > 1 and task.tried(topic.number).beside is not None
+
+
 def worker_of(run: Snapshot, attempt: Attempt) -> Worker:
     """Who makes an attempt."""
     worker = run.brief.team.worker(attempt.worker)

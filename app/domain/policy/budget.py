@@ -16,10 +16,8 @@ from app.domain.policy.endings import end_partially, fail, stop_tasks
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
-from app.domain.usage import Amount
+from app.domain.usage import LEAST_REPLY, Amount
 
-LEAST_REPLY = 1_024
-"""Tokens below which a reply is not worth asking for: it would be cut."""
 EXPECTED_SHARE = Decimal("0.15")
 """At most this part of a limit is kept for results that are still to come and for a longer answer."""
 ANSWER_TOKENS = 4_000

@@ -46,7 +46,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
         gaps=tuple(
             _gap(run, task, errors) for name, task in run.tasks.items() if not task.delivered or name in unheard
         ),
-        assumptions=run.assumptions,
+        assumptions=run.assumed,
         coverage=Coverage(
             required=len(required), delivered=len(required) - len(missing), missing=missing, substituted=substituted
         ),
@@ -70,7 +70,7 @@ def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, .
 
 def _naming(run: Snapshot, answer: str) -> str:
     """The answer with every assumption that it rests on and does not name itself."""
-    unnamed = [each for each in run.assumptions if each.assumption not in answer]
+    unnamed = [each for each in run.assumed if each.assumption not in answer]
     notes = [f"- {each.assumption} (nobody answered: {each.question})" for each in unnamed]
     return "\n".join([answer, "", "Assumed for this answer:", "", *notes]) if notes else answer
 

@@ -191,8 +191,10 @@ def escalated(run: Snapshot, task: TaskState, attempt: Attempt) -> Problem:
 def follow(run: Snapshot, task: TaskState, ruling: Ruling) -> list[Entry]:
     """What a ruling comes to. It must be one of those that are possible. An instruction that is as before is none."""
     attempt, error = task.attempt, _named(run, task, escalated(run, task, task.attempt))
-    if ruling.instruction is not None and plain_words(ruling.instruction) == plain_words(attempt.instruction):
-        ruling = replace(ruling, instruction=None)
+    if ruling.instruction is not None:
+        words = replace(task.next, instruction=ruling.instruction).words
+        if plain_words(words) == plain_words(attempt.instruction):
+            ruling = replace(ruling, instruction=None)
     at = attempt.heard_at or attempt.started_at
     match ruling.decision:
         case "accept_partial":

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from app.domain.plan import Plan, Task, TaskBudget, validated
+from app.domain.plan import Plan, Task, validated
 from app.domain.policy.routing import routed
 from app.domain.snapshot import Snapshot, TaskState
+from app.domain.usage import LEAST_REPLY
 
 FEWEST = 2
 _ROOM_IN_NAME = 58
@@ -12,10 +13,16 @@ _ROOM_IN_NAME = 58
 
 
 def parts_allowed(run: Snapshot, task: TaskState) -> int:
-    """How many tasks may take the place of one; 0 where none may: a part is not split again."""
+    """How many tasks may take the place of one; 0 where none may.
+
+    A part is not split again, nor is a task that the answer goes without, or one whose tokens are nearly spent.
+    """
     room = run.brief.limits.tasks - len(run.tasks) + 1
     is_part = any(task.task.id in other.split_into for other in run.replaced.values())
-    return room if room >= FEWEST and not is_part else 0
+    allowed = task.task.budget.tokens
+    if allowed is not None:
+        room = min(room, (allowed - task.usage.amount.tokens) // LEAST_REPLY)
+    return room if room >= FEWEST and not is_part and not task.dropped else 0
 
 
 def split(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> Plan:
@@ -25,7 +32,7 @@ def split(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> Plan:
     the task was given, and whoever needs the task needs all of them.
     """
     assert run.plan is not None
-    names = _names(run, task, parts)
+    names = part_names(run, task, parts)
     by_rule = routed(run, Plan(tasks=tuple(parts))).tasks
     placed = tuple(_placed(task, part, names, len(parts)) for part in by_rule)
     tasks: list[Task] = []
@@ -39,7 +46,7 @@ def split(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> Plan:
     return validated(plan, [worker.name for worker in run.brief.team.workers], run.brief.limits.tasks)
 
 
-def _names(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> dict[str, str]:
+def part_names(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> dict[str, str]:
     """New ids by those that the parts came with."""
     taken = {*run.tasks, *run.replaced}
     stem, number, names = task.task.id[:_ROOM_IN_NAME], 0, dict[str, str]()
@@ -56,16 +63,20 @@ def _placed(task: TaskState, part: Task, names: dict[str, str], count: int) -> T
     tokens = whole.budget.tokens
     if tokens is not None:
         tokens = max((tokens - task.usage.amount.tokens) // count, 1)
+    deadline_s = whole.budget.deadline_s
+    if deadline_s is not None:
+        spent = (task.attempt.heard_at or task.attempt.started_at) - task.attempts[0].started_at
+        deadline_s = max(deadline_s - spent.total_seconds(), 1)
     needs = [*whole.depends_on, *(names.get(need, need) for need in part.depends_on)]
     return part.model_copy(
         update={
             "id": names[part.id],
-            "context": part.context or whole.context,
+            "context": "\n\n".join(filter(None, (part.context or whole.context, *task.next.told))),
             "worker": part.worker or whole.worker,
             "depends_on": tuple(dict.fromkeys(needs)),
             "required": whole.required,
             "on_missing_input": whole.on_missing_input,
-            "budget": TaskBudget(tokens=tokens, steps=whole.budget.steps, timeout_s=whole.budget.timeout_s),
+            "budget": whole.budget.model_copy(update={"tokens": tokens, "deadline_s": deadline_s}),
         }
     )
 

@@ -11,6 +11,7 @@ from app.domain.policy.commands import DecisionBuilder
 from app.domain.policy.ladder import fallback_of, is_last, stronger_model
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Worker
+from app.domain.timing import worked_ms
 from app.domain.topics import Topic
 
 QUORUM = 0.75
@@ -37,7 +38,9 @@ def drop_stragglers(run: Snapshot, now: datetime, draft: DecisionBuilder) -> Non
     if not slow or not enough or not all(task.attempts for task in slow):
         return
     patience = {task.task.id: patience_s(run, task) for task in slow}
-    due = max(task.attempts[0].started_at + timedelta(seconds=patience[task.task.id]) for task in slow)
+    if any(_is_held(run, task, now) for task in slow):
+        return  # The provider's time is nobody's.
+    due = max(_since(run, task, now) + timedelta(seconds=patience[task.task.id]) for task in slow)
     if now < due:
         draft.wakes.append(due)
         return
@@ -103,4 +106,19 @@ def patience_s(run: Snapshot, task: TaskState) -> float:
 
 def _took_s(task: TaskState) -> float:
     assert task.finished_at is not None
-    return (task.finished_at - task.attempts[0].started_at).total_seconds()
+    return worked_ms(task, task.finished_at) / 1000
+
+
+def _since(run: Snapshot, task: TaskState, now: datetime) -> datetime:
+    """Since when a task has been under way: anew after what a person was asked about it."""
+    asked = [question.asked_at for question in run.questions.values() if question.task_id == task.task.id]
+    return min((each.started_at for each in task.attempts if not asked or each.started_at > max(asked)), default=now)
+
+
+def _is_held(run: Snapshot, task: TaskState, now: datetime) -> bool:
+    """Whether an attempt of it waits for its provider."""
+    return any(
+        model_breaker(attempt.model) in run.breakers
+        or run.conversation(Topic("work", task.task.id, attempt.number)).waits(now)
+        for attempt in task.running
+    )

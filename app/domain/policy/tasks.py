@@ -39,7 +39,7 @@ def carry_on(run: Snapshot, now: datetime, draft: DecisionBuilder) -> None:
         if task.status == "running":
             slots -= len(task.running)
             _go_on(run, task, now, draft)
-        elif task.status == "waiting":
+        elif task.status == "waiting" and not _is_overdue(run, task, now, draft):
             _await_answer(run, task, now, draft)
     for task in run.tasks.values():
         if task.status != "pending" or _is_overdue(run, task, now, draft) or not _is_ready(run, task, now, draft):
@@ -184,7 +184,7 @@ def _start(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> bool:
         return False
     if not draft.may_call(model):
         return False
-    started = ev.TaskStarted(worker=worker.name, model=model, instruction=task.next.instruction, tools=worker.tools)
+    started = ev.TaskStarted(worker=worker.name, model=model, instruction=task.next.words, tools=worker.tools)
     draft.settle(started, task.task.id, len(task.attempts) + 1)
     return True
 
