@@ -91,7 +91,8 @@ def check_calls(course: Course) -> None:
             assert again == [], f"{finished.role} was asked again after its reply was recorded"
     lost = lost_requests(course)
     assert all(DOOMED_KEY in seen.headers["x-api-key"] for seen in lost), "the survivor lost a call"
-    assert len(lost) <= LIMITS["concurrency"]
+    working = [seen for seen in lost if seen.role != "refine"]  # An instruction is rewritten beside what runs.
+    assert len(working) <= LIMITS["concurrency"]
     assert max(Counter(seen.body_sha256 for seen in lost).values(), default=0) <= 1
     assert course.row["usage"]["llm_calls"] >= len(course.requests), "a request was not counted"
 
