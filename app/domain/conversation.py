@@ -257,7 +257,7 @@ def _after_tool_calls(conversation: Conversation, calls: Sequence[Block], max_st
         return UseTools(missing)
     if _invalid_calls_in_a_row(conversation) > INVALID_CALLS_ALLOWED:
         return GiveUp("tool_call_invalid", "The model made three calls in a row that no tool could take.")
-    if _same_outcome_in_a_row(conversation) > SAME_CALLS_ALLOWED:
+    if same_outcome_in_a_row(conversation) > SAME_CALLS_ALLOWED:
         return GiveUp("no_progress", "The model repeated the same tool call and got the same result each time.")
     return _ask_within(conversation, max_steps)
 
@@ -278,7 +278,7 @@ def _invalid_calls_in_a_row(conversation: Conversation) -> int:
     return count
 
 
-def _same_outcome_in_a_row(conversation: Conversation) -> int:
+def same_outcome_in_a_row(conversation: Conversation) -> int:
     """How many of the last turns made the same calls and got the same results."""
     count, first = 0, None
     for turn in reversed(conversation.turns):

@@ -57,7 +57,7 @@ _PASSING_STATUSES = {408, 409, 429}
 
 _UNPAID = re.compile(
     r"credit balance|out of credits|purchase credits|(more|insufficient)[ _](credits?|funds|balance|quota)|billing"
-    r"|payment required|exceeded your current quota",
+    r"|payment required|exceeded your current quota|(usage|spend|spending|session) limits?\b|regain access",
     re.IGNORECASE,
 )
 _TOO_LONG = re.compile(

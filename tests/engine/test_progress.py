@@ -74,3 +74,17 @@ async def test_a_worker_that_never_makes_the_call_has_failed(service: Service, s
     assert error is not None
     assert error.code == "result_rejected"
     assert "no call of calculate" in error.message
+
+
+async def test_the_same_call_in_another_attempt_is_no_news_either(service: Service, stub: StubProvider) -> None:
+    stub.on("work", lambda _: tool_calls(call("calculate", {"expression": "6 *"})))
+    stub.on("refine", lambda seen: as_json({"instruction": f"Do t1, take {seen.call}.", "change": ""}))
+    only = Team(name="desk", workers=(crew().workers[0].model_copy(update={"fallback": None, "model": "own-model"}),))
+
+    run_id = await service.submit(team=only, plan=ONE, limits={"attempts": 10})
+    await service.ended(run_id)
+
+    state = (await service.folded(run_id)).tasks["t1"]
+    assert state.error is not None
+    assert (state.error.code, len(state.attempts)) == ("no_progress", 2)
+    assert len(stub.of("work")) == 8

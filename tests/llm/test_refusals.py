@@ -20,6 +20,9 @@ TOO_LONG = [
 UNPAID = [
     "Your credit balance is too low to access the API. Please go to Plans & Billing.",
     "Insufficient credits",
+    "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.",
+    "Your organization has hit its monthly spend limit.",
+    "Session limit reached",
     "You exceeded your current quota, please check your plan and billing details.",
 ]
 

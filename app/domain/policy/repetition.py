@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.domain.conversation import text_of
+from app.domain.conversation import SAME_CALLS_ALLOWED, same_outcome_in_a_row, text_of, tool_calls_of
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Rung
 from app.domain.text import plain_words
@@ -32,7 +32,8 @@ def _rungs_between(one: Attempt, other: Attempt) -> Iterator[Rung]:
 
 
 def _last_words(run: Snapshot, task: TaskState, attempt: Attempt) -> str:
-    """What the worker said at the end, in plain words: its escalation, or a result that was turned down.
+    """What the worker said at the end, in plain words: its escalation, a result that was turned down, or the calls that
+    it kept repeating.
 
     Nothing for an attempt that ended otherwise. A reply that had not even the form of a result is judged by that.
     """
@@ -41,4 +42,8 @@ def _last_words(run: Snapshot, task: TaskState, attempt: Attempt) -> str:
     talk = run.conversation(Topic("work", task.task.id, attempt.number))
     if talk.unusable and talk.objection_code == "result_rejected":
         return plain_words(text_of(talk.turns[-1].content))
+    if same_outcome_in_a_row(talk) > SAME_CALLS_ALLOWED:
+        turn = talk.turns[-1]
+        called = [f"{call['name']} {call.get('input')} {turn.result_of(call)}" for call in tool_calls_of(turn.content)]
+        return plain_words(" ".join(called))
     return ""
