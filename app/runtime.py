@@ -22,6 +22,7 @@ from app.store.breaker_board import BreakerBoard
 from app.store.database import Database
 from app.store.deltas import Deltas
 from app.store.input_cache import InputCache
+from app.store.load_board import LoadBoard
 from app.store.queue import RunQueue
 from app.store.teams import put_team
 from app.store.wakeups import Wakeups
@@ -49,6 +50,7 @@ class Runtime:
     wakeups: Wakeups
     deltas: Deltas
     breakers: BreakerBoard
+    loads: LoadBoard
     model: Model
     tools: Mapping[str, Tool]
     patience: Patience
@@ -71,13 +73,15 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
     sandbox = Sandbox()
     pages = PageFetcher(sandbox)
     wakeups = Wakeups(url)
+    name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     runtime = Runtime(
-        name=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
+        name=name,
         database=Database(url, pool=settings.database_pool),
         queue=RunQueue(url),
         wakeups=wakeups,
         deltas=Deltas(url, wakeups),
         breakers=BreakerBoard(wakeups),
+        loads=LoadBoard(TENANT, name, poll_s=settings.poll_seconds),
         model=_model(settings),
         tools=catalogue(sandbox, pages),
         patience=Patience(

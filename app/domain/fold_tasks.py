@@ -45,12 +45,15 @@ def fold_start(run: Snapshot, event: Event, started: ev.TaskStarted) -> Snapshot
         change=task.next.change,
         beside=started.beside,
     )
+    following = changed(task.next, not_before=None)
+    if not task.attempts and started.worker in run.brief.team.peers_of(task.next.worker):
+        following = changed(following, worker=started.worker)  # Who begins in place of its like goes on in its place.
     return run.with_task(
         changed(
             task,
             status=move(TASK_MOVES, task.status, event.type),
             attempts=(*task.attempts, attempt),
-            next=changed(task.next, not_before=None),
+            next=following,
         )
     )
 

@@ -62,6 +62,8 @@ class Worker(_Part):
     """JSON schema that the `data` of the worker's result must fit."""
     fallback: WorkerName | None = None
     """Another worker of the team that may take over a task at which this one fails."""
+    kind: WorkerName | None = None
+    """Workers of one kind do the same work: a task for one of them is begun by whichever is less loaded."""
 
     @property
     def needed_tools(self) -> tuple[tuple[str, ...], ...]:
@@ -76,7 +78,7 @@ class Worker(_Part):
 
 def _unsaid_of(worker: Worker) -> set[str]:
     """Its fields that the first release lacked and that say nothing."""
-    return {name for name in ("fallback", "must_use") if not getattr(worker, name)}
+    return {name for name in ("fallback", "kind", "must_use") if not getattr(worker, name)}
 
 
 class Condition(_Part):
@@ -153,7 +155,6 @@ class Team(_Part):
         names = [worker.name for worker in self.workers]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"workers named twice: {', '.join(repeated)}")
-        tools = [tool for worker in self.workers for tool in worker.tools]
         known = set(names)
         for worker in self.workers:
             if worker.fallback is not None and (worker.fallback not in known or worker.fallback == worker.name):
@@ -164,9 +165,29 @@ class Team(_Part):
                 raise ValueError(f"{worker.name} must use one of no tools at all")
         if strangers := sorted({route.worker for route in self.routing} - known):
             raise ValueError(f"routes lead to workers that the team lacks: {', '.join(strangers)}")
-        shared = sorted({tool for tool in tools if tools.count(tool) > 1})
-        if shared and self.tool_isolation == "exclusive":
+        if self.tool_isolation == "exclusive" and (shared := self._tools_of_several()):
             raise ValueError(f"workers share tools, and tool_isolation is exclusive: {', '.join(shared)}")
+        return self
+
+    def _tools_of_several(self) -> list[str]:
+        """Tools of several workers that are not of one kind."""
+        roles: dict[str, set[tuple[str | None, str]]] = {}
+        for worker in self.workers:
+            role = (worker.kind, "") if worker.kind else (None, worker.name)
+            for tool in worker.tools:
+                roles.setdefault(tool, set()).add(role)
+        return sorted(tool for tool, users in roles.items() if len(users) > 1)
+
+    @model_validator(mode="after")
+    def _kinds_make_sense(self) -> "Team":
+        for worker in self.workers:
+            if worker.kind is None:
+                continue
+            peers = [other for other in self.workers if other.kind == worker.kind and other is not worker]
+            if not peers:
+                raise ValueError(f"the kind {worker.kind} has one worker only: {worker.name}")
+            if any(other.output_schema != worker.output_schema for other in peers):
+                raise ValueError(f"the workers of the kind {worker.kind} have different output_schema")
         return self
 
     def route_for(self, *texts: str) -> str | None:
@@ -177,6 +198,17 @@ class Team(_Part):
     def worker(self, name: str) -> Worker | None:
         """The worker of that name."""
         return self._by_name.get(name)
+
+    def peers_of(self, name: str) -> tuple[str, ...]:
+        """The other workers of the same kind."""
+        worker = self.worker(name)
+        kind = worker.kind if worker else None
+        return tuple(each.name for each in self.workers if each.kind == kind and each.name != name) if kind else ()
+
+    @property
+    def workers_with_kinds(self) -> list[str]:
+        """The workers that have others of their kind."""
+        return [worker.name for worker in self.workers if worker.kind]
 
     @cached_property
     def _by_name(self) -> dict[str, Worker]:

@@ -1,7 +1,7 @@
 """The brake: what stands between the runs of this process and whatever they call, and passes on what comes of it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,6 +22,7 @@ from app.domain.policy.breakers import (
     take_probe,
 )
 from app.domain.policy.conditions import Conditions
+from app.domain.policy.load import Load
 from app.domain.retries import Patience
 from app.domain.topics import Topic
 from app.runtime import TENANT, Runtime
@@ -44,9 +45,9 @@ class Brake:
         self._open: frozenset[str] = frozenset()
         self._board.watch(self._lift_pauses)
 
-    def conditions(self, under_way: frozenset[Topic]) -> Conditions:
+    def conditions(self, under_way: frozenset[Topic], load: Mapping[str, Load]) -> Conditions:
         """What this process knows of the world, for decisions."""
-        return Conditions(self._runtime.model.brakes(), self._board.open_of(TENANT), under_way)
+        return Conditions(self._runtime.model.brakes(), self._board.open_of(TENANT), under_way, load)
 
     def watched_by(self, changed: Callable[[], None]) -> AbstractContextManager[None]:
         """Have `changed` called whenever a breaker has changed what it lets through."""

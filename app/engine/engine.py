@@ -64,6 +64,7 @@ class Engine:
             ("retention", self._prune_forever),
         ):
             self._parts.start(name, work, broke=self._give_up)
+        self._parts.start("loads", self._share_loads_forever)  # Runs go on without.
         self._leaving = asyncio.create_task(self._leave_when_draining(), name="leaving")
 
     async def stop(self) -> None:
@@ -197,6 +198,9 @@ class Engine:
 
     async def _follow_breakers_forever(self) -> None:
         await self._runtime.breakers.follow_forever(lambda: self._runtime.database, self._runtime.poll_s)
+
+    async def _share_loads_forever(self) -> None:
+        await self._runtime.loads.share_forever(lambda: self._runtime.database)
 
     async def _prune_forever(self) -> None:
         days = self._runtime.retention_days

@@ -64,6 +64,7 @@ class Execution:
                 while self.log.snapshot.status in ("queued", "running"):
                     await self._advance()
         finally:
+            self.desk.leave()
             await self._under_way.stop(self._under_way.commands)
             with suppress(OwnershipLost, TimeoutError):
                 async with asyncio.timeout(LAST_WORDS_SECONDS):
@@ -71,6 +72,7 @@ class Execution:
 
     async def _begin(self) -> None:
         desk, lapsed_at = self.desk, self._claim.lapsed_at
+        await desk.begin()
         if not self._claim.begins:
             lost = await reckon_lost(desk, min(desk.now(), lapsed_at)) if lapsed_at else Lost()
             epoch = self.log.epoch

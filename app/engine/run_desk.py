@@ -20,6 +20,7 @@ from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 from app.engine.brake import Brake
 from app.engine.reservations import Reservations
+from app.engine.run_load import RunLoad
 from app.engine.under_way import Speaker, UnderWay, speaking
 from app.engine.worker_doors import WorkerDoors
 from app.llm.model import Model
@@ -47,6 +48,7 @@ class RunDesk:
         self._loop = Speaker()
         self._reservations = Reservations()
         self._workers = WorkerDoors(brake)
+        self._load = RunLoad(runtime.loads, log.ahead)
         self._kept: dict[tuple[object, ...], Kept] = {}
         """What is kept for the answer, by what it was reckoned for: the newest alone."""
 
@@ -71,7 +73,16 @@ class RunDesk:
 
     def conditions(self) -> Conditions:
         """What this process knows of the world, for decisions."""
-        return self._brake.conditions(frozenset(command.topic for command in self._under_way.commands))
+        under_way = frozenset(command.topic for command in self._under_way.commands)
+        return self._brake.conditions(under_way, self._load.besides())
+
+    async def begin(self) -> None:
+        """Have known what decisions need to know of the world."""
+        await self._load.begin(self.run)
+
+    def leave(self) -> None:
+        """Nothing more happens here."""
+        self._load.leave()
 
     async def record(self, *entries: Entry) -> None:
         done = self._say(*entries)
@@ -134,9 +145,12 @@ class RunDesk:
         return done
 
     def _append(self, *entries: Entry) -> asyncio.Future[bool]:
-        """Have it recorded, and breakers of workers know how their attempts end."""
-        self._workers.hear(self.run, entries)
-        return self._log.append(*entries)
+        """Have it recorded, and have breakers and loads of workers know how their attempts begin and end."""
+        before = self.run
+        self._workers.hear(before, entries)
+        done = self._log.append(*entries)
+        self._load.hear(before, entries, self.run, self.now())
+        return done
 
     def _supersede_text(self, entries: Sequence[Entry]) -> None:
         """Text that others have not got yet must not reach them behind the event that tells all of it."""

@@ -44,10 +44,11 @@ TABLES = (
     "attempts",
     "idempotency_keys",
     "breakers",
+    "worker_loads",
     "procrastinate_jobs",
     "procrastinate_workers",
 )
-ADDED_SINCE = {"breakers"}
+ADDED_SINCE = {"breakers", "worker_loads"}
 """Those of them that the first releases did not have."""
 
 _THERE = "SELECT coalesce(array_agg(name), '{}') FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"

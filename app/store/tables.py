@@ -226,3 +226,19 @@ breakers = Table(
     CheckConstraint("(state = 'closed') = (opened_at IS NULL)", name="open_since"),
     CheckConstraint("(state = 'half_open') = (prober IS NOT NULL)", name="one_prober"),
 )
+
+worker_loads = Table(
+    "worker_loads",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("process", Text, primary_key=True),
+    Column(
+        "loads",
+        JSON,
+        nullable=False,
+        comment="by <team>/<worker>: attempts under way, their seconds of late, and the weight of these",
+    ),
+    Column("shared_at", TIME, nullable=False),
+    Column("counts_until", TIME, nullable=False, comment="when its attempts under way count no longer"),
+    prefixes=["UNLOGGED"],  # What it says is found out anew in a moment.
+)

@@ -35,6 +35,7 @@ from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import fail as fail_run
 from app.domain.policy.failed_attempts import break_attempt
+from app.domain.policy.load import Load
 from app.domain.questions import Question
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
@@ -281,7 +282,8 @@ class _Stage:
             if number in self._script.outages:
                 self._open_a_breaker(number)
             opened = {name: breaker for name, breaker in self._desk.breakers.items() if breaker.state != "closed"}
-            self._story.conditions = Conditions(self._model.brakes(), opened, frozenset(self._under_way))
+            load = {"able": Load(number % 5), "baker": Load(number % 3)}
+            self._story.conditions = Conditions(self._model.brakes(), opened, frozenset(self._under_way), load)
             self._advance(self._story.decide())
 
     def _open_a_breaker(self, number: int) -> None:

@@ -59,6 +59,8 @@ class Script:
     """Whether the worker must deliver data of a certain form."""
     pair: bool = False
     """Whether there is another worker that may stand in."""
+    kind: str | None = None
+    """What the two are, so that the less loaded one takes a task."""
     stragglers: Stragglers = WAIT
     calls: tuple[str, ...] = ("answer",)
     shares: tuple[float, ...] = ()
@@ -82,8 +84,10 @@ class Script:
         worker = WORKER.model_copy(update={"tools": tuple(TOOLS), "output_schema": schema})
         if not self.pair:
             return self._with(worker)
-        stand_in = BAKER.model_copy(update={"fallback": worker.name})
-        return self._with(worker.model_copy(update={"fallback": "baker"}), stand_in)
+        stand_in = BAKER.model_copy(update={"fallback": worker.name, "kind": self.kind})
+        if self.kind is not None:
+            stand_in = stand_in.model_copy(update={"tools": worker.tools, "output_schema": schema})
+        return self._with(worker.model_copy(update={"fallback": "baker", "kind": self.kind}), stand_in)
 
     def _with(self, *workers: Worker) -> Brief:
         team = Team(name="crew", workers=workers, stragglers=self.stragglers)
@@ -123,6 +127,7 @@ def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES) -> Scrip
         own_plan=draw(st.booleans()),
         strict=draw(st.sampled_from([False, False, True])),
         pair=draw(st.booleans()),
+        kind=draw(st.sampled_from([None, "hand"])),
         stragglers=draw(st.sampled_from(policies)),
         calls=draw(st.lists(MOSTLY_FINE, min_size=5, max_size=16).map(tuple)),
         shares=draw(st.lists(st.floats(0, 1), max_size=4).map(tuple)),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from app.domain.policy.breakers import Breaker
+from app.domain.policy.load import Load
 from app.domain.topics import Topic
 
 
@@ -20,6 +21,8 @@ class Conditions:
     under_way: frozenset[Topic] = frozenset()
     """The conversations that are being held at this moment. Each looks for itself whether its next call may be made:
     what a breaker holds is not begun, and what is under way is never stopped for it."""
+    load: Mapping[str, Load] = field(default_factory=dict)
+    """What the runs besides this one, on all replicas, have the workers of the team do that share a kind, by name."""
 
 
 UNKNOWN = Conditions()

@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 
 from app.domain import events as ev
-from app.domain.breaker_names import worker_breaker
 from app.domain.conversation import Ask, GiveUp
 from app.domain.policy.agenda import step_in, timeout_s
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
@@ -11,10 +10,10 @@ from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, stop_attempts, stop_tasks
 from app.domain.policy.failed_attempts import escalated, fail_attempt, give_up_refining, shortened
 from app.domain.policy.ladder import ruling_on
+from app.domain.policy.staffing import who_starts
 from app.domain.policy.stragglers import drop_stragglers, hedge
 from app.domain.results import Problem
 from app.domain.snapshot import Attempt, Snapshot, TaskState
-from app.domain.team import Worker
 from app.domain.text import shorten
 from app.domain.topics import Topic
 
@@ -175,7 +174,7 @@ def _prepare(run: Snapshot, task: TaskState, first: Topic, now: datetime, draft:
 
 def _start(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> bool:
     """Start an attempt, unless its model is to be left alone for a while."""
-    worker = _who_starts(run, task, draft)
+    worker = who_starts(run, task, draft)
     wanted = task.next.model if worker.name == task.next.worker and task.next.model else worker.model
     model = run.brief.models.get(wanted, wanted)
     brake = draft.conditions.brakes.get(model, draft.now)
@@ -187,20 +186,3 @@ def _start(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> bool:
     started = ev.TaskStarted(worker=worker.name, model=model, instruction=task.next.words, tools=worker.tools)
     draft.settle(started, task.task.id, len(task.attempts) + 1)
     return True
-
-
-def _who_starts(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> Worker:
-    """Who makes the next attempt: whoever was chosen, or a stand-in while a breaker keeps that one from work.
-
-    Where nobody stands in, the attempt goes ahead all the same: a worker that fails at others' tasks may do this one.
-    """
-    team, chosen = run.brief.team, run.brief.team.worker(task.next.worker)
-    assert chosen is not None  # The plan was validated against this very team.
-    passed_over: list[str] = []
-    worker: Worker | None = chosen
-    while worker is not None and worker.name not in passed_over:
-        if draft.may_begin(worker_breaker(team.name, worker.name)):
-            return worker
-        passed_over.append(worker.name)
-        worker = team.worker(worker.fallback) if worker.fallback else None
-    return chosen
