@@ -64,7 +64,7 @@ def after(run: Snapshot, event: Event) -> Snapshot:
         raise IllegalMove(f"{event.type} cannot be event {event.seq}: run.queued comes first, and only then")
     if event.seq > 1:
         check_allowed(run.status, event.type)
-    return changed(_folded(run, event), last_seq=event.seq)
+    return changed(_folded(run, event), last_seq=event.seq, newest_at=event.at)
 
 
 def _folded(run: Snapshot, event: Event) -> Snapshot:

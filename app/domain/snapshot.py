@@ -166,10 +166,14 @@ class Snapshot:
     brief: Brief
     status: RunStatus = "queued"
     last_seq: int = 0
+    newest_at: datetime | None = None
+    """When its newest event happened."""
     created_at: datetime | None = None
     started_at: datetime | None = None
     claimed_seq: int = 0
     """Number of the event with which the last process that took the run began."""
+    claimed_at: datetime | None = None
+    """When that was."""
     planned_at: datetime | None = None
     executed_at: datetime | None = None
     """When the last task ended."""
@@ -205,6 +209,8 @@ class Snapshot:
     """Set once a call did not fit into what the run may spend."""
     breakers: Mapping[str, datetime] = field(default_factory=dict)
     """The open breakers that the log has told of, by name: since when. The clocks of attempts that they hold stand."""
+    probes_due: Mapping[str, datetime | None] = field(default_factory=dict)
+    """When what they hold may be tried again, as the log says; None for one that somebody has to close."""
     terms_told: frozenset[str] = frozenset()
     """Terms of model calls that the log has spelled out, by their ids."""
     usage_at_cancel: Usage = Usage()
@@ -264,9 +270,20 @@ class Snapshot:
         """The tasks that the answer in the making rests on, in plan order."""
         return [task for task in self.delivered if task.task.id not in self.late]
 
-    def is_shut(self, breaker: str) -> bool:
-        """Whether the log tells that this breaker is open."""
-        return breaker in self.breakers
+    def keeps_off(self, breaker: str) -> bool:
+        """Whether the log tells that this breaker is open, and its probe was not due at the newest event.
+
+        From then on the run uses what is behind it like any other: somebody has to be the probe.
+        """
+        due = self.probes_due.get(breaker)
+        return breaker in self.breakers and (due is None or self.newest_at is None or self.newest_at < due)
+
+    def model_of(self, topic: Topic) -> str:
+        """Id of the model that is asked in a conversation."""
+        if topic.purpose == "work":
+            return self.tasks[topic.task_id or ""].tried(topic.number).model
+        supervisor = self.brief.team.supervisor.model
+        return self.brief.models.get(supervisor, supervisor)
 
     def clock_of(self, attempt: Attempt, now: datetime) -> datetime:
         """When the clock of a running attempt started, as of now: set on by the time that a breaker has held it."""

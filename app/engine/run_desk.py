@@ -135,8 +135,9 @@ class RunDesk:
 
     def _append(self, *entries: Entry) -> asyncio.Future[bool]:
         """Have it recorded, and breakers of workers know how their attempts end."""
-        self._workers.hear(self.run, entries)
-        return self._log.append(*entries)
+        before, done = self.run, self._log.append(*entries)
+        self._workers.hear(before, entries)
+        return done
 
     def _supersede_text(self, entries: Sequence[Entry]) -> None:
         """Text that others have not got yet must not reach them behind the event that tells all of it."""

@@ -7,7 +7,7 @@ from app.domain.breaker_names import worker_breaker
 from app.domain.errors import Held
 from app.domain.events import Entry
 from app.domain.failures import OF_WORKERS
-from app.domain.snapshot import Snapshot
+from app.domain.snapshot import Attempt, Snapshot
 from app.engine.brake import Brake, Door
 
 
@@ -28,10 +28,12 @@ class WorkerDoors:
             taken[name] = entry, self._brake.door(name, run.brief.run_id)
             try:
                 await taken[name][1].enter()
-            except Held:
+            except BaseException as error:
                 for _, door in taken.values():
                     door.leave()
-                return False
+                if isinstance(error, Held):
+                    return False
+                raise
         self._probes |= {(entry.task_id, entry.attempt): door for entry, door in taken.values()}
         return True
 
@@ -46,10 +48,10 @@ class WorkerDoors:
 
     def hear(self, run: Snapshot, entries: Sequence[Entry]) -> None:
         """Tell the breakers how attempts ended."""
-        for entry, worker, code in _ends_in(run, entries):
+        for entry, attempt, code in _ends_in(run, entries):
             key = entry.task_id, entry.attempt
-            door = self._probes.pop(key, None)
-            door = door or self._brake.door(worker_breaker(run.brief.team.name, worker), run.brief.run_id)
+            name, about = worker_breaker(run.brief.team.name, attempt.worker), run.brief.run_id
+            door = self._probes.pop(key, None) or self._brake.door(name, about, attempt.started_at)
             if code is None:
                 door.answered()
             elif code in OF_WORKERS:
@@ -57,8 +59,8 @@ class WorkerDoors:
             door.leave()
 
 
-def _ends_in(run: Snapshot, entries: Sequence[Entry]) -> Iterator[tuple[Entry, str, str | None]]:
-    """The attempts that end in `entries`: with whose they were, and the code they failed with, if they did.
+def _ends_in(run: Snapshot, entries: Sequence[Entry]) -> Iterator[tuple[Entry, Attempt, str | None]]:
+    """The attempts that end in `entries`, and the code they failed with, if they did.
 
     An escalation is no failure of the worker's, nor is what was stopped.
     """
@@ -69,10 +71,10 @@ def _ends_in(run: Snapshot, entries: Sequence[Entry]) -> Iterator[tuple[Entry, s
         attempt = task.tried(entry.attempt or 0)
         match entry.fact:
             case ev.TaskSucceeded():
-                yield entry, attempt.worker, None
+                yield entry, attempt, None
             case ev.TaskFailed() | ev.TaskRetrying() | ev.TaskReassigned() | ev.AttemptFailed() as failed:
-                yield entry, attempt.worker, failed.error.code if attempt.escalation is None else "cancelled"
+                yield entry, attempt, failed.error.code if attempt.escalation is None else "cancelled"
             case ev.TaskCancelled() | ev.AttemptCancelled() | ev.QuestionAsked() | ev.TaskSplit():
-                yield entry, attempt.worker, "cancelled"
+                yield entry, attempt, "cancelled"
             case _:
                 pass

@@ -102,10 +102,7 @@ def worker_of(run: Snapshot, attempt: Attempt) -> Worker:
 
 def model_of(run: Snapshot, topic: Topic) -> str:
     """Id of the model that is asked in a conversation."""
-    if topic.purpose == "work":
-        return attempt_in(run, topic).model
-    supervisor = run.brief.team.supervisor.model
-    return run.brief.models.get(supervisor, supervisor)
+    return run.model_of(topic)
 
 
 def max_steps(run: Snapshot, topic: Topic) -> int:
