@@ -20,7 +20,14 @@ log = structlog.get_logger(__name__)
 BREAKERS_CHANNEL = "chargehand_breakers"
 
 _COLUMNS = "name, state, reason, failures, openings, failed_at, opened_at, probe_at, prober, about"
-_ALL = text(f"SELECT {_COLUMNS}, clock_timestamp() AS now FROM breakers WHERE tenant = :tenant ORDER BY name")
+LISTED = 1_000
+_ALL = text(
+    f"""
+    SELECT {_COLUMNS} FROM (
+        SELECT * FROM breakers WHERE tenant = :tenant ORDER BY state = 'closed', name LIMIT {LISTED}
+    ) AS listed ORDER BY name
+    """
+)
 _TO_BE_WATCHED = text(
     f"""
     SELECT tenant, {_COLUMNS}, clock_timestamp() AS now FROM breakers WHERE state <> 'closed' OR failures > 0
@@ -69,7 +76,7 @@ Change = Callable[[Breaker, datetime], Breaker]
 
 
 async def all_breakers(database: Database, tenant: str) -> Sequence[Breaker]:
-    """Every breaker that has ever counted a failure or was opened by hand, by name."""
+    """Every breaker that has ever counted a failure or was opened by hand, by name; of very many the open ones."""
     async with database.reading() as connection:
         return [_breaker(row) for row in await connection.execute(_ALL, {"tenant": tenant})]
 

@@ -140,7 +140,7 @@ def test_what_has_begun_since_the_newest_failure_closes_it() -> None:
     assert succeed(FORCED, began_at=after) == FORCED
 
 
-def test_nobody_waits_longer_than_the_longest_pause_for_news() -> None:
+def test_nobody_waits_longer_than_a_minute_for_news() -> None:
     asked = fail(CLOSED, replace(BUSY, retry_after_s=3_000), START, PATIENCE)
 
     assert look_again_at(FORCED, START, PATIENCE) == START + timedelta(seconds=60)

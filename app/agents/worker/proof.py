@@ -53,7 +53,9 @@ def _uncalled(worker: Worker, talk: Conversation) -> Iterator[Finding]:
 def _held(worker: Worker, talk: Conversation) -> set[str]:
     """The tools that were not offered, and those whose calls were all turned away by their breakers."""
     offered = talk.prompt.tools if talk.prompt is not None else None
-    codes: dict[str, set[str | None]] = {name: set() for name in worker.tools if offered and name not in offered}
+    codes: dict[str, set[str | None]] = {
+        name: set() for name in worker.tools if offered is not None and name not in offered
+    }
     for turn in talk.turns:
         for call in tool_calls_of(turn.content):
             codes.setdefault(call["name"], {"breaker_open"}).add(turn.result_of(call).error_code)

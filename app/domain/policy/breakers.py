@@ -39,6 +39,8 @@ PAUSE_BASES = 10
 PAUSE_CEILING_BASES = 60
 """The first pause and the longest one, in waits before a first repetition (`Patience.retry_base_s`)."""
 LEAST_PAUSE_S = 0.05
+WITHOUT_NEWS = timedelta(minutes=1)
+"""How long whoever is held waits at the most before it looks again, whatever it hears."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +110,9 @@ def stance(breaker: Breaker | None, now: datetime) -> Stance:
 def look_again_at(breaker: Breaker, now: datetime, patience: Patience) -> datetime:
     """When whoever it holds looks again, without news: at the next probe, or soon when the present one may be over.
 
-    News may be lost on its way to a run that is just being parked: nobody waits longer than the longest pause for them.
+    News may be lost on its way to a run that is just being parked: nobody waits for it longer than `WITHOUT_NEWS`.
     """
-    within = pause_after(1, patience) if breaker.state == "half_open" else longest_pause(patience)
+    within = pause_after(1, patience) if breaker.state == "half_open" else WITHOUT_NEWS
     return now + within if breaker.probe_at is None else min(breaker.probe_at, now + within)
 
 
@@ -177,11 +179,6 @@ def pause_after(openings: int, patience: Patience) -> timedelta:
     """How long nothing is sent after so many openings in a row: it doubles, up to a ceiling."""
     bases = min(PAUSE_BASES * 2 ** min(openings - 1, 10), PAUSE_CEILING_BASES)
     return timedelta(seconds=max(bases * patience.retry_base_s, LEAST_PAUSE_S))
-
-
-def longest_pause(patience: Patience) -> timedelta:
-    """The longest pause that nobody has asked for."""
-    return pause_after(PAUSE_CEILING_BASES, patience)
 
 
 def succeed(breaker: Breaker, prober: str | None = None, began_at: datetime | None = None) -> Breaker:
