@@ -278,13 +278,6 @@ class Snapshot:
         due = self.probes_due.get(breaker)
         return breaker in self.breakers and (due is None or self.newest_at is None or self.newest_at < due)
 
-    def model_of(self, topic: Topic) -> str:
-        """Id of the model that is asked in a conversation."""
-        if topic.purpose == "work":
-            return self.tasks[topic.task_id or ""].tried(topic.number).model
-        supervisor = self.brief.team.supervisor.model
-        return self.brief.models.get(supervisor, supervisor)
-
     def clock_of(self, attempt: Attempt, now: datetime) -> datetime:
         """When the clock of a running attempt started, as of now: set on by the time that a breaker has held it."""
         held_at = self.breakers.get(model_breaker(attempt.model))

@@ -22,18 +22,18 @@ class WorkerDoors:
     async def may_begin(self, run: Snapshot, entries: Sequence[Entry]) -> bool:
         """Take the probes that the attempts which start among `entries` are; False when another run has one of them."""
         taken: dict[str, tuple[Entry, Door]] = {}
-        for entry, name in self.probes_in(run, entries):
-            if name in taken:
-                continue
-            taken[name] = entry, self._brake.door(name, run.brief.run_id)
-            try:
-                await taken[name][1].enter()
-            except BaseException as error:
-                for _, door in taken.values():
-                    door.leave()
-                if isinstance(error, Held):
-                    return False
-                raise
+        have_all = False
+        try:
+            for entry, name in self.probes_in(run, entries):
+                if name not in taken:
+                    taken[name] = entry, self._brake.door(name, run.brief.run_id)
+                    await taken[name][1].enter()
+            have_all = True
+        except Held:
+            return False
+        finally:
+            for _, door in () if have_all else taken.values():
+                door.leave()
         self._probes |= {(entry.task_id, entry.attempt): door for entry, door in taken.values()}
         return True
 

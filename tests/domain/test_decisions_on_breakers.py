@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from app.domain import events as ev
-from app.domain.policy.agenda import time_left_s
+from app.domain.policy.agenda import model_of, time_left_s
 from app.domain.policy.breakers import Breaker, Fault, fail, take_probe, trip
 from app.domain.policy.commands import DecisionBuilder
 from app.domain.policy.conditions import Conditions
@@ -107,7 +107,7 @@ def test_an_answer_that_is_there_goes_out_when_a_better_one_cannot_be_had() -> N
     story.synthesize(answer="what there is")
     story.succeed("b")
     assert story.run.lacking
-    supervisor = story.run.model_of(Topic("synthesize"))
+    supervisor = model_of(story.run, Topic("synthesize"))
     under(story, borne_out(opened(f"model:{supervisor}", "provider_auth")))
 
     assert story.settle()[-1] == "run.partial"

@@ -58,8 +58,8 @@ def closings_in(log: list[Event]) -> list[str]:
     return [event.data.name for event in log if isinstance(event.data, ev.BreakerClosed)]
 
 
-def failing(fault: Fault) -> Change:
-    return lambda breaker, now: fail(breaker, fault, now, Patience(retry_base_s=60))
+def failing(fault: Fault, patience: Patience = Patience(retry_base_s=60)) -> Change:
+    return lambda breaker, now: fail(breaker, fault, now, patience)
 
 
 async def breaker_of(service: Service, name: str) -> Breaker:
@@ -381,9 +381,7 @@ async def test_a_tool_is_offered_and_tried_again_once_its_pause_is_over(service:
     stub.on("work", tries_its_tool)
     for number in range(FAILURES_ALLOWED):
         fault = Fault("tool_timeout", about=f"run {number}")
-        await change_breaker(
-            service.database, TENANT, name, lambda b, now, f=fault: fail(b, f, now, Patience(retry_base_s=0.01))
-        )
+        await change_breaker(service.database, TENANT, name, failing(fault, Patience(retry_base_s=0.01)))
     await service.until_breaker_is_due(name)
 
     ended = await service.ended(await service.submit(team=HANDY, plan=plan_of(task("t1", "hand"))))

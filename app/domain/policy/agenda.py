@@ -102,7 +102,10 @@ def worker_of(run: Snapshot, attempt: Attempt) -> Worker:
 
 def model_of(run: Snapshot, topic: Topic) -> str:
     """Id of the model that is asked in a conversation."""
-    return run.model_of(topic)
+    if topic.purpose == "work":
+        return attempt_in(run, topic).model
+    supervisor = run.brief.team.supervisor.model
+    return run.brief.models.get(supervisor, supervisor)
 
 
 def max_steps(run: Snapshot, topic: Topic) -> int:

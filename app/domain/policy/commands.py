@@ -67,9 +67,9 @@ class DecisionBuilder:
         """Go on with a conversation now, or once its next call may be sent; whether that is now."""
         talk = self.run.conversation(topic)
         if talk.retry_at is not None and talk.waits(self.now):
-            name = model_breaker(model_of(self.run, topic))
-            self._hear_of(name)
-            self.wait("provider", min(talk.retry_at, self._news_at(name) or talk.retry_at))
+            self._hear_of(name := model_breaker(model_of(self.run, topic)))
+            self.wait("provider", talk.retry_at)
+            self._look_again_at(name)
             return False
         begins_call = topic not in self.conditions.under_way and isinstance(step_in(self.run, topic), Ask)
         if begins_call and not self.may_call(model_of(self.run, topic)):
@@ -93,13 +93,15 @@ class DecisionBuilder:
         elif breaker.state == "open" and breaker.probe_at and deadline and breaker.probe_at >= deadline:
             return True  # It will not be sent, and says so: there is nothing to wait for.
         else:
-            self.wait("provider", self._news_at(name))
+            self.wait("provider")
+            self._look_again_at(name)
         return False
 
-    def _news_at(self, name: str) -> datetime | None:
-        """When to ask again whether a breaker is still open, whatever is heard of it; None of one that is closed."""
+    def _look_again_at(self, name: str) -> None:
+        """Decide again when a breaker that is not closed may have changed, whatever is heard of it."""
         breaker = self.conditions.breakers.get(name)
-        return look_again_at(breaker, self.now, self.run.brief.patience) if breaker is not None else None
+        if breaker is not None:
+            self.wakes.append(look_again_at(breaker, self.now, self.run.brief.patience))
 
     def may_begin(self, name: str) -> bool:
         """Whether a worker may be given a task, as far as its breaker is concerned; one task of a run is the probe."""
