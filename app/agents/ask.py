@@ -20,7 +20,7 @@ from app.domain.conversation import Conversation, Prompt, ToolSpec
 from app.domain.errors import FAULTS, AccountProblem, BudgetExceeded, Held, HeldBack, ModelError, Transient
 from app.domain.events import Entry
 from app.domain.fold_conversation import thrown_away
-from app.domain.policy.agenda import time_left_s
+from app.domain.policy.agenda import model_of, time_left_s
 from app.domain.policy.breakers import Breaker
 from app.domain.results import Problem
 from app.domain.retries import asked_wait, failures_that_count, next_call_at, spread
@@ -78,13 +78,14 @@ class Call:
 async def prepare(role: Role, run: Snapshot, topic: Topic, tools: Mapping[str, Tool]) -> Call:
     """The next call of a conversation. Tools that this process lacks are left out: a run keeps the team it had.
 
-    What is offered stays the same for the whole conversation. A new one is not offered what is out of order.
+    What is offered stays the same for the whole conversation. A new one is not offered what is out of order, until that
+    may be tried again: then its call may be the probe.
     """
     talk, offer = run.conversation(topic), role.offer(run, topic)
     prompt, offered = talk.prompt, offer.tools
     if prompt is None:
         prompt = await done_aside(role.material(run, topic), lambda: role.open(run, topic))
-        offered = tuple(name for name in offered if not run.is_shut(tool_breaker(name)))
+        offered = tuple(name for name in offered if not run.keeps_off(tool_breaker(name)))
     elif prompt.tools is not None:
         offered = prompt.tools
     return Call(topic, talk, prompt, offer, [tools[name].spec for name in offered if name in tools])
@@ -140,8 +141,8 @@ async def ask(desk: Desk, call: Call) -> ev.LlmCompleted | ev.LlmFailed:
     listen = desk.listener(topic)
     if listen is not None:
         request = replace(request, on_text=FieldStream(call.offer.visible_field, listen).feed)
-    door = desk.door(model_breaker(desk.model.model_id(request.model)))
-    request = replace(request, before_sending=door.enter, on_begin=door.answered)
+    door = desk.door(model_breaker(model_of(run, topic)), about=run.brief.run_id)
+    request = replace(request, before_sending=door.enter)
     sent = _Sent(desk, call, request, time.monotonic())
     if call.cap == 0:
         return _failure(sent, BudgetExceeded("The tokens that the task may have are spent, or leave no reply room."))

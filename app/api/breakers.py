@@ -12,6 +12,7 @@ from app.api.resources import breaker_resource, page
 from app.api.schemas.service import PROBLEMS, Breaker, BreakerPage
 from app.domain.policy.breakers import Breaker as KnownBreaker
 from app.domain.policy.breakers import reset, trip
+from app.domain.team import TIERS
 from app.runtime import TENANT, Runtime
 from app.store.breakers import all_breakers, change_breaker
 from app.store.teams import team_named
@@ -27,7 +28,10 @@ _NAME_LENGTH = 210
 
 @router.get("", response_model=BreakerPage)
 async def list_breakers(runtime: RuntimeOf) -> Response:
-    """Every breaker that has counted a failure or was opened by hand, by name. One that is not listed is closed."""
+    """Every breaker that has counted a failure or was opened by hand, by name. One that is not listed is closed.
+
+    Where there are more than a thousand, those that are open come before the others.
+    """
     return JSONResponse(page([breaker_resource(each) for each in await all_breakers(runtime.database, TENANT)]))
 
 
@@ -48,9 +52,9 @@ async def trip_breaker(name: BreakerNamed, runtime: RuntimeOf) -> Response:
 
 
 async def _exists(name: str, runtime: Runtime) -> bool:
-    """Whether there is something behind a breaker of that name. Any model may be asked for by its id."""
+    """Whether there is something behind a breaker of that name. Any model may be asked for by its id, and only so."""
     if _MODEL.fullmatch(name):
-        return True
+        return name.partition(":")[2] not in TIERS
     if found := _WORKER.fullmatch(name):
         stored = await team_named(runtime.database, TENANT, found[1])
         return stored is not None and stored.team.worker(found[2]) is not None

@@ -11,10 +11,11 @@ from typing import assert_never
 
 from app.domain import events as ev
 from app.domain import fold_calls, fold_questions, fold_run, fold_stragglers, fold_tasks
+from app.domain.brief import Brief
 from app.domain.errors import IllegalMove
 from app.domain.events import Entry, Event
 from app.domain.quoting import quoted
-from app.domain.snapshot import Brief, Snapshot
+from app.domain.snapshot import Snapshot
 from app.domain.states import check_allowed
 from app.domain.values import changed
 
@@ -64,7 +65,7 @@ def after(run: Snapshot, event: Event) -> Snapshot:
         raise IllegalMove(f"{event.type} cannot be event {event.seq}: run.queued comes first, and only then")
     if event.seq > 1:
         check_allowed(run.status, event.type)
-    return changed(_folded(run, event), last_seq=event.seq)
+    return changed(_folded(run, event), last_seq=event.seq, newest_at=event.at)
 
 
 def _folded(run: Snapshot, event: Event) -> Snapshot:

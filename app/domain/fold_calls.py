@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from app.domain import events as ev
+from app.domain.breaker_names import model_breaker
 from app.domain.conversation import Conversation
 from app.domain.events import Event
 from app.domain.failures import remedy_for
 from app.domain.fold_conversation import conversation_after
 from app.domain.fold_tasks import running_task, task_named
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.topics import Topic, topic_of
 from app.domain.usage import Usage
 from app.domain.values import changed
@@ -69,8 +70,18 @@ def _tasks_after(run: Snapshot, event: Event, call: ev.ModelCall, wait: timedelt
     task = running_task(run, event) if call.purpose == "work" else task_named(run, event)
     if call.purpose == "work":
         attempt = task.tried(event.attempt or 0)
-        task = task.with_attempt(attempt.number, heard_at=event.at, since=attempt.since + wait)
+        since = attempt.since + _without_hold(run, event, attempt, call, wait)
+        task = task.with_attempt(attempt.number, heard_at=event.at, since=since)
     return {**run.tasks, task.task.id: _charge(task, event, call.usage)}
+
+
+def _without_hold(run: Snapshot, event: Event, attempt: Attempt, call: ev.ModelCall, wait: timedelta) -> timedelta:
+    """What a call adds to the clock of its attempt: that stands anyway from when the model's breaker was told of."""
+    held_at = run.breakers.get(model_breaker(attempt.model))
+    if held_at is None:
+        return wait
+    began_at = event.at - timedelta(milliseconds=call.duration_ms + call.room_ms)
+    return min(wait, max(held_at - began_at, timedelta()))
 
 
 def _hear(run: Snapshot, event: Event) -> Snapshot:

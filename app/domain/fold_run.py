@@ -5,9 +5,11 @@ from itertools import count
 
 from app.domain import events as ev
 from app.domain.breaker_names import model_breaker
+from app.domain.conversation import Conversation
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.plan import Task
+from app.domain.policy.agenda import model_of
 from app.domain.snapshot import NextAttempt, Snapshot, TaskState
 from app.domain.states import RUN_MOVES, move
 from app.domain.topics import Topic
@@ -16,7 +18,7 @@ from app.domain.values import changed
 
 def fold_start(run: Snapshot, event: Event) -> Snapshot:
     status = move(RUN_MOVES, run.status, event.type)
-    return changed(run, status=status, started_at=event.at, claimed_seq=event.seq)
+    return changed(run, status=status, started_at=event.at, claimed_at=event.at, claimed_seq=event.seq)
 
 
 def fold_resumption(run: Snapshot, event: Event, resumed: ev.RunResumed) -> Snapshot:
@@ -27,6 +29,7 @@ def fold_resumption(run: Snapshot, event: Event, resumed: ev.RunResumed) -> Snap
         usage=run.usage + resumed.usage,
         unsettled=run.unsettled + resumed.unsettled,
         waiting=None,
+        claimed_at=event.at,
         claimed_seq=event.seq,
     )
 
@@ -44,21 +47,50 @@ def fold_wait(run: Snapshot, event: Event, waiting: ev.RunWaiting) -> Snapshot:
 
 
 def fold_opening(run: Snapshot, event: Event, opened: ev.BreakerOpened) -> Snapshot:
-    return changed(run, breakers={opened.name: event.at, **run.breakers})
+    """From now on the clocks of the attempts that it holds stand: nothing is set on beforehand for their waits."""
+    return changed(
+        run,
+        breakers={opened.name: event.at, **run.breakers},
+        probes_due={**run.probes_due, opened.name: opened.probe_at},
+        tasks={name: _set_back(run, task, event, opened.name) for name, task in run.tasks.items()},
+    )
+
+
+def _set_back(run: Snapshot, task: TaskState, event: Event, breaker: str) -> TaskState:
+    for attempt in task.running:
+        retry_at = run.conversation(Topic("work", task.task.id, attempt.number)).retry_at
+        if retry_at is not None and retry_at > event.at and breaker == model_breaker(attempt.model):
+            task = task.with_attempt(attempt.number, since=attempt.since - (retry_at - event.at))
+    return task
 
 
 def fold_closing(run: Snapshot, event: Event, closed: ev.BreakerClosed) -> Snapshot:
-    """The clocks of the attempts that it held go on from where they stood."""
-    told = {name: at for name, at in run.breakers.items() if name != closed.name}
+    """The clocks of the attempts that it held go on from where they stood; nobody waits for its model any longer."""
     tasks = {name: _set_on(run, task, event, closed.name) for name, task in run.tasks.items()}
-    return changed(run, breakers=told, tasks=tasks)
+    talks = {topic: _freed(run, topic, talk, event, closed.name) for topic, talk in run.conversations.items()}
+    told = {name: at for name, at in run.breakers.items() if name != closed.name}
+    due = {name: at for name, at in run.probes_due.items() if name != closed.name}
+    return changed(run, breakers=told, probes_due=due, tasks=tasks, conversations=talks)
 
 
 def _set_on(run: Snapshot, task: TaskState, event: Event, breaker: str) -> TaskState:
     for attempt in task.running:
         if breaker == model_breaker(attempt.model):
-            task = task.with_attempt(attempt.number, since=run.clock_of(attempt, event.at))
+            since = min(run.clock_of(attempt, event.at), event.at)
+            task = task.with_attempt(attempt.number, since=since)
+    if task.attempts and breaker == model_breaker(task.attempts[-1].model):
+        task = changed(task, next=changed(task.next, not_before=_at_most(task.next.not_before, event.at)))
     return task
+
+
+def _freed(run: Snapshot, topic: Topic, talk: Conversation, event: Event, breaker: str) -> Conversation:
+    if talk.retry_at is None or breaker != model_breaker(model_of(run, topic)):
+        return talk
+    return changed(talk, retry_at=_at_most(talk.retry_at, event.at), not_before=_at_most(talk.not_before, event.at))
+
+
+def _at_most(at: datetime | None, latest: datetime) -> datetime | None:
+    return None if at is None else min(at, latest)
 
 
 def fold_cancel_request(run: Snapshot, event: Event, asked: ev.RunCancelRequested) -> Snapshot:

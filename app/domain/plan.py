@@ -32,7 +32,7 @@ _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _Code = Literal[
     "plan_empty", "plan_too_large", "id_invalid", "id_duplicate", "worker_missing", "worker_unknown",
     "dependency_unknown", "dependency_on_itself", "cycle", "instruction_blank", "field_invalid",
-    "plan_unparseable", "output_invalid", "result_rejected", "task_unknown",
+    "plan_unparseable", "output_invalid", "result_rejected", "breaker_open", "task_unknown",
 ]  # fmt: skip
 
 FINDING_CODES: Mapping[_Code, str] = {
@@ -50,6 +50,7 @@ FINDING_CODES: Mapping[_Code, str] = {
     "plan_unparseable": "The reply could not be read as a plan.",
     "output_invalid": "The reply does not have the form that was asked for.",
     "result_rejected": "The result does not show that the work was done.",
+    "breaker_open": "The work cannot be done without a tool that is left alone for a while.",
     "task_unknown": "The reply names a task that the plan does not have.",
 }
 FindingCode = TypeAliasType("FindingCode", Annotated[_Code, described(FINDING_CODES, "What is wrong with a plan.")])

@@ -16,10 +16,11 @@ from functools import reduce
 from graphlib import TopologicalSorter
 
 from app.domain import events as ev
+from app.domain.brief import Brief
 from app.domain.plan import Plan, Task
 from app.domain.policy.agenda import SUPERVISOR_REPLIES
 from app.domain.quote import Grounds, MoneyRange, Planning, Quote, SecondsRange, TokenPrices, TokensRange, Typical
-from app.domain.snapshot import Brief, Snapshot
+from app.domain.snapshot import Snapshot
 from app.domain.team import Worker
 from app.domain.usage import Amount
 

@@ -11,15 +11,14 @@ from typing import Any
 
 from app.domain import events as ev
 from app.domain.breaker_names import model_breaker
+from app.domain.brief import Brief
 from app.domain.conversation import Conversation
-from app.domain.job import DryRunLimits, Limits
 from app.domain.plan import Plan, Task
 from app.domain.questions import Assumption, OnQuestion, Question
-from app.domain.quote import Grounds, Quote
+from app.domain.quote import Quote
 from app.domain.results import Escalation, Output, Problem, Result, Synthesis
-from app.domain.retries import Patience
 from app.domain.states import TERMINAL_RUN, TERMINAL_TASK, AttemptStatus, Phase, RunStatus, TaskStatus
-from app.domain.team import Rung, Team
+from app.domain.team import Rung
 from app.domain.topics import Topic
 from app.domain.usage import Amount, Usage
 from app.domain.values import changed
@@ -28,27 +27,6 @@ WRAP_UP_SHARE = 0.15
 WRAP_UP_CEILING_S = 30.0
 """The last part of a run's time is kept for the synthesis of what is there."""
 _NOTHING_SAID = Conversation()
-
-
-@dataclass(frozen=True)
-class Brief:
-    """What is fixed about a run before it starts."""
-
-    run_id: str
-    objective: str
-    team: Team
-    limits: Limits
-    inputs: tuple[ev.InputListed, ...] = ()
-    patience: Patience = Patience()
-    models: Mapping[str, str] = field(default_factory=dict)
-    """Model ids of the tiers, as this process resolves them."""
-    grounds: Grounds | None = None
-    """What this process rests the quote on; None where the run's plan is not made."""
-
-    @property
-    def is_dry(self) -> bool:
-        """Whether the run ends at its plan."""
-        return isinstance(self.limits, DryRunLimits)
 
 
 @dataclass(frozen=True)
@@ -173,10 +151,14 @@ class Snapshot:
     brief: Brief
     status: RunStatus = "queued"
     last_seq: int = 0
+    newest_at: datetime | None = None
+    """When its newest event happened."""
     created_at: datetime | None = None
     started_at: datetime | None = None
     claimed_seq: int = 0
     """Number of the event with which the last process that took the run began."""
+    claimed_at: datetime | None = None
+    """When that was."""
     planned_at: datetime | None = None
     executed_at: datetime | None = None
     """When the last task ended."""
@@ -212,6 +194,8 @@ class Snapshot:
     """Set once a call did not fit into what the run may spend."""
     breakers: Mapping[str, datetime] = field(default_factory=dict)
     """The open breakers that the log has told of, by name: since when. The clocks of attempts that they hold stand."""
+    probes_due: Mapping[str, datetime | None] = field(default_factory=dict)
+    """When what they hold may be tried again, as the log says; None for one that somebody has to close."""
     terms_told: frozenset[str] = frozenset()
     """Terms of model calls that the log has spelled out, by their ids."""
     usage_at_cancel: Usage = Usage()
@@ -271,9 +255,13 @@ class Snapshot:
         """The tasks that the answer in the making rests on, in plan order."""
         return [task for task in self.delivered if task.task.id not in self.late]
 
-    def is_shut(self, breaker: str) -> bool:
-        """Whether the log tells that this breaker is open."""
-        return breaker in self.breakers
+    def keeps_off(self, breaker: str) -> bool:
+        """Whether the log tells that this breaker is open, and its probe was not due at the newest event.
+
+        From then on the run uses what is behind it like any other: somebody has to be the probe.
+        """
+        due = self.probes_due.get(breaker)
+        return breaker in self.breakers and (due is None or self.newest_at is None or self.newest_at < due)
 
     def clock_of(self, attempt: Attempt, now: datetime) -> datetime:
         """When the clock of a running attempt started, as of now: set on by the time that a breaker has held it."""

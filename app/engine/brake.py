@@ -43,6 +43,8 @@ class Brake:
         self._board = runtime.breakers
         self._on_their_way: set[asyncio.Task[Any]] = set()
         self._open: frozenset[str] = frozenset()
+        self.closed = asyncio.Event()
+        """Set when a breaker has closed: runs that were waiting for that may go on."""
         self._board.watch(self._lift_pauses)
 
     def conditions(self, under_way: frozenset[Topic], load: Mapping[str, Load]) -> Conditions:
@@ -53,9 +55,12 @@ class Brake:
         """Have `changed` called whenever a breaker has changed what it lets through."""
         return self._board.watched_by(changed)
 
-    def door(self, breaker: str, about: str | None = None) -> "Door":
-        """The way through a breaker for one call, which is `about` something that may be to blame as well."""
-        return Door(self, breaker, about)
+    def door(self, breaker: str, about: str | None = None, began_at: datetime | None = None) -> "Door":
+        """The way through a breaker for one call, which is `about` something that may be to blame as well.
+
+        `began_at` is said of a call that has gone through without it.
+        """
+        return Door(self, breaker, about, began_at)
 
     def is_due(self, name: str) -> bool:
         """Whether a call would be the probe now."""
@@ -73,6 +78,7 @@ class Brake:
             kind, _, model = name.partition(":")
             if kind == "model":
                 self._runtime.model.lift(model)
+                self.closed.set()
         self._open = opened
 
     # For doors alone.
@@ -86,6 +92,8 @@ class Brake:
             with self._board.changing(TENANT, name) as is_last:
                 changed = await change_breaker(self._runtime.database, TENANT, name, change)
                 assert changed is not None
+                if changed.state == "closed":
+                    self.closed.set()
                 if is_last():
                     self._board.put(TENANT, changed)
         except TROUBLE as error:
@@ -116,7 +124,8 @@ class Brake:
 class Door:
     """One call's way through a breaker: it enters, and then has been answered, or has failed, or leaves."""
 
-    def __init__(self, brake: Brake, name: str, about: str | None) -> None:
+    def __init__(self, brake: Brake, name: str, about: str | None, began_at: datetime | None) -> None:
+        self._began_at = began_at
         self._brake = brake
         self._name = name
         self._about = about
@@ -124,7 +133,7 @@ class Door:
 
     async def enter(self) -> None:
         """Go through, or take the probe. Raises `Held`, or `AccountProblem` where waiting would not help."""
-        now = datetime.now(UTC)
+        self._began_at = now = datetime.now(UTC)
         breaker = self._brake.find(self._name)
         if stance(breaker, now) == "probe":
             breaker = await self._take_probe()
@@ -137,7 +146,8 @@ class Door:
         if says == "refuse":
             problem = brake_of(breaker)
             raise AccountProblem(problem.message, code=problem.code, sent=False)  # type: ignore[arg-type]
-        left = (breaker.probe_at - now).total_seconds() if breaker.probe_at else None
+        is_timed = breaker.state == "open" and breaker.probe_at is not None  # How long a probe takes nobody knows.
+        left = (breaker.probe_at - now).total_seconds() if is_timed and breaker.probe_at else None
         raise Held("It has failed so often that it is left alone for a while.", retry_after_s=left, breaker=self._name)
 
     async def _take_probe(self) -> Breaker:
@@ -153,10 +163,15 @@ class Door:
 
     def answered(self) -> None:
         """What was called works. Costs nothing unless failures were counted."""
-        prober, breaker = self._prober, self._brake.find(self._name)
+        prober, breaker, began_at = self._prober, self._brake.find(self._name), self._began_at
         self._prober = None
-        if prober is not None or (breaker is not None and succeed(breaker) != breaker):
-            self._brake.change_soon(self._name, lambda breaker, _: succeed(breaker, prober))
+        took = datetime.now(UTC) - began_at if began_at else None
+
+        def change(breaker: Breaker, now: datetime) -> Breaker:
+            return succeed(breaker, prober, now - took if took is not None else None)
+
+        if prober is not None or (breaker is not None and succeed(breaker, None, began_at) != breaker):
+            self._brake.change_soon(self._name, change)
 
     def failed(self, code: str, retry_after_s: float | None = None) -> Breaker:
         """It does not work; what its breaker is now. All calls of this process know at once, others in a moment."""

@@ -191,7 +191,10 @@ class Engine:
 
     async def _reconcile_forever(self) -> None:
         while True:
-            await asyncio.sleep(self._runtime.poll_s)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._runtime.poll_s):
+                    await self._brake.closed.wait()
+            self._brake.closed.clear()
             found = await announce_unattended(self._runtime.database, self._runtime.queue)
             if found:
                 log.info("runs without an owner announced", runs=found)

@@ -31,6 +31,10 @@ from app.store.ownership import ClaimedRun
 
 log = structlog.get_logger(__name__)
 
+HELD_BACK_S = 0.1
+"""Before a conversation may be begun again that a breaker has held back: should what is decided on and what stands at
+the door ever differ, they do so at leisure."""
+
 
 class Execution:
     """A claimed run."""
@@ -121,6 +125,7 @@ class Execution:
             await converse(self.desk, topic)
         except HeldBack:
             held = True
+            await asyncio.sleep(HELD_BACK_S)
         await self.log.settled()
         if self.desk.run.last_seq == before and not held:
             raise RuntimeError(f"{command} ended without an event")

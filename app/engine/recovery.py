@@ -58,15 +58,30 @@ async def reckon_lost(desk: Desk, until: datetime) -> Lost:
 
 
 def _without_held(run: Snapshot, asked: Sequence[Topic]) -> list[Topic]:
-    """Of those whose model is behind an open breaker at most one was under way: the probe."""
+    """Of those whose model is behind an open breaker at most one was sent since it opened: the probe. What was under
+    way then went on."""
     probes: dict[str, Topic] = {}
     for topic in asked:
-        probes.setdefault(model_breaker(model_of(run, topic)), topic)
+        if not _is_free(run, topic):
+            probes.setdefault(model_breaker(model_of(run, topic)), topic)
     return [topic for topic in asked if _is_free(run, topic) or topic in probes.values()]
 
 
 def _is_free(run: Snapshot, topic: Topic) -> bool:
-    return model_breaker(model_of(run, topic)) not in run.breakers
+    """Whether a call that came next in a conversation was begun before the breaker of its model was told of."""
+    held_at = run.breakers.get(model_breaker(model_of(run, topic)))
+    return held_at is None or _last_step_at(run, topic) < held_at
+
+
+def _last_step_at(run: Snapshot, topic: Topic) -> datetime:
+    """Since when a conversation was ready for its next call, as far as the state tells."""
+    times = [run.claimed_at, run.conversation(topic).retry_at]
+    if topic == ANSWERING:
+        times.append(run.executed_at)
+    if topic.task_id is not None and (tries := run.tasks[topic.task_id].attempts):
+        attempt = tries[topic.number - 1] if topic.purpose == "work" else tries[-1]
+        times += [attempt.started_at, attempt.heard_at, attempt.finished_at]
+    return max(at for at in times if at is not None)
 
 
 def _was_asked(run: Snapshot, topic: Topic, until: datetime) -> bool:

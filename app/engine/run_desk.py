@@ -146,9 +146,8 @@ class RunDesk:
 
     def _append(self, *entries: Entry) -> asyncio.Future[bool]:
         """Have it recorded, and have breakers and loads of workers know how their attempts begin and end."""
-        before = self.run
+        before, done = self.run, self._log.append(*entries)
         self._workers.hear(before, entries)
-        done = self._log.append(*entries)
         self._load.hear(before, entries, self.run, self.now())
         return done
 

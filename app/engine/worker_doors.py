@@ -22,16 +22,18 @@ class WorkerDoors:
     async def may_begin(self, run: Snapshot, entries: Sequence[Entry]) -> bool:
         """Take the probes that the attempts which start among `entries` are; False when another run has one of them."""
         taken: dict[str, tuple[Entry, Door]] = {}
-        for entry, name in self.probes_in(run, entries):
-            if name in taken:
-                continue
-            taken[name] = entry, self._brake.door(name, run.brief.run_id)
-            try:
-                await taken[name][1].enter()
-            except Held:
-                for _, door in taken.values():
-                    door.leave()
-                return False
+        have_all = False
+        try:
+            for entry, name in self.probes_in(run, entries):
+                if name not in taken:
+                    taken[name] = entry, self._brake.door(name, run.brief.run_id)
+                    await taken[name][1].enter()
+            have_all = True
+        except Held:
+            return False
+        finally:
+            for _, door in () if have_all else taken.values():
+                door.leave()
         self._probes |= {(entry.task_id, entry.attempt): door for entry, door in taken.values()}
         return True
 
@@ -48,8 +50,8 @@ class WorkerDoors:
         """Tell the breakers how attempts ended."""
         for entry, attempt, code in ends_in(run, entries):
             key = entry.task_id, entry.attempt
-            door = self._probes.pop(key, None)
-            door = door or self._brake.door(worker_breaker(run.brief.team.name, attempt.worker), run.brief.run_id)
+            name, about = worker_breaker(run.brief.team.name, attempt.worker), run.brief.run_id
+            door = self._probes.pop(key, None) or self._brake.door(name, about, attempt.started_at)
             if code is None:
                 door.answered()
             elif code in OF_WORKERS:

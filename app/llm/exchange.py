@@ -108,9 +108,8 @@ class Exchange:
     def _begin(self) -> None:
         """The reply has begun: from its first word on the time of whoever asked runs."""
         self._speaking = True
-        for begun in (self.on_begin, self.request.on_begin):
-            if begun is not None:
-                begun()
+        if self.on_begin is not None:
+            self.on_begin()
         now, within, clock = asyncio.get_running_loop().time(), self.request.reply_within_s, self._clock
         self.request.progress.silent_s = now - self._sent_at
         ends_at = self._sent_at + self.request.timeout_s

@@ -54,8 +54,6 @@ class Request:
     """Set when somebody listens: receives the visible text as it is written."""
     before_sending: Callable[[], Awaitable[None]] | None = field(default=None, compare=False, repr=False)
     """The door: awaited once the call's turn has come, right before it is sent. It may raise a `ModelError`."""
-    on_begin: Callable[[], None] | None = field(default=None, compare=False, repr=False)
-    """Told when the reply begins: the provider answers."""
     progress: Progress = field(default_factory=Progress, compare=False, repr=False)
 
 

@@ -7,12 +7,13 @@ import structlog
 from sqlalchemy import text
 
 from app.domain import events as ev
+from app.domain.brief import Brief
 from app.domain.errors import JobRefused
 from app.domain.events import Entry
 from app.domain.fold import extend
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan
-from app.domain.snapshot import Brief, Snapshot
+from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
 from app.store.database import Database
 from app.store.projection import Row, as_json, plain, run_row

@@ -7,6 +7,7 @@ has just learned itself stands until it is in the database.
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
 
 from app.domain.policy.breakers import Breaker
 from app.store.breakers import BREAKERS_CHANNEL, breakers_to_be_watched
@@ -102,10 +103,14 @@ class BreakerBoard:
                 changed()
 
 
+def _tenths(at: datetime | None) -> float | None:
+    return None if at is None else round(at.timestamp(), 1)
+
+
 def _to_be_heard(opened: Mapping[str, Mapping[str, Breaker]]) -> set[object]:
     """What matters to those who wait. Times are reckoned anew with each look, and differ by next to nothing."""
     return {
-        (tenant, name, breaker.state, breaker.prober, breaker.probe_at and round(breaker.probe_at.timestamp(), 1))
+        (tenant, name, breaker.state, breaker.prober, breaker.is_borne_out, _tenths(breaker.probe_at))
         for tenant, breakers in opened.items()
         for name, breaker in breakers.items()
     }

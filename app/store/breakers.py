@@ -20,7 +20,14 @@ log = structlog.get_logger(__name__)
 BREAKERS_CHANNEL = "chargehand_breakers"
 
 _COLUMNS = "name, state, reason, failures, openings, failed_at, opened_at, probe_at, prober, about"
-_ALL = text(f"SELECT {_COLUMNS}, clock_timestamp() AS now FROM breakers WHERE tenant = :tenant ORDER BY name")
+LISTED = 1_000
+_ALL = text(
+    f"""
+    SELECT {_COLUMNS} FROM (
+        SELECT * FROM breakers WHERE tenant = :tenant ORDER BY state = 'closed', name LIMIT {LISTED}
+    ) AS listed ORDER BY name
+    """
+)
 _TO_BE_WATCHED = text(
     f"""
     SELECT tenant, {_COLUMNS}, clock_timestamp() AS now FROM breakers WHERE state <> 'closed' OR failures > 0
@@ -50,9 +57,17 @@ _WRITE = text(
 _TELL = text("SELECT pg_notify(:channel, :name)")
 _WAKE = text(
     """
-    UPDATE runs SET wake_at = now()
-    WHERE tenant = :tenant AND status = 'waiting' AND waiting_for = 'provider' AND owner IS NULL
-      AND (wake_at IS NULL OR wake_at > now())
+    -- Not all in the same moment: how much later each one is looked at goes by its id.
+    UPDATE runs SET wake_at = now() + (hashtext(id) & 1023) * interval '1 millisecond'
+    WHERE tenant = :tenant AND status = 'waiting' AND owner IS NULL AND (wake_at IS NULL OR wake_at > now())
+      -- Whoever waits for a person, and for the provider as well, says so in the log alone.
+      AND (waiting_for = 'provider' OR EXISTS (
+        SELECT FROM events
+        WHERE run_id = runs.id AND type = 'breaker.opened' AND data->>'name' = :name
+          AND NOT EXISTS (
+            SELECT FROM events AS later
+            WHERE later.run_id = runs.id AND later.seq > events.seq
+              AND later.type = 'breaker.closed' AND later.data->>'name' = :name)))
     """
 )
 
@@ -61,7 +76,7 @@ Change = Callable[[Breaker, datetime], Breaker]
 
 
 async def all_breakers(database: Database, tenant: str) -> Sequence[Breaker]:
-    """Every breaker that has ever counted a failure or was opened by hand, by name."""
+    """Every breaker that has ever counted a failure or was opened by hand, by name; of very many the open ones."""
     async with database.reading() as connection:
         return [_breaker(row) for row in await connection.execute(_ALL, {"tenant": tenant})]
 
@@ -79,8 +94,8 @@ async def change_breaker(
 ) -> Breaker | None:
     """Change a breaker; what it is then, with times by the clock of this process.
 
-    One that is to be `known` must have a row: None without. When it closes, runs that wait for a provider are looked at
-    again at once.
+    One that is to be `known` must have a row: None without. When that of a model closes, runs that wait for a provider
+    are looked at again.
     """
     which = {"tenant": tenant, "name": name}
     async with database.transaction() as connection:
@@ -95,8 +110,8 @@ async def change_breaker(
         if after != before:
             values = asdict(after) | {"about": list(after.about)}
             await connection.execute(_WRITE, values | which)
-            if after.state == "closed" != before.state:
-                await connection.execute(_WAKE, {"tenant": tenant})
+            if after.state == "closed" != before.state and after.kind == "model":
+                await connection.execute(_WAKE, which)
             await connection.execute(_TELL, {"channel": BREAKERS_CHANNEL, "name": name})
     _tell_log(before, after)
     return _by_clock(after, datetime.now().astimezone() - row.now)

@@ -8,12 +8,13 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
+from app.domain.brief import Brief
 from app.domain.errors import FAULTS, IllegalMove, RunUnreadable
 from app.domain.events import event_from
 from app.domain.fold import fold
 from app.domain.results import Problem
 from app.domain.retries import Patience
-from app.domain.snapshot import Brief, Snapshot
+from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN, TERMINAL_TASK
 from app.domain.team import Team
 from app.store.journal_sql import EVENTS_CHANNEL

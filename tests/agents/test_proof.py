@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from app.agents.worker.proof import objections_to
+from app.domain import events as ev
 from app.domain.results import Output
 from app.domain.topics import Topic
-from tests.support.story import Story, brief, call_block, started, task, text_block, with_team
+from tests.support.story import Story, brief, call_block, called, started, task, text_block, with_team
 
 SEARCHED = {"type": "web_search_tool_result", "content": [{"url": "https://found.example/by-the-provider"}]}
 
@@ -100,6 +101,21 @@ def test_a_result_without_a_call_that_the_task_needs_is_told_which_one() -> None
     [objection] = uncalled("look", "read")
 
     assert "no call of read has brought anything" in objection
+
+
+@pytest.mark.parametrize("must_use", ["look", "read"])
+def test_a_worker_is_not_to_blame_for_a_tool_that_is_left_alone(must_use: str) -> None:
+    story = Story(with_team(brief(), tools=("look", "read"), must_use=(must_use,)))
+    story.begin(task("a"))
+    story.start("a")
+    reply = called("work").completed(stop_reason="tool_use", content=[call_block("c1")])
+    opening = ev.Opening(system="s", message="m", tools=("look",))  # "read" was not offered.
+    story.record(story.topic("work", "a").entry(reply.model_copy(update={"opening": opening})))
+    story.use_tool("a", "c1", code="breaker_open")
+
+    [objection] = objections_to(Output(summary="It is 42."), story.run, Topic("work", "a"))
+
+    assert objection.code == "breaker_open"
 
 
 @pytest.mark.parametrize("tool", ["look", "web_search"])

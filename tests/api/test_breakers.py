@@ -51,7 +51,18 @@ async def test_a_breaker_is_tripped_and_reset_by_hand(api: Api, name: str) -> No
 
 @pytest.mark.parametrize("action", ["trip", "reset"])
 @pytest.mark.parametrize(
-    "name", ["tool:nope", "worker:general/nope", "worker:nope/writer", "worker:general", "door:x", "model:", "x", "%00"]
+    "name",
+    [
+        "model:deep",
+        "tool:nope",
+        "worker:general/nope",
+        "worker:nope/writer",
+        "worker:general",
+        "door:x",
+        "model:",
+        "x",
+        "%00",
+    ],
 )
 async def test_what_there_is_not_can_neither_be_tripped_nor_reset(api: Api, name: str, action: str) -> None:
     response = await api.client.post(f"/v1/breakers/{name}/{action}")

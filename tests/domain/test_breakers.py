@@ -29,7 +29,7 @@ from tests.support.story import START
 NAME = "model:model-1"
 PATIENCE = Patience(retry_base_s=1)
 BUSY = Fault("provider_unavailable")
-UNPAID = Fault("provider_billing")
+UNPAID = Fault("provider_billing", about="run")
 LATER = START + timedelta(hours=1)
 
 CLOSED = Breaker(NAME)
@@ -93,7 +93,10 @@ def test_what_follows_a_sign_in_a_state(state: str, sign: str) -> None:
         (None, "pass"),
         (CLOSED, "pass"),
         (COUNTED, "pass"),
-        (OPEN, "refuse"),
+        (OPEN, "hold"),
+        (fail(OPEN, Fault("provider_billing", about="another run"), START, PATIENCE), "refuse"),
+        (fail(OPEN, BUSY, START, PATIENCE), "hold"),
+        (fail(HALF_OPEN, UNPAID, START, PATIENCE, "me"), "refuse"),
         (fail(CLOSED, replace(BUSY, retry_after_s=30), START, PATIENCE), "hold"),
         (HALF_OPEN, "hold"),
         (FORCED, "hold"),
@@ -125,6 +128,25 @@ def test_failures_in_a_row_open_it_and_an_answer_between_them_begins_the_row_ane
     assert (opened.state, opened.failures, opened.opened_at) == ("open", FAILURES_ALLOWED, START)
 
 
+def test_the_same_run_says_only_once_that_an_account_is_dead() -> None:
+    assert fail(OPEN, UNPAID, START, PATIENCE) == OPEN
+
+
+def test_what_has_begun_since_the_newest_failure_closes_it() -> None:
+    after, before = START + timedelta(seconds=1), START - timedelta(seconds=1)
+
+    assert succeed(OPEN, began_at=after) == succeed(HALF_OPEN, "late", began_at=after) == CLOSED
+    assert succeed(OPEN, began_at=before) == OPEN
+    assert succeed(FORCED, began_at=after) == FORCED
+
+
+def test_nobody_waits_longer_than_a_minute_for_news() -> None:
+    asked = fail(CLOSED, replace(BUSY, retry_after_s=3_000), START, PATIENCE)
+
+    assert look_again_at(FORCED, START, PATIENCE) == START + timedelta(seconds=60)
+    assert look_again_at(asked, START, PATIENCE) == START + timedelta(seconds=60)
+
+
 def test_failures_far_apart_are_not_in_a_row() -> None:
     breaker, now = CLOSED, START
     for _ in range(FAILURES_ALLOWED * 2):
@@ -135,7 +157,7 @@ def test_failures_far_apart_are_not_in_a_row() -> None:
 
 
 def test_failures_about_one_and_the_same_thing_count_once() -> None:
-    breaker = CLOSED
+    breaker = Breaker("tool:fetch_page")
     for _ in range(FAILURES_ALLOWED * 2):
         breaker = fail(breaker, Fault("fetch_failed", about="hostile.example"), START, PATIENCE)
     assert (breaker.state, breaker.failures) == ("closed", 1)

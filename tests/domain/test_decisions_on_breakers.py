@@ -1,19 +1,29 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from app.domain.policy.agenda import time_left_s
+import pytest
+
+from app.domain import events as ev
+from app.domain.policy.agenda import model_of, time_left_s
 from app.domain.policy.breakers import Breaker, Fault, fail, take_probe, trip
+from app.domain.policy.commands import DecisionBuilder
 from app.domain.policy.conditions import Conditions
+from app.domain.policy.ladder import others_for
 from app.domain.retries import Patience
 from app.domain.topics import Topic
-from tests.support.story import PAIR, START, Story, brief, plan_of, started, task
+from tests.support.story import PAIR, START, Story, brief, plan_of, started, task, text_block
 
 MODEL = "model:model-1"
 ABLE = "worker:crew/able"
 
 
 def opened(name: str = MODEL, code: str = "provider_unavailable", retry_after_s: float = 30) -> Breaker:
-    return fail(Breaker(name), Fault(code, retry_after_s), START, Patience())
+    return fail(Breaker(name), Fault(code, retry_after_s, "one run"), START, Patience())
+
+
+def borne_out(breaker: Breaker) -> Breaker:
+    """The breaker once another run has met the same."""
+    return fail(breaker, Fault(breaker.reason or "", about="another run"), START, Patience())
 
 
 def under(story: Story, *breakers: Breaker, under_way: tuple[Topic, ...] = ()) -> Story:
@@ -76,10 +86,110 @@ def test_while_a_probe_is_under_way_elsewhere_all_wait() -> None:
 
 
 def test_a_cause_that_does_not_pass_ends_the_run_without_a_call() -> None:
-    story = under(running("a", "b"), opened(code="provider_billing"))
+    story = under(running("a", "b"), borne_out(opened(code="provider_billing")))
 
     assert story.settle() == ["breaker.opened", "task.cancelled", "task.cancelled", "run.failed"]
     assert story.run.stop_reason == "provider_billing"
+
+
+def test_what_only_one_request_has_met_holds_other_runs_until_it_is_known_to_be_the_account() -> None:
+    story = under(running("a"), opened(code="provider_auth"))
+
+    assert story.settle() == ["breaker.opened", "run.waiting"]
+
+
+def test_an_answer_that_is_there_goes_out_when_a_better_one_cannot_be_had() -> None:
+    story = started(task("a"), task("b"))
+    for name in ("a", "b"):
+        story.start(name)
+    story.succeed("a")
+    story.tell(ev.TaskDropped(after_s=1), "b")
+    story.synthesize(answer="what there is")
+    story.succeed("b")
+    assert story.run.lacking
+    supervisor = model_of(story.run, Topic("synthesize"))
+    under(story, borne_out(opened(f"model:{supervisor}", "provider_auth")))
+
+    assert story.settle()[-1] == "run.partial"
+    assert story.run.result is not None
+    assert story.run.result.answer == "what there is"
+
+
+def test_a_run_that_ends_before_the_probe_has_to_report_waits_for_its_report() -> None:
+    half_open = take_probe(opened(), "other", START + timedelta(seconds=31), 120)
+    story = under(running("a", timeout_s=100), half_open)
+    story.wait(31)
+
+    assert story.settle() == ["breaker.opened", "run.waiting"]
+
+
+def test_a_probe_of_a_worker_is_not_used_up_by_a_task_that_cannot_start() -> None:
+    story = Story(replace(brief(), team=PAIR))
+    story.begin(*plan_of(task("a"), task("b")).tasks)
+    under(story, opened(ABLE, "max_steps"))
+    story.wait(31)
+    draft = DecisionBuilder(story.run, story.now, story.conditions)
+
+    assert draft.may_begin(ABLE)
+    assert draft.may_begin(ABLE)
+    draft.begin(ABLE)
+    assert not draft.may_begin(ABLE)
+
+
+def test_a_failed_probe_does_not_set_the_clock_of_its_attempt_on_twice() -> None:
+    story = running("a")
+    topic = story.topic("work", "a")
+    story.wait(20)
+    under(story, opened(retry_after_s=500))
+    story.record(*(entry for entry in story.decide().entries if entry.fact.type == "breaker.opened"))
+    story.wait(30)
+    story.fail_call("work", "provider_unavailable", "a", 20)
+    story.wait(30)
+    under(story)
+    story.settle()
+
+    assert time_left_s(story.run, topic, story.now) == 40
+
+
+def test_a_failure_before_its_breaker_is_told_of_does_not_set_the_clock_on_twice() -> None:
+    story = running("a")
+    topic = story.topic("work", "a")
+    story.wait(20)
+    story.fail_call("work", "provider_unavailable", "a", 30)
+    under(story, opened(retry_after_s=500))
+    story.record(*(entry for entry in story.decide().entries if entry.fact.type == "breaker.opened"))
+    story.wait(60)
+    under(story)
+    story.settle()
+
+    assert time_left_s(story.run, topic, story.now) == pytest.approx(40, abs=0.1)
+
+
+def test_nobody_waits_for_a_model_any_longer_once_its_breaker_is_closed() -> None:
+    story = running("a")
+    story.fail_call("work", "rate_limited", "a", 600)
+    under(story, opened(retry_after_s=600))
+    assert story.settle() == ["breaker.opened", "run.waiting"]
+    assert story.run.waiting is not None
+    assert story.run.waiting.until == START + timedelta(seconds=60)
+    story.wait(10)
+    story.resumed()
+    under(story)
+    story.settle()
+
+    assert story.talking() == [story.topic("work", "a")]
+
+
+def test_who_is_kept_off_by_a_breaker_may_be_chosen_again_once_it_may_be_probed() -> None:
+    story = Story(replace(brief(), team=PAIR))
+    story.begin(task("a"))
+    under(story, opened("worker:crew/baker", "max_steps"))
+    story.settle()
+    assert others_for(story.run, story.state("a")) == []
+    story.wait(31)
+    story.hear("work", [text_block("…")], "max_tokens", "a")
+
+    assert others_for(story.run, story.state("a")) == ["baker"]
 
 
 def test_no_attempt_is_started_on_a_model_that_is_left_alone() -> None:

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from app.domain import events as ev
 from app.domain.breaker_names import worker_breaker
+from app.domain.brief import Brief
 from app.domain.job import Limits
 from app.domain.plan import Task
 from app.domain.policy.breakers import Breaker, trip
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.load import HALF_LIFE_S, Load, Pace, by_load
 from app.domain.results import Problem
-from app.domain.snapshot import Brief
 from app.domain.team import Team
 from tests.support.story import BAKER, START, TEAM, WORKER, Story, task
 

@@ -10,11 +10,12 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from app.domain import events as ev
+from app.domain.brief import Brief
 from app.domain.job import Limits, dry
 from app.domain.plan import Plan, Task, TaskBudget
 from app.domain.quote import Grounds, History, Quote, TokenPrices, Typical
 from app.domain.quoting import ENOUGH, quote_of, time_for
-from app.domain.snapshot import Brief, Snapshot
+from app.domain.snapshot import Snapshot
 from app.domain.team import Team, TeamRef, Worker
 from app.domain.usage import Amount, Usage
 from app.domain.values import changed

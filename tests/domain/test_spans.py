@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from app.domain import events as ev
+from app.domain.brief import Brief
 from app.domain.contents import Content, Contents
 from app.domain.conversation import Block
 from app.domain.events import event_from
 from app.domain.fold import fold
 from app.domain.job import Limits
-from app.domain.snapshot import Brief
 from app.domain.spans import Span, Spans
 from app.domain.usage import Usage
 from tests.support.story import as_json, call_block, text_block

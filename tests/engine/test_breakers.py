@@ -19,6 +19,7 @@ from tests.support.stub_answers import (
     Answer,
     as_json,
     call,
+    cut,
     delayed,
     held,
     low_credit,
@@ -29,6 +30,7 @@ from tests.support.stub_answers import (
 )
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
+from tests.support.waiting import until
 
 FIFTY = plan_of(*(task(f"t{number}") for number in range(50)))
 PAIR = plan_of(task("a"), task("b"))
@@ -56,8 +58,8 @@ def closings_in(log: list[Event]) -> list[str]:
     return [event.data.name for event in log if isinstance(event.data, ev.BreakerClosed)]
 
 
-def failing(fault: Fault) -> Change:
-    return lambda breaker, now: fail(breaker, fault, now, Patience(retry_base_s=60))
+def failing(fault: Fault, patience: Patience = Patience(retry_base_s=60)) -> Change:
+    return lambda breaker, now: fail(breaker, fault, now, patience)
 
 
 async def breaker_of(service: Service, name: str) -> Breaker:
@@ -96,16 +98,30 @@ async def test_other_runs_fail_without_a_call_until_the_account_is_put_right(
     await service.ended(await service.submit(plan=plan_of(task("t1"))))
 
     run_id = await service.submit(plan=plan_of(task("t1")))
-    run = await service.ended(run_id)
+    held = await service.until(run_id, lambda row: row["status"] == "waiting")
+    await change_breaker(service.database, TENANT, WRITER, failing(Fault("provider_auth", about="another run")))
+    await until(lambda: service.runtime.breakers.open_of(TENANT)[WRITER].is_borne_out, 10)
+    other = await service.ended(await service.submit(plan=plan_of(task("t1"))))
     account.over = True
     await change_breaker(service.database, TENANT, WRITER, lambda breaker, _: reset(breaker))
     await service.until_breaker(WRITER, None)
     after = await service.ended(await service.submit(plan=plan_of(task("t1"))))
 
-    assert (run["status"], run["stop_reason"], run["usage"]["llm_calls"]) == ("failed", "provider_auth", 0)
-    assert openings_in(await service.events(run_id)) == [(WRITER, "provider_auth")]
+    run = await service.ended(run_id)
+    assert (held["waiting_for"], run["status"]) == ("provider", "succeeded")
+    assert (other["status"], other["stop_reason"], other["usage"]["llm_calls"]) == ("failed", "provider_auth", 0)
+    assert openings_in(await service.events(other["id"])) == [(WRITER, "provider_auth")]
     assert after["status"] == "succeeded"
-    assert len(stub.log) == 2
+    assert len(stub.log) == 3
+
+
+async def test_replies_that_begin_and_break_off_open_a_breaker(service: Service, stub: StubProvider) -> None:
+    stub.on("work", cut(as_json(report()), events=3))
+
+    run_id = await service.submit(plan=PAIR)
+    log = await service.until_logged(run_id, "breaker.opened")
+
+    assert openings_in(log) == [(WRITER, "provider_stream_incomplete")]
 
 
 async def test_after_the_pause_one_call_finds_out_whether_the_account_is_put_right(
@@ -352,6 +368,42 @@ async def test_a_tool_that_hangs_in_run_after_run_is_left_alone_and_then_not_off
     assert len(calls) == FAILURES_ALLOWED
     assert "tools" not in stub.log[-1].body
     assert openings_in(await service.events(runs[-1]["id"])) == [("tool:stuck", "tool_timeout")]
+
+
+async def test_a_tool_is_offered_and_tried_again_once_its_pause_is_over(service: Service, stub: StubProvider) -> None:
+    name, calls = "tool:stuck", list[str]()
+
+    async def run(_: Arguments, context: ToolContext) -> str:
+        calls.append(context.key)
+        return "well again"
+
+    service.offer(Tool("stuck", "Works again.", Arguments, "read", run))
+    stub.on("work", tries_its_tool)
+    for number in range(FAILURES_ALLOWED):
+        fault = Fault("tool_timeout", about=f"run {number}")
+        await change_breaker(service.database, TENANT, name, failing(fault, Patience(retry_base_s=0.01)))
+    await service.until_breaker_is_due(name)
+
+    ended = await service.ended(await service.submit(team=HANDY, plan=plan_of(task("t1", "hand"))))
+
+    assert (ended["status"], len(calls)) == ("succeeded", 1)
+    await service.until_breaker(name, None)
+
+
+async def test_who_must_use_a_tool_that_is_left_alone_is_not_to_blame(service: Service, stub: StubProvider) -> None:
+    service.offer(stuck_tool([]))
+    stub.on("work", as_json(report()))
+    [hand] = HANDY.workers
+    team = HANDY.model_copy(update={"workers": (hand.model_copy(update={"must_use": ("stuck",)}),)})
+    await change_breaker(service.database, TENANT, "tool:stuck", trip)
+    await service.until_breaker("tool:stuck", "open")
+
+    run = await service.ended(await service.submit(team=team, plan=plan_of(task("t1", "hand")), limits={"attempts": 1}))
+
+    assert run["error"] is not None
+    failed = [event.data for event in await service.events(run["id"]) if isinstance(event.data, ev.TaskFailed)]
+    assert [each.error.code for each in failed] == ["breaker_open"]
+    assert [each.name for each in await all_breakers(service.database, TENANT)] == ["tool:stuck"]
 
 
 async def test_a_tool_that_hangs_in_a_single_run_is_not_shut_for_others(services: Services, stub: StubProvider) -> None:

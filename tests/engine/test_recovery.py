@@ -5,16 +5,23 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import pytest
+
+from app.agents.ask import ask, prepare
 from app.agents.desk import Door
+from app.agents.roles import ROLES
+from app.domain import events as ev
+from app.domain.errors import Held, HeldBack
 from app.domain.events import Entry
 from app.domain.job import JobInput
+from app.domain.policy.agenda import model_of
 from app.domain.policy.budget import WorstCase
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 from app.engine.recovery import Lost, reckon_lost
 from app.llm.demo import DemoModel
 from app.tools.tool import Tool
-from tests.support.story import Story, brief, planning, started, task
+from tests.support.story import Story, brief, planning, started, task, text_block
 
 LEASE_S = 15
 
@@ -75,6 +82,52 @@ async def test_a_call_that_nobody_has_answered_is_lost() -> None:
     assert reckoned.calls == reckoned.usage.llm_calls == 1
     assert reckoned.usage.estimated
     assert await lost_calls(planning(), 0) == 1
+
+
+async def test_calls_that_were_under_way_when_their_breaker_opened_are_lost_too() -> None:
+    story = started(*map(task, "abcd"))
+    for name in "abcd":
+        story.start(name)
+    story.wait(1)
+    opened = ev.BreakerOpened(
+        name="model:model-1", kind="model", reason="rate_limited", failures=1, opened_at=story.now, probe_at=story.now
+    )
+    story.tell(opened)
+    assert await lost_calls(story, 1) == 4
+    story.wait(1)
+    story.hear("work", [text_block("…")], "max_tokens", "a")
+    story.hear("work", [text_block("…")], "max_tokens", "b")
+    assert await lost_calls(story, 1) == 3  # Of those two one at most has been sent.
+
+    story.resumed()
+
+    assert await lost_calls(story, 1) == 1
+
+
+async def test_what_is_decided_on_and_what_stands_at_the_door_is_one_breaker() -> None:
+    story = started(task("a"))
+    story.start("a")
+    topic = story.topic("work", "a")
+    entered: list[str] = []
+
+    class Shut:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        async def enter(self) -> None:
+            entered.append(self.name)
+            raise Held("shut", breaker=self.name)
+
+        def leave(self) -> None:
+            pass
+
+    desk = StoryDesk(story)
+    desk.door = lambda name, about=None: Shut(name)  # type: ignore[assignment, method-assign, return-value]
+
+    with pytest.raises(HeldBack):
+        await ask(desk, await prepare(ROLES["work"], story.run, topic, {}))
+
+    assert entered == [f"model:{model_of(story.run, topic)}"]
 
 
 async def test_a_lost_call_is_reckoned_by_the_request_that_was_sent() -> None:

@@ -6,8 +6,11 @@ from statistics import median
 import psycopg
 
 from app.domain import events as ev
+from app.domain.policy.breakers import reset, trip
 from app.domain.team import Team, Worker
+from app.runtime import TENANT
 from app.store import ownership, reconcile
+from app.store.breakers import change_breaker
 from tests.support.fixtures import Services
 from tests.support.service import Service, plan_of, report, task
 from tests.support.stub_answers import as_json, rate_limited
@@ -24,6 +27,8 @@ def team_on(model: str) -> Team:
     return Team(name=model, workers=(Worker(name="writer", description="Writes.", instructions="Write.", model=model),))
 
 
+WRITERS = "model:claude-sonnet-5-5"
+"""The breaker of the model that asks for a pause."""
 QUICK = team_on("fast")
 """A team on another model than the one that asks for a pause."""
 
@@ -68,6 +73,23 @@ async def test_a_run_that_must_wait_for_its_provider_gives_its_place_to_others_a
     assert parking.until <= back_at < parking.until + timedelta(seconds=5)
     assert (back.lost_calls, run["usage"]["llm_calls"]) == (0, 2)
     assert len(stub.log) == 3
+
+
+async def test_whoever_waits_for_a_person_too_goes_on_when_the_models_breaker_closes(
+    services: Services, stub: StubProvider, sql: psycopg.Connection
+) -> None:
+    service = await services.start(retry_base_s=60)
+    run_id = await parked(service, stub)
+    sql.execute("UPDATE runs SET waiting_for = 'answer'")
+    await change_breaker(service.database, TENANT, "tool:calculate", trip)
+    await change_breaker(service.database, TENANT, "tool:calculate", lambda breaker, _: reset(breaker))
+    asleep = sql.execute("SELECT count(*) FROM runs WHERE wake_at > now() + interval '30 seconds'").fetchone()
+
+    await change_breaker(service.database, TENANT, WRITERS, lambda breaker, _: reset(breaker))
+    run = await service.ended(run_id)
+
+    assert asleep == (1,)
+    assert (run["status"], len(stub.log)) == ("succeeded", 2)
 
 
 async def test_a_run_is_cancelled_while_it_waits_and_ends_at_once(services: Services, stub: StubProvider) -> None:

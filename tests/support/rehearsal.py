@@ -154,7 +154,7 @@ class _Door:
             self._prober = f"probe {len(self._story.log)}"
             self._breakers[self._name] = take_probe(breaker, self._prober, now, 120)
         elif says != "pass":
-            left = breaker.probe_at and (breaker.probe_at - now).total_seconds()
+            left = breaker.state == "open" and breaker.probe_at and (breaker.probe_at - now).total_seconds()
             raise Held("held", retry_after_s=left or None, breaker=self._name)
 
     def answered(self) -> None:

@@ -5,10 +5,11 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 from sqlalchemy import text
 
+from app.domain.brief import Brief
 from app.domain.events import Event, RunQueued
 from app.domain.fold import fold
 from app.domain.retries import Patience
-from app.domain.snapshot import Brief, Snapshot
+from app.domain.snapshot import Snapshot
 from app.domain.team import Team
 from app.store.database import Database
 from app.store.journal_sql import event_of

@@ -6,13 +6,13 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
+from app.domain.brief import Brief
 from app.domain.errors import Held, ModelError, OutOfTime, RateLimited, RequestRejected
 from app.domain.job import Limits
 from app.domain.plan import Plan
 from app.domain.questions import OnQuestion
 from app.domain.quote import Grounds, TokenPrices
 from app.domain.retries import Patience
-from app.domain.snapshot import Brief
 from app.domain.team import TIERS, Stragglers, Team, Worker
 from app.domain.usage import Usage
 from app.tools.tool import Arguments, Tool

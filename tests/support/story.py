@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from app.domain import events as ev
+from app.domain.brief import Brief
 from app.domain.conversation import Block, Conversation
 from app.domain.errors import ErrorCode
 from app.domain.events import Entry, Event
@@ -22,7 +23,7 @@ from app.domain.policy.failed_attempts import Ruling, follow
 from app.domain.policy.splitting import split
 from app.domain.questions import Default, DefaultAction, Inquiry, OnQuestion, Question
 from app.domain.results import Escalation, EscalationDecision, Problem
-from app.domain.snapshot import Brief, Snapshot, TaskState
+from app.domain.snapshot import Snapshot, TaskState
 from app.domain.team import Team, TeamRef, Worker
 from app.domain.topics import Topic
 from app.domain.usage import Amount, Usage

@@ -32,10 +32,10 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
 
 
 def _out_of_order(run: Snapshot) -> list[str]:
-    """The workers and tools of the team that fail so often now that they are left alone for a while."""
+    """The workers and tools of the team that are left alone for a while, and may not be tried again yet."""
     team = run.brief.team
-    workers = [worker.name for worker in team.workers if run.is_shut(worker_breaker(team.name, worker.name))]
-    tools = {tool for worker in team.workers for tool in worker.tools if run.is_shut(tool_breaker(tool))}
+    workers = [worker.name for worker in team.workers if run.keeps_off(worker_breaker(team.name, worker.name))]
+    tools = {tool for worker in team.workers for tool in worker.tools if run.keeps_off(tool_breaker(tool))}
     return [*(f"worker {name}" for name in workers), *(f"tool {name}" for name in sorted(tools))]
 
 

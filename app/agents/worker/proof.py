@@ -18,28 +18,48 @@ _URL = re.compile(r"https?://[^\s<>\"']+")
 
 def objections_to(output: Output, run: Snapshot, topic: Topic) -> list[Finding]:
     """What speaks against a result, as far as code can see."""
-    return [Finding(code="result_rejected", detail=detail) for detail in _details(output, run, topic)]
+    rejected = [Finding(code="result_rejected", detail=detail) for detail in _details(output, run, topic)]
+    uncalled = _uncalled(worker_of(run, attempt_in(run, topic)), run.conversation(topic))
+    return [*rejected, *uncalled]
 
 
 def _details(output: Output, run: Snapshot, topic: Topic) -> Iterator[str]:
-    task, attempt, talk = run.tasks[topic.task_id or ""].task, attempt_in(run, topic), run.conversation(topic)
+    task, attempt = run.tasks[topic.task_id or ""].task, attempt_in(run, topic)
     said = {_plain(output.text), _plain(output.summary)} - {""}
     asked = attempt.instruction, task.title, task.success_criterion
     if said and said <= set(map(_plain, asked)):
         yield "the result only repeats the task"
     if output.data is None and all(_PLACEHOLDER.fullmatch(text) for text in said):
         yield "the result is a placeholder, and says nothing"
-    for tools in _uncalled(worker_of(run, attempt), talk):
-        yield f"no call of {' or '.join(tools)} has brought anything, and this cannot be done without: call it first"
     if unseen := _unseen(output.sources, run, topic):
         yield f"you have not seen these sources: {', '.join(unseen)}; name only what you were given or have found"
 
 
-def _uncalled(worker: Worker, talk: Conversation) -> Iterator[tuple[str, ...]]:
-    """The tools that the worker must use and of which no call has succeeded, as alternatives each."""
-    if worker.must_use:
-        called = set(_called(talk))
-        yield from (tools for tools in worker.needed_tools if called.isdisjoint(tools))
+def _uncalled(worker: Worker, talk: Conversation) -> Iterator[Finding]:
+    """What is said of tools that the worker must use and of which no call has succeeded, as alternatives each.
+
+    It is not to blame where none of them could be called since they are left alone.
+    """
+    called, held = set(_called(talk)), _held(worker, talk)
+    for tools in worker.needed_tools if worker.must_use else ():
+        names = " or ".join(tools)
+        if held.issuperset(tools):
+            yield Finding(code="breaker_open", detail=f"this cannot be done without {names}, which is left alone now")
+        elif called.isdisjoint(tools):
+            said = f"no call of {names} has brought anything, and this cannot be done without: call it first"
+            yield Finding(code="result_rejected", detail=said)
+
+
+def _held(worker: Worker, talk: Conversation) -> set[str]:
+    """The tools that were not offered, and those whose calls were all turned away by their breakers."""
+    offered = talk.prompt.tools if talk.prompt is not None else None
+    codes: dict[str, set[str | None]] = {
+        name: set() for name in worker.tools if offered is not None and name not in offered
+    }
+    for turn in talk.turns:
+        for call in tool_calls_of(turn.content):
+            codes.setdefault(call["name"], {"breaker_open"}).add(turn.result_of(call).error_code)
+    return {name for name, found in codes.items() if found <= {"breaker_open"}}
 
 
 def _called(talk: Conversation) -> Iterator[str]:

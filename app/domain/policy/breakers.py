@@ -6,7 +6,8 @@ every opening, exactly one call may try: the breaker is `half_open` until this p
 breaker, its failure opens it again; a probe that does not report in time gives up its turn.
 
 What was sent before the opening and ends after it says nothing about now, and changes nothing (but it may have been
-told to stay away longer). Here is the policy alone; every replica applies it to the one row of a breaker.
+told to stay away longer, or bear out that an account is dead). What has begun since the last failure and comes to a
+good end says as much as a probe. Here is the policy alone; every replica applies it to the one row of a breaker.
 """
 
 from collections.abc import Mapping
@@ -38,6 +39,8 @@ PAUSE_BASES = 10
 PAUSE_CEILING_BASES = 60
 """The first pause and the longest one, in waits before a first repetition (`Patience.retry_base_s`)."""
 LEAST_PAUSE_S = 0.05
+WITHOUT_NEWS = timedelta(minutes=1)
+"""How long whoever is held waits at the most before it looks again, whatever it hears."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,14 @@ class Breaker:
     """Whose probe is under way."""
     about: tuple[str, ...] = ()
     """What the failures were about, where they name something: more about the same says nothing new."""
+
+    @property
+    def is_borne_out(self) -> bool:
+        """Whether a cause that does not pass has been met again: by a probe, or by another run.
+
+        A single request may look like one of a dead account although it alone is to blame.
+        """
+        return self.openings > 1 or len(self.about) > 1
 
     @property
     def kind(self) -> BreakerKind:
@@ -92,14 +103,17 @@ def stance(breaker: Breaker | None, now: datetime) -> Stance:
     if breaker.probe_at is not None and breaker.probe_at <= now:
         return "probe"
     # While a probe is under way nobody knows: its answer is waited for.
-    return "refuse" if breaker.state == "open" and breaker.reason in PERMANENT else "hold"
+    is_dead = breaker.state == "open" and breaker.reason in PERMANENT and breaker.is_borne_out
+    return "refuse" if is_dead else "hold"
 
 
-def look_again_at(breaker: Breaker, now: datetime, patience: Patience) -> datetime | None:
-    """When whoever it holds looks again, without news: at the next probe, or soon when the present one may be over."""
-    if breaker.state != "half_open" or breaker.probe_at is None:
-        return breaker.probe_at
-    return min(breaker.probe_at, now + pause_after(1, patience))
+def look_again_at(breaker: Breaker, now: datetime, patience: Patience) -> datetime:
+    """When whoever it holds looks again, without news: at the next probe, or soon when the present one may be over.
+
+    News may be lost on its way to a run that is just being parked: nobody waits for it longer than `WITHOUT_NEWS`.
+    """
+    within = pause_after(1, patience) if breaker.state == "half_open" else WITHOUT_NEWS
+    return now + within if breaker.probe_at is None else min(breaker.probe_at, now + within)
 
 
 def fail(breaker: Breaker, fault: Fault, now: datetime, patience: Patience, prober: str | None = None) -> Breaker:
@@ -109,19 +123,31 @@ def fail(breaker: Breaker, fault: Fault, now: datetime, patience: Patience, prob
         return _open(counted, fault, now, patience) if counted is not breaker and _opens(counted, fault) else counted
     if breaker.state == "half_open" and breaker.prober == prober:
         return _open(replace(breaker, failures=breaker.failures + 1), fault, now, patience)
+    if breaker.state == "open" and _bears_out(breaker, fault):
+        breaker = replace(breaker, about=_about(breaker, fault))
     asked = now + _asked(fault)
     if breaker.state == "open" and breaker.probe_at is not None and breaker.probe_at < asked:
         return replace(breaker, probe_at=asked)
     return breaker
 
 
+def _bears_out(breaker: Breaker, fault: Fault) -> bool:
+    """Whether a failure, of another run, shows that the cause which does not pass is none of a single request."""
+    is_dead = fault.code in PERMANENT and breaker.reason in PERMANENT and not breaker.is_borne_out
+    return is_dead and fault.about not in breaker.about
+
+
+def _about(breaker: Breaker, fault: Fault) -> tuple[str, ...]:
+    return breaker.about if fault.about is None else (*breaker.about, fault.about)
+
+
 def _count(breaker: Breaker, fault: Fault, now: datetime) -> Breaker:
     if breaker.failed_at is None or now - breaker.failed_at > MEMORY:
         breaker = Breaker(breaker.name)
-    if fault.about is not None and fault.about in breaker.about:
-        return breaker
-    about = breaker.about if fault.about is None else (*breaker.about, fault.about)
-    return replace(breaker, failures=breaker.failures + 1, failed_at=now, about=about)
+    counted = replace(breaker, failures=breaker.failures + 1, failed_at=now)
+    if breaker.kind == "model":  # Nobody else is to blame for its silence, whatever the call was about.
+        return counted
+    return breaker if fault.about in breaker.about else replace(counted, about=_about(breaker, fault))
 
 
 def _opens(counted: Breaker, fault: Fault) -> bool:
@@ -141,6 +167,7 @@ def _open(breaker: Breaker, fault: Fault, now: datetime, patience: Patience) -> 
         failed_at=now,
         opened_at=breaker.opened_at or now,
         probe_at=now + max(pause_after(openings, patience), _asked(fault)),
+        about=_about(breaker, fault) if openings == 1 and fault.code in PERMANENT else (),
     )
 
 
@@ -154,11 +181,19 @@ def pause_after(openings: int, patience: Patience) -> timedelta:
     return timedelta(seconds=max(bases * patience.retry_base_s, LEAST_PAUSE_S))
 
 
-def succeed(breaker: Breaker, prober: str | None = None) -> Breaker:
-    """The breaker after an answer: of the probe, where `prober` has it, else of any other call."""
+def succeed(breaker: Breaker, prober: str | None = None, began_at: datetime | None = None) -> Breaker:
+    """The breaker after an answer: of the probe, where `prober` has it, else of any other call, which began then."""
     if breaker.state == "closed":
         return Breaker(breaker.name) if breaker.failures else breaker
-    return Breaker(breaker.name) if breaker.state == "half_open" and breaker.prober == prober else breaker
+    is_probe = breaker.state == "half_open" and breaker.prober == prober
+    return Breaker(breaker.name) if is_probe or _is_later(breaker, began_at) else breaker
+
+
+def _is_later(breaker: Breaker, began_at: datetime | None) -> bool:
+    """Whether a call has begun since the newest failure. What was opened by hand is closed by hand."""
+    if began_at is None or breaker.failed_at is None or breaker.reason == TRIPPED:
+        return False
+    return began_at > breaker.failed_at
 
 
 def take_probe(breaker: Breaker, prober: str, now: datetime, within_s: float) -> Breaker:

@@ -11,7 +11,7 @@ from app.domain.events import Entry
 from app.domain.policy.agenda import model_of, step_in
 from app.domain.policy.breakers import brake_of, kind_of, look_again_at, opening_of, stance
 from app.domain.policy.conditions import UNKNOWN, Conditions
-from app.domain.policy.endings import fail
+from app.domain.policy.endings import deliver, fail
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.states import WaitReason
@@ -67,8 +67,9 @@ class DecisionBuilder:
         """Go on with a conversation now, or once its next call may be sent; whether that is now."""
         talk = self.run.conversation(topic)
         if talk.retry_at is not None and talk.waits(self.now):
-            self._hear_of(model_breaker(model_of(self.run, topic)))
+            self._hear_of(name := model_breaker(model_of(self.run, topic)))
             self.wait("provider", talk.retry_at)
+            self._look_again_at(name)
             return False
         begins_call = topic not in self.conditions.under_way and isinstance(step_in(self.run, topic), Ask)
         if begins_call and not self.may_call(model_of(self.run, topic)):
@@ -89,19 +90,27 @@ class DecisionBuilder:
         elif says == "probe" and name not in self._probes:
             self._probes.add(name)
             return True
-        elif breaker.probe_at is not None and deadline is not None and breaker.probe_at >= deadline:
+        elif breaker.state == "open" and breaker.probe_at and deadline and breaker.probe_at >= deadline:
             return True  # It will not be sent, and says so: there is nothing to wait for.
         else:
-            self.wait("provider", look_again_at(breaker, self.now, self.run.brief.patience))
+            self.wait("provider")
+            self._look_again_at(name)
         return False
+
+    def _look_again_at(self, name: str) -> None:
+        """Decide again when a breaker that is not closed may have changed, whatever is heard of it."""
+        breaker = self.conditions.breakers.get(name)
+        if breaker is not None:
+            self.wakes.append(look_again_at(breaker, self.now, self.run.brief.patience))
 
     def may_begin(self, name: str) -> bool:
         """Whether a worker may be given a task, as far as its breaker is concerned; one task of a run is the probe."""
         says = stance(self.conditions.breakers.get(name), self.now)
-        if says != "probe" or name in self._probes:
-            return says == "pass"
+        return says == "pass" or (says == "probe" and name not in self._probes)
+
+    def begin(self, name: str) -> None:
+        """Give a worker a task: if its breaker lets one through as the probe, this is it."""
         self._probes.add(name)
-        return True
 
     def _hear_of(self, name: str) -> None:
         """Have the run told of a breaker, unless it is closed or the log tells of it already."""
@@ -122,11 +131,14 @@ class DecisionBuilder:
     def decision(self) -> Decision:
         """All of it. A run that has nothing to do but wait is parked when that takes long."""
         news = self._news_of_breakers()
+        if self.braked is not None and self.run.synthesis is not None:
+            return settled([*news, *deliver(self.run)])  # There will be no better answer.
         if self.braked is not None:
             return settled([*news, *fail(self.run, self.braked.code, self.braked.message)])
         wake_at = min((at for at in self.wakes if at > self.now), default=None)
         park_after = timedelta(seconds=self.run.brief.patience.park_after_s)
-        idle = self.waits and not self.commands and not self.entries
+        frees = any(isinstance(entry.fact, ev.BreakerClosed) for entry in news)  # What that comes to is decided anew.
+        idle = self.waits and not self.commands and not self.entries and not frees
         if idle and (wake_at is None or wake_at - self.now > park_after):
             return settled([*news, Entry(ev.RunWaiting(reason=self.waits[0], until=wake_at))])
         return Decision(tuple(self.commands), (*news, *self.entries), wake_at)

@@ -60,7 +60,7 @@ def others_for(run: Snapshot, task: TaskState) -> list[str]:
     """The workers of the team that have not tried the task yet, and whom no breaker keeps from it."""
     tried, team = {task.next.worker, *(attempt.worker for attempt in task.attempts)}, run.brief.team
     untried = [worker.name for worker in team.workers if worker.name not in tried]
-    return [name for name in untried if not run.is_shut(worker_breaker(team.name, name))]
+    return [name for name in untried if not run.keeps_off(worker_breaker(team.name, name))]
 
 
 def may_ask(task: TaskState) -> bool:

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from app.domain import events as ev
+from app.domain.breaker_names import worker_breaker
 from app.domain.conversation import Ask, GiveUp
 from app.domain.policy.agenda import step_in, timeout_s
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
@@ -128,7 +129,7 @@ def _why_over(run: Snapshot, task: TaskState, attempt: Attempt, now: datetime) -
     if isinstance(step, GiveUp):
         return Problem(code=step.code, message=step.message)
     if talk.unusable:
-        code = "result_rejected" if talk.objection_code == "result_rejected" else "output_invalid"
+        code = talk.objection_code if talk.objection_code in ("result_rejected", "breaker_open") else "output_invalid"
         return Problem(code=code, message=f"The result could not be used: {talk.objection}")
     if talk.waits(now):
         return None
@@ -183,6 +184,7 @@ def _start(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> bool:
         return False
     if not draft.may_call(model):
         return False
+    draft.begin(worker_breaker(run.brief.team.name, worker.name))
     started = ev.TaskStarted(worker=worker.name, model=model, instruction=task.next.words, tools=worker.tools)
     draft.settle(started, task.task.id, len(task.attempts) + 1)
     return True
