@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
@@ -36,15 +36,17 @@ log = structlog.get_logger(__name__)
 TRIES_BEFORE_LOCKING = 3
 """How often a log that grows under our eyes is read again before its owner is made to wait for us."""
 
-_SELECT = f"""
+_READ = text(
+    f"""
     SELECT runs.status, teams.definition, runs.priority, runs.turn, runs.owner, runs.owner_epoch, runs.last_seq,
            runs.lease_until < now() AS lapsed, {LOG_AS_TEXT}
     FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
                         AND teams.version = runs.team_version
     WHERE runs.id = :id AND runs.tenant = :tenant
     """
-_READ = text(_SELECT)
-_READ_AND_LOCK = text(f"{_SELECT} FOR UPDATE OF runs")
+)
+_LOCK = text("SELECT FROM runs WHERE id = :id AND tenant = :tenant FOR UPDATE")
+"""A statement of its own: what is read beside a row that is waited for may be older than the row."""
 _NOTE_CANCEL = text(
     """
     WITH found AS (
@@ -82,15 +84,17 @@ async def intervene(
     values = {"id": run_id, "tenant": tenant}
     for _ in range(TRIES_BEFORE_LOCKING):
         with suppress(_Overtaken):
-            return await _intervene(database, queue, values, intervention, _READ)
-    return await _intervene(database, queue, values, intervention, _READ_AND_LOCK)
+            return await _intervene(database, queue, values, intervention, lock=False)
+    return await _intervene(database, queue, values, intervention, lock=True)
 
 
 async def _intervene(
-    database: Database, queue: RunQueue, values: dict[str, str], intervention: Intervention, query: TextClause
+    database: Database, queue: RunQueue, values: dict[str, str], intervention: Intervention, *, lock: bool
 ) -> bool | None:
     async with database.transaction() as connection:
-        row = (await connection.execute(query, values)).one_or_none()
+        if lock:
+            await connection.execute(_LOCK, values)
+        row = (await connection.execute(_READ, values)).one_or_none()
         if row is None:
             return None
         if row.status in TERMINAL_RUN:

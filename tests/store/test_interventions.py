@@ -1,5 +1,6 @@
 """Writing into a run without owning it."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -12,12 +13,23 @@ from app.domain.events import Entry
 from app.domain.fold import extend
 from app.domain.snapshot import Snapshot
 from app.runtime import TENANT
+from app.store import interventions
 from app.store.interventions import TRIES_BEFORE_LOCKING, intervene
 from app.store.journal_sql import Batch, commit
 from tests.support.claims import ME, claimed, try_claim
 from tests.support.rows import check_rows, every
 from tests.support.service import Service
+from tests.support.waiting import until
 
+GROW = """
+    WITH run AS (UPDATE runs SET last_seq = last_seq + 1 WHERE id = %s RETURNING id, last_seq)
+    INSERT INTO events (run_id, seq, type, at, data)
+    SELECT id, last_seq, 'run.resumed', now(), '{"engine": "me", "epoch": 1}' FROM run
+"""
+"""What an owner's commit does."""
+WAITING_FOR_LOCKS = """
+    SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()
+"""
 REQUEST = Entry(ev.RunCancelRequested(reason="enough"))
 
 
@@ -81,20 +93,35 @@ async def test_whoever_is_overtaken_reads_again(service: Service, sql: psycopg.C
     def intervention(run: Snapshot) -> Sequence[Entry]:
         seen.append(run.last_seq)
         if len(seen) <= TRIES_BEFORE_LOCKING:
-            sql.execute(
-                """
-                WITH run AS (UPDATE runs SET last_seq = last_seq + 1 WHERE id = %s RETURNING id, last_seq)
-                INSERT INTO events (run_id, seq, type, at, data)
-                SELECT id, last_seq, 'run.resumed', now(), '{"engine": "me", "epoch": 1}' FROM run
-                """,
-                [run_id],
-            )
+            sql.execute(GROW, [run_id])
         return [REQUEST]
 
     runtime = service.runtime
     assert await intervene(runtime.database, runtime.queue, TENANT, run_id, intervention) is True
 
     assert seen == [2, 3, 4, 5]
+    await check_rows(service.database, run_id)
+
+
+async def test_whoever_has_waited_for_a_commit_sees_what_it_brought(
+    service: Service, sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interventions, "TRIES_BEFORE_LOCKING", 0)
+    run_id = (await claimed(service)).snapshot.brief.run_id
+    seen: list[int] = []
+
+    def intervention(run: Snapshot) -> Sequence[Entry]:
+        seen.append(run.last_seq)
+        return [REQUEST]
+
+    runtime = service.runtime
+    with psycopg.connect(service.url) as owner:
+        owner.execute(GROW, [run_id])
+        waiting = asyncio.create_task(intervene(runtime.database, runtime.queue, TENANT, run_id, intervention))
+        await until(lambda: sql.execute(WAITING_FOR_LOCKS).fetchone() == (1,))
+
+    assert await waiting is True
+    assert seen == [3]
     await check_rows(service.database, run_id)
 
 
