@@ -133,8 +133,16 @@ class Fleet:
         task.add_done_callback(self._recovering.discard)
 
     async def _start(self) -> None:
-        replica = await start_replica(
-            self.database_url, self.stub_url, program="tests.soak.replica", teams_dir=str(self.home)
-        )
+        for last in (False, False, True):
+            try:
+                replica = await start_replica(
+                    self.database_url, self.stub_url, program="tests.soak.replica", teams_dir=str(self.home)
+                )
+                break
+            except (
+                RuntimeError
+            ) as ended:  # Its connection was dropped as it started: whoever keeps it up starts it again.
+                if last or "cannot use the database" not in str(ended):
+                    raise
         self.started.append(replica)
         self.healthy.append(replica)
