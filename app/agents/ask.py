@@ -20,7 +20,7 @@ from app.domain.conversation import Conversation, Prompt, ToolSpec
 from app.domain.errors import FAULTS, AccountProblem, BudgetExceeded, Held, HeldBack, ModelError, Transient
 from app.domain.events import Entry
 from app.domain.fold_conversation import thrown_away
-from app.domain.policy.agenda import model_of, time_left_s
+from app.domain.policy.agenda import time_left_s
 from app.domain.policy.breakers import Breaker
 from app.domain.results import Problem
 from app.domain.retries import asked_wait, failures_that_count, next_call_at, spread
@@ -141,7 +141,7 @@ async def ask(desk: Desk, call: Call) -> ev.LlmCompleted | ev.LlmFailed:
     listen = desk.listener(topic)
     if listen is not None:
         request = replace(request, on_text=FieldStream(call.offer.visible_field, listen).feed)
-    door = desk.door(model_breaker(model_of(run, topic)), about=run.brief.run_id)
+    door = desk.door(model_breaker(run.model_of(topic)), about=run.brief.run_id)
     request = replace(request, before_sending=door.enter)
     sent = _Sent(desk, call, request, time.monotonic())
     if call.cap == 0:

@@ -17,12 +17,13 @@ from app.agents.reading import Unreadable, final_text
 from app.agents.roles import ROLES
 from app.agents.worker.tools import intend, settle_unknown, use_tools
 from app.domain import events as ev
-from app.domain.conversation import Ask, Conversation, Read, UseTools
+from app.domain.conversation import Conversation
 from app.domain.errors import FAULTS, BudgetSpent
 from app.domain.events import Entry
 from app.domain.fold_conversation import conversation_after
 from app.domain.policy.agenda import is_beside_another, is_open, step_in
 from app.domain.policy.budget import spent_problem
+from app.domain.protocol import Ask, Read, UseTools
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic

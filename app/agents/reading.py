@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from app.domain.conversation import Read
 from app.domain.plan import Finding, FindingCode
+from app.domain.protocol import Read
 from app.domain.text import clean, clean_text, shorten
 
 MOST_FINDINGS = 20

@@ -37,7 +37,7 @@ async def list_breakers(runtime: RuntimeOf) -> Response:
 
 @router.post("/{name:path}/reset", response_model=Breaker)
 async def reset_breaker(name: BreakerNamed, runtime: RuntimeOf) -> Response:
-    """Close a breaker by hand and forget its failures. Runs that wait for it go on at once."""
+    """Close a breaker by hand and forget its failures. Runs that wait for a model go on within seconds."""
     found = None
     if len(name) <= _NAME_LENGTH and name.isprintable():
         found = await change_breaker(runtime.database, TENANT, name, lambda breaker, _: reset(breaker), known=True)

@@ -5,17 +5,9 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from app.domain import events as ev
-from app.domain.conversation import (
-    TRUNCATIONS_ALLOWED,
-    Block,
-    Conversation,
-    GiveUp,
-    Prompt,
-    ToolResult,
-    Turn,
-    next_step,
-)
+from app.domain.conversation import Block, Conversation, Prompt, ToolResult, Turn
 from app.domain.errors import IllegalMove
+from app.domain.protocol import TRUNCATIONS_ALLOWED, GiveUp, next_step
 from app.domain.results import Problem
 from app.domain.retries import is_paid
 from app.domain.values import changed

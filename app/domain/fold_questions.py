@@ -35,11 +35,11 @@ def questions_after(
         case ev.QuestionExpired():
             question = _open(questions, event, fact.id).model_copy(update={"status": "expired"})
         case ev.TaskFailed() | ev.TaskCancelled():
-            return without_answers_to(questions, event.task_id or "")
+            return _closed_with(questions, event.task_id or "")
     return {**questions, question.id: question}
 
 
-def without_answers_to(questions: Mapping[str, Question], task_id: str) -> Mapping[str, Question]:
+def _closed_with(questions: Mapping[str, Question], task_id: str) -> Mapping[str, Question]:
     """The questions when a task has ended: what it still waited for takes no answer any more."""
     left = [name for name, each in questions.items() if each.task_id == task_id and each.status == "open"]
     closed = {name: questions[name].model_copy(update={"status": "closed"}) for name in left}

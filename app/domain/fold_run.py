@@ -9,7 +9,6 @@ from app.domain.conversation import Conversation
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.plan import Task
-from app.domain.policy.agenda import model_of
 from app.domain.snapshot import NextAttempt, Snapshot, TaskState
 from app.domain.states import RUN_MOVES, move
 from app.domain.topics import Topic
@@ -84,7 +83,7 @@ def _set_on(run: Snapshot, task: TaskState, event: Event, breaker: str) -> TaskS
 
 
 def _freed(run: Snapshot, topic: Topic, talk: Conversation, event: Event, breaker: str) -> Conversation:
-    if talk.retry_at is None or breaker != model_breaker(model_of(run, topic)):
+    if talk.retry_at is None or breaker != model_breaker(run.model_of(topic)):
         return talk
     return changed(talk, retry_at=_at_most(talk.retry_at, event.at), not_before=_at_most(talk.not_before, event.at))
 

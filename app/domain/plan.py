@@ -158,6 +158,11 @@ class Plan(BaseModel):
     """Width, depth and kind of the graph; null for a plan that cannot be carried out."""
 
     @property
+    def needs_no_answer(self) -> bool:
+        """Whether it is a single task whose result is to be the answer as it stands."""
+        return len(self.tasks) == 1 and not self.final_instruction.strip()
+
+    @property
     def alone(self) -> "Plan":
         """The plan without what a fact about it says beside."""
         return Plan.model_construct(**{name: getattr(self, name) for name in Plan.model_fields})

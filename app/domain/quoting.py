@@ -78,7 +78,7 @@ def quoted(run: Snapshot, plan: ev.PlanCreated, at: datetime) -> ev.PlanCreated:
 def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote:
     """The quote of a run that gets this plan now."""
     tasks = {task.id: _task_part(run.brief, task, grounds) for task in plan.tasks}
-    answer = None if len(tasks) == 1 and not plan.final_instruction.strip() else _answer_part(run.brief, plan, grounds)
+    answer = None if plan.needs_no_answer else _answer_part(run.brief, plan, grounds)
     parts = [*tasks.values(), *([answer] if answer else [])]
     spent, limits = run.usage.amount, run.brief.limits
     most = _total(spent, (part.most for part in parts))

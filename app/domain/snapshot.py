@@ -4,7 +4,7 @@ A conversation is part of the state, so that a resumed worker goes on in the mid
 `app.domain.fold` makes the next one from an event.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -271,11 +271,23 @@ class Snapshot:
         return attempt.since + max(now - max(held_at, attempt.since), timedelta())
 
     @property
-    def assumed(self) -> tuple[Assumption, ...]:
-        """What the answer rests on that was taken for granted: by a task that delivered, or whose parts did."""
-        heard = {task.task.id for task in self.reconcilable}
-        whole = {name for name, task in self.replaced.items() if heard & set(task.split_into)}
-        return tuple(each for each in self.assumptions if each.task in heard | whole)
+    def unheard(self) -> frozenset[str]:
+        """Dropped tasks whose results came too late for the newest answer, or for the one in the making."""
+        return self.late | self.lacking
+
+    def assumed_by(self, tasks: Iterable[TaskState]) -> tuple[Assumption, ...]:
+        """What these tasks rest on that was taken for granted, by themselves or by those whose parts they are."""
+        names = {task.task.id for task in tasks}
+        wholes = {name for name, task in self.replaced.items() if names & set(task.split_into)}
+        return tuple(each for each in self.assumptions if each.task in names | wholes)
+
+    def model_of(self, topic: Topic) -> str:
+        """Id of the model that is asked in a conversation, also of one about a task that was replaced since."""
+        if topic.purpose == "work":
+            name = topic.task_id or ""
+            return (self.tasks.get(name) or self.replaced[name]).tried(topic.number).model
+        supervisor = self.brief.team.supervisor.model
+        return self.brief.models.get(supervisor, supervisor)
 
     def conversation(self, topic: Topic) -> Conversation:
         """What was said about `topic` so far."""

@@ -146,8 +146,8 @@ class Door:
         if says == "refuse":
             problem = brake_of(breaker)
             raise AccountProblem(problem.message, code=problem.code, sent=False)  # type: ignore[arg-type]
-        is_timed = breaker.state == "open" and breaker.probe_at is not None  # How long a probe takes nobody knows.
-        left = (breaker.probe_at - now).total_seconds() if is_timed and breaker.probe_at else None
+        due = breaker.probe_at if breaker.state == "open" else None  # How long a probe takes nobody knows.
+        left = None if due is None else (due - now).total_seconds()
         raise Held("It has failed so often that it is left alone for a while.", retry_after_s=left, breaker=self._name)
 
     async def _take_probe(self) -> Breaker:

@@ -10,9 +10,9 @@ from app.agents.ask import prepare
 from app.agents.desk import Desk
 from app.agents.roles import ROLES
 from app.domain.breaker_names import model_breaker
-from app.domain.conversation import Ask
-from app.domain.policy.agenda import ANSWERING, left_behind, model_of, open_topics, step_in
+from app.domain.policy.agenda import ANSWERING, left_behind, open_topics, step_in
 from app.domain.policy.budget import Kept, is_limited, room_in, together
+from app.domain.protocol import Ask
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 from app.domain.usage import Amount, Usage
@@ -63,13 +63,13 @@ def _without_held(run: Snapshot, asked: Sequence[Topic]) -> list[Topic]:
     probes: dict[str, Topic] = {}
     for topic in asked:
         if not _is_free(run, topic):
-            probes.setdefault(model_breaker(model_of(run, topic)), topic)
+            probes.setdefault(model_breaker(run.model_of(topic)), topic)
     return [topic for topic in asked if _is_free(run, topic) or topic in probes.values()]
 
 
 def _is_free(run: Snapshot, topic: Topic) -> bool:
     """Whether a call that came next in a conversation was begun before the breaker of its model was told of."""
-    held_at = run.breakers.get(model_breaker(model_of(run, topic)))
+    held_at = run.breakers.get(model_breaker(run.model_of(topic)))
     return held_at is None or _last_step_at(run, topic) < held_at
 
 

@@ -8,15 +8,12 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from app.domain.errors import Held
+from app.domain.policy.breakers import LONG_PAUSE_S, LONGEST_PAUSE_S
 from app.llm.model import Progress
 from app.llm.window import Window
 
-LONGEST_HOLD_S = 3600.0
-"""A model is never left alone longer on one refusal's word; then one call finds out anew."""
 LONGEST_COUNTED_HOLD_S = 60.0
 """The same for a limit with nothing remaining, which says less: clocks differ and headers lie."""
-PATIENCE_S = 5.0
-"""A longer hold is not waited for here: whoever asks can do so in the database."""
 _SPREAD = 0.1
 """Waiting calls start within this part of the hold after its end, so that they do not start all at once."""
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
@@ -67,7 +64,7 @@ class Gate:
         """Leave the model alone no longer."""
         self._not_before.pop(model_id, None)
 
-    def hold(self, model_id: str, seconds: float, longest_s: float = LONGEST_HOLD_S) -> None:
+    def hold(self, model_id: str, seconds: float, longest_s: float = LONGEST_PAUSE_S) -> None:
         """Let no call of this model start for some seconds."""
         until = asyncio.get_running_loop().time() + min(seconds, longest_s)
         self._not_before[model_id] = max(until, self._not_before.get(model_id, 0))
@@ -78,7 +75,7 @@ class Gate:
             return {}
         now = datetime.now(UTC)
         waits = {model_id: self._wait_s(model_id) for model_id in self._not_before}
-        return {model_id: now + timedelta(seconds=wait) for model_id, wait in waits.items() if wait > PATIENCE_S}
+        return {model_id: now + timedelta(seconds=wait) for model_id, wait in waits.items() if wait > LONG_PAUSE_S}
 
     def note(self, model_id: str, headers: Mapping[str, str]) -> None:
         """Learn from a response: a limit with nothing remaining holds the model until it is reset."""
@@ -98,7 +95,7 @@ class Gate:
 
     async def _until_allowed(self, model_id: str) -> None:
         wait_s = self._wait_s(model_id)
-        if wait_s > PATIENCE_S:
+        if wait_s > LONG_PAUSE_S:
             raise Held("The provider has asked for a pause; the call was not sent.", retry_after_s=wait_s)
         if wait_s > 0:
             await asyncio.sleep(wait_s * random.uniform(1, 1 + _SPREAD))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from app.agents.converse import consequences
 from app.agents.roles import ROLES
-from app.domain.conversation import Ask
 from app.domain.events import Purpose, event_from
 from app.domain.fold_conversation import conversation_after
 from app.domain.policy.agenda import is_open, step_in
+from app.domain.protocol import Ask
 from app.domain.topics import Topic
 from tests.agents.asked import ASKED
 from tests.support.scripted_replies import ANSWERS, FORMS, NOTHING_USABLE, Scene

@@ -3,21 +3,8 @@ from typing import Any
 
 import pytest
 
-from app.domain.conversation import (
-    EMPTY_REPLY,
-    Ask,
-    Block,
-    Conversation,
-    GiveUp,
-    Message,
-    Read,
-    ToolResult,
-    Turn,
-    UseTools,
-    next_step,
-    text_of,
-    tool_calls_of,
-)
+from app.domain.conversation import EMPTY_REPLY, Block, Conversation, Message, ToolResult, Turn, text_of, tool_calls_of
+from app.domain.protocol import Ask, GiveUp, Read, UseTools, next_step
 from tests.support.story import call_block, text_block
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

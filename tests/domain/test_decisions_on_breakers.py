@@ -4,11 +4,12 @@ from datetime import timedelta
 import pytest
 
 from app.domain import events as ev
-from app.domain.policy.agenda import model_of, time_left_s
+from app.domain.policy.agenda import time_left_s
 from app.domain.policy.breakers import Breaker, Fault, fail, take_probe, trip
 from app.domain.policy.commands import DecisionBuilder
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.ladder import others_for
+from app.domain.results import Problem
 from app.domain.retries import Patience
 from app.domain.topics import Topic
 from tests.support.story import PAIR, START, Story, brief, plan_of, started, task, text_block
@@ -107,7 +108,7 @@ def test_an_answer_that_is_there_goes_out_when_a_better_one_cannot_be_had() -> N
     story.synthesize(answer="what there is")
     story.succeed("b")
     assert story.run.lacking
-    supervisor = model_of(story.run, Topic("synthesize"))
+    supervisor = story.run.model_of(Topic("synthesize"))
     under(story, borne_out(opened(f"model:{supervisor}", "provider_auth")))
 
     assert story.settle()[-1] == "run.partial"
@@ -270,3 +271,18 @@ def test_once_its_time_has_come_one_task_is_the_workers_probe() -> None:
     story.settle()
 
     assert [story.state(name).attempt.worker for name in ("a", "b")] == ["able", "baker"]
+
+
+def test_a_breaker_may_close_when_a_task_that_had_waited_for_it_was_split() -> None:
+    story = Story(replace(brief(), team=PAIR))
+    story.begin(task("a"))
+    story.start("a")
+    story.fail_call("work", "rate_limited", "a", again_in=5)
+    error = Problem(code="timeout", message="too slow")
+    story.tell(ev.TaskRetrying(error=error, next_attempt=2, not_before=story.now, refine=False), "a", 1)
+    story.start("a")
+    story.split("a", task("x"), task("y"))
+
+    story.tell(ev.BreakerClosed(name="model:model-1", kind="model"))
+
+    assert story.run.replaced["a"].split_into == ("a-1", "a-2")

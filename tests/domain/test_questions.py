@@ -183,7 +183,7 @@ def test_the_answer_names_no_assumption_of_a_task_that_delivered_nothing() -> No
     assert len(story.run.assumptions) == 1
     story.fail("a")
 
-    assert story.run.assumed == ()
+    assert story.run.assumed_by(story.run.delivered) == ()
 
 
 def test_nobody_is_asked_about_a_task_that_the_answer_goes_without() -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.domain import events as ev
-from app.domain.conversation import Conversation, GiveUp
+from app.domain.conversation import Conversation
 from app.domain.events import RUN_ENDS, Event, event_from
 from app.domain.failures import remedy_for
 from app.domain.fold import after, fold
@@ -24,6 +24,7 @@ from app.domain.policy.agenda import (
     step_in,
 )
 from app.domain.policy.decide import decide
+from app.domain.protocol import GiveUp
 from app.domain.results import Result
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.text import plain_words

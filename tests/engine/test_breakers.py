@@ -1,7 +1,9 @@
 import asyncio
 from collections import Counter
+from contextlib import aclosing
 from dataclasses import replace
 
+import psycopg
 import pytest
 
 from app.domain import events as ev
@@ -11,7 +13,7 @@ from app.domain.retries import Patience
 from app.domain.team import Team, Worker
 from app.llm.window import FIRST_CALLS
 from app.runtime import TENANT
-from app.store.breakers import Change, all_breakers, change_breaker
+from app.store.breakers import BREAKERS_CHANNEL, Change, all_breakers, change_breaker
 from app.tools.tool import Arguments, Tool, ToolContext
 from tests.support.fixtures import Services
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
@@ -68,10 +70,15 @@ async def breaker_of(service: Service, name: str) -> Breaker:
 
 
 async def until_breaker_is(service: Service, name: str, state: str) -> None:
-    """Return once the row of a breaker says so: it hears of a call's end beside the run."""
-    async with asyncio.timeout(10):
-        while (await breaker_of(service, name)).state != state:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)  # a row, of which nothing tells us
+    """Return once the row of a breaker says so: it hears of a call's end beside the run, and tells every process."""
+    async with (
+        asyncio.timeout(10),
+        await psycopg.AsyncConnection.connect(service.url, autocommit=True) as listener,
+        aclosing(listener.notifies()) as notices,
+    ):
+        await listener.execute(f"LISTEN {BREAKERS_CHANNEL}")
+        while (await breaker_of(service, name)).state != state:
+            await anext(notices)
 
 
 @pytest.mark.parametrize(("failure", "code"), [(unauthorized(), "provider_auth"), (low_credit(), "provider_billing")])

@@ -14,7 +14,6 @@ from app.domain import events as ev
 from app.domain.errors import Held, HeldBack
 from app.domain.events import Entry
 from app.domain.job import JobInput
-from app.domain.policy.agenda import model_of
 from app.domain.policy.budget import WorstCase
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
@@ -127,7 +126,7 @@ async def test_what_is_decided_on_and_what_stands_at_the_door_is_one_breaker() -
     with pytest.raises(HeldBack):
         await ask(desk, await prepare(ROLES["work"], story.run, topic, {}))
 
-    assert entered == [f"model:{model_of(story.run, topic)}"]
+    assert entered == [f"model:{story.run.model_of(topic)}"]
 
 
 async def test_a_lost_call_is_reckoned_by_the_request_that_was_sent() -> None:

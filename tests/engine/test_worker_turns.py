@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.domain import events as ev
-from app.domain.conversation import LONGEST_TEXT
+from app.domain.protocol import LONGEST_TEXT
 from app.tools.tool import ToolContext
 from tests.support.service import Service, new_run_id, plan_of, report, synthesis, task
 from tests.support.stub_answers import (

@@ -11,11 +11,12 @@ from app.agents.supervisor.synthesize import read_synthesis, synthesis_schema
 from app.agents.worker.report import read_report, report_schema
 from app.agents.worker.tools import INPUT_TOOLS
 from app.domain.brief import Brief
-from app.domain.conversation import Block, Conversation, Message, Prompt, Read, ToolResult, Turn, UseTools, next_step
+from app.domain.conversation import Block, Conversation, Message, Prompt, ToolResult, Turn
 from app.domain.events import InputListed, Purpose
 from app.domain.job import JobInput, Limits
 from app.domain.plan import Plan, Task, validated
 from app.domain.policy.agenda import PLANNING
+from app.domain.protocol import Read, UseTools, next_step
 from app.domain.results import Escalation, Output, Synthesis
 from app.domain.snapshot import Snapshot
 from app.domain.team import Team, Worker

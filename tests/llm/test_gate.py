@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.domain.errors import Held
-from app.llm.gate import LONGEST_COUNTED_HOLD_S, LONGEST_HOLD_S, PATIENCE_S, Gate
+from app.domain.policy.breakers import LONG_PAUSE_S, LONGEST_PAUSE_S
+from app.llm.gate import LONGEST_COUNTED_HOLD_S, Gate
 from app.llm.model import Progress
 
 MODEL = "claude-haiku-5-5"
@@ -63,7 +64,7 @@ async def test_a_short_hold_is_waited_for() -> None:
 
 async def test_waiting_for_a_held_model_takes_no_slot() -> None:
     gate = Gate(1)
-    gate.hold(MODEL, PATIENCE_S - 1)
+    gate.hold(MODEL, LONG_PAUSE_S - 1)
     waiting = asyncio.create_task(_wait_of_long(gate))
     await asyncio.sleep(0)
     assert await _wait_of(gate, "claude-opus-5-5") == 0
@@ -97,7 +98,7 @@ async def test_what_a_refusal_asks_for_is_honoured_within_reason_and_a_counter_f
     gate = Gate(1)
     gate.hold(MODEL, 4_000_000)
     gate.note("claude-opus-5-5", _limits(4_000))
-    assert await _wait_of(gate) == pytest.approx(LONGEST_HOLD_S, abs=1)
+    assert await _wait_of(gate) == pytest.approx(LONGEST_PAUSE_S, abs=1)
     assert await _wait_of(gate, "claude-opus-5-5") == pytest.approx(LONGEST_COUNTED_HOLD_S, abs=1)
 
 

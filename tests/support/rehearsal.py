@@ -24,7 +24,7 @@ from app.agents.roles import ROLES
 from app.agents.worker.tools import settle_unknown
 from app.domain import events as ev
 from app.domain.breaker_names import model_breaker
-from app.domain.conversation import Ask, Block, UseTools
+from app.domain.conversation import Block
 from app.domain.errors import Held, HeldBack, ModelError, Transient
 from app.domain.events import Entry, Event
 from app.domain.job import JobInput
@@ -36,6 +36,7 @@ from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import fail as fail_run
 from app.domain.policy.failed_attempts import break_attempt
 from app.domain.policy.load import Load
+from app.domain.protocol import Ask, UseTools
 from app.domain.questions import Question
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot

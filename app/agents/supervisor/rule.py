@@ -16,9 +16,7 @@ from app.domain.plan import Finding, Task
 from app.domain.policy.failed_attempts import Ruling, follow
 from app.domain.policy.ladder import others_for, rulings
 from app.domain.policy.splitting import parts_allowed
-from app.domain.questions import (
-    DefaultAction,
-)
+from app.domain.questions import DefaultAction
 from app.domain.results import Escalation, EscalationDecision
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.text import is_blank, shorten

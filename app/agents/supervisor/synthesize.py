@@ -27,7 +27,7 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         objective=run.brief.objective,
         plan=run.plan,
         results=results_of(run.reconcilable),
-        assumptions=run.assumed,
+        assumptions=run.assumed_by(run.reconcilable),
         missing=missing_of(_missing(run)),
     )
 

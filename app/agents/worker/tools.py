@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 from app.agents.desk import Desk, Door
 from app.domain import events as ev
 from app.domain.breaker_names import tool_breaker
-from app.domain.conversation import Block, Conversation, UseTools, tool_calls_of
+from app.domain.conversation import Block, Conversation, tool_calls_of
 from app.domain.errors import Held
 from app.domain.events import Entry
 from app.domain.failures import OF_TOOLS
 from app.domain.policy.agenda import attempt_in, is_open, step_in, worker_of
+from app.domain.protocol import UseTools
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic

@@ -6,9 +6,10 @@ Policy, agents and recovery all ask here, so that they never differ about what i
 from collections.abc import Iterator
 from datetime import datetime
 
-from app.domain.conversation import Ask, Conversation, GiveUp, Step, next_step
+from app.domain.conversation import Conversation
 from app.domain.policy.ladder import ruling_on
 from app.domain.policy.routing import plan_by_rule
+from app.domain.protocol import Ask, GiveUp, Step, next_step
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Worker
 from app.domain.topics import Topic
@@ -61,14 +62,9 @@ def is_open(run: Snapshot, topic: Topic) -> bool:
     return topic in open_topics(run)
 
 
-def needs_no_answer(run: Snapshot) -> bool:
-    """Whether the plan is a single task whose result is to be the answer as it stands."""
-    return run.plan is not None and len(run.tasks) == 1 and not run.plan.final_instruction.strip()
-
-
 def answers_alone(run: Snapshot) -> bool:
     """Whether the plan's only task has said it all: there is nothing to reconcile, and no form to put it into."""
-    if not needs_no_answer(run) or not run.delivered:
+    if run.plan is None or not run.plan.needs_no_answer or not run.delivered:
         return False
     output = run.delivered[0].output
     return output is not None and bool(output.text.strip() or output.summary.strip())
@@ -106,14 +102,6 @@ def worker_of(run: Snapshot, attempt: Attempt) -> Worker:
     worker = run.brief.team.worker(attempt.worker)
     assert worker is not None  # Plans are validated against the team, and a run keeps its team.
     return worker
-
-
-def model_of(run: Snapshot, topic: Topic) -> str:
-    """Id of the model that is asked in a conversation."""
-    if topic.purpose == "work":
-        return attempt_in(run, topic).model
-    supervisor = run.brief.team.supervisor.model
-    return run.brief.models.get(supervisor, supervisor)
 
 
 def max_steps(run: Snapshot, topic: Topic) -> int:

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from app.domain.conversation import GiveUp
 from app.domain.failures import remedy_for
 from app.domain.policy.agenda import ANSWERING, step_in
 from app.domain.policy.budget import in_words, overspent, spent_problem
@@ -10,6 +9,7 @@ from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import MESSAGE_CHARACTERS, WITHOUT_IT, deadline_of, end_partially, fail, stop_tasks
 from app.domain.policy.tasks import NO_TIME, carry_on
+from app.domain.protocol import GiveUp
 from app.domain.snapshot import Snapshot
 from app.domain.text import shorten
 

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 from app.domain import events as ev
 from app.domain.breaker_names import model_breaker, tool_breaker, worker_breaker
-from app.domain.conversation import Ask
 from app.domain.events import Entry
-from app.domain.policy.agenda import model_of, step_in
+from app.domain.policy.agenda import step_in
 from app.domain.policy.breakers import brake_of, kind_of, look_again_at, opening_of, stance
 from app.domain.policy.conditions import UNKNOWN, Conditions
 from app.domain.policy.endings import deliver, fail
+from app.domain.protocol import Ask
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.states import WaitReason
@@ -67,12 +67,12 @@ class DecisionBuilder:
         """Go on with a conversation now, or once its next call may be sent; whether that is now."""
         talk = self.run.conversation(topic)
         if talk.retry_at is not None and talk.waits(self.now):
-            self._hear_of(name := model_breaker(model_of(self.run, topic)))
+            self._hear_of(name := model_breaker(self.run.model_of(topic)))
             self.wait("provider", talk.retry_at)
             self._look_again_at(name)
             return False
         begins_call = topic not in self.conditions.under_way and isinstance(step_in(self.run, topic), Ask)
-        if begins_call and not self.may_call(model_of(self.run, topic)):
+        if begins_call and not self.may_call(self.run.model_of(topic)):
             return False
         self.commands.append(Converse(topic))
         return True

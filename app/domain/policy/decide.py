@@ -31,10 +31,9 @@ from app.domain.snapshot import Snapshot
 def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> Decision:
     """What should be going on in a run. Deterministic; empty for a run that has ended, not started, or waits."""
     decision = _decide(run, now, conditions)
-    left = [stop for task in run.tasks.values() if task.ended for stop in stop_attempts(task)]
-    if not left or left[0] in decision.entries:
-        return decision
-    return replace(decision, entries=(*left, *decision.entries))
+    stops = [stop for task in run.tasks.values() if task.ended for stop in stop_attempts(task)]
+    left = [stop for stop in stops if stop not in decision.entries]
+    return replace(decision, entries=(*left, *decision.entries)) if left else decision
 
 
 def _decide(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:

@@ -6,6 +6,7 @@ from datetime import datetime
 from app.domain import events as ev
 from app.domain.events import Entry
 from app.domain.policy.agenda import answers_alone
+from app.domain.questions import Assumption
 from app.domain.results import Coverage, Gap, Problem, Result, Statement, TaskReport
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.text import shorten
@@ -32,7 +33,6 @@ def deadline_of(run: Snapshot) -> datetime:
 def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
     """The result of a run in which something was delivered. The answer is null when there was no synthesis."""
     errors = errors or {}
-    unheard = run.late | run.lacking
     required = [task for task in run.tasks.values() if task.task.required]
     missing = tuple(task.task.id for task in required if not task.delivered)
     substituted = tuple(task.task.id for task in run.delivered if task.attempt.worker != task.task.worker)
@@ -44,9 +44,9 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
         statements=statements,
         conflicts=run.synthesis.conflicts if run.synthesis else (),
         gaps=tuple(
-            _gap(run, task, errors) for name, task in run.tasks.items() if not task.delivered or name in unheard
+            _gap(run, task, errors) for name, task in run.tasks.items() if not task.delivered or name in run.unheard
         ),
-        assumptions=run.assumed,
+        assumptions=_assumed(run),
         coverage=Coverage(
             required=len(required), delivered=len(required) - len(missing), missing=missing, substituted=substituted
         ),
@@ -68,9 +68,14 @@ def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, .
     return _naming(run, answer), output.confidence, (statement,)
 
 
+def _assumed(run: Snapshot) -> tuple[Assumption, ...]:
+    """What the answer there is rests on that was taken for granted."""
+    return run.assumed_by(task for task in run.delivered if task.task.id not in run.unheard)
+
+
 def _naming(run: Snapshot, answer: str) -> str:
     """The answer with every assumption that it rests on and does not name itself."""
-    unnamed = [each for each in run.assumed if each.assumption not in answer]
+    unnamed = [each for each in _assumed(run) if each.assumption not in answer]
     notes = [f"- {each.assumption} (nobody answered: {each.question})" for each in unnamed]
     return "\n".join([answer, "", "Assumed for this answer:", "", *notes]) if notes else answer
 
@@ -139,7 +144,7 @@ def cancel(run: Snapshot, now: datetime) -> list[Entry]:
 
 def deliver(run: Snapshot) -> list[Entry]:
     """Succeeded, or partial when a required task is missing, or the budget cut any: code decides that, not a model."""
-    heard = [task for task in run.delivered if task.task.id not in run.late | run.lacking]
+    heard = [task for task in run.delivered if task.task.id not in run.unheard]
     missing = [task for task in run.tasks.values() if task.task.required and task not in heard]
     if run.exhausted is not None and len(heard) < len(run.tasks):
         return end_partially(run, "budget_exhausted", WITHOUT_IT)

@@ -29,7 +29,7 @@ def next_rung(run: Snapshot, task: TaskState) -> Rung:
         "refine": True,
         "stronger_model": stronger_model(run, task) is not None,
         "fallback_worker": fallback_of(run, task) is not None,
-        "ask_human": may_ask(task) and task.attempt.escalation is not None and run.on_question == "ask",
+        "ask_human": not task.dropped and task.attempt.escalation is not None and run.on_question == "ask",
         "give_up": True,
     }
     rest: Rung = "refine" if "refine" in ladder and "give_up" not in ladder else "give_up"
@@ -63,11 +63,6 @@ def others_for(run: Snapshot, task: TaskState) -> list[str]:
     return [name for name in untried if not run.keeps_off(worker_breaker(team.name, name))]
 
 
-def may_ask(task: TaskState) -> bool:
-    """Whether a person may be asked about a task: not about one that the answer goes without."""
-    return not task.dropped
-
-
 def rulings(run: Snapshot, task: TaskState) -> list[EscalationDecision]:
     """What the supervisor may make of the escalation of the latest attempt."""
     escalation, in_vain = task.attempt.escalation, fruitless(run, task)
@@ -76,7 +71,7 @@ def rulings(run: Snapshot, task: TaskState) -> list[EscalationDecision]:
         found += ["retry_stronger_model"] if stronger_model(run, task) and "stronger_model" not in in_vain else []
         found += ["reassign"] if others_for(run, task) and "fallback_worker" not in in_vain else []
         found += ["split"] if parts_allowed(run, task) else []
-        found += ["ask_human"] if may_ask(task) and ("ask_human" not in task.next.climbed or not in_vain) else []
+        found += ["ask_human"] if not task.dropped and ("ask_human" not in task.next.climbed or not in_vain) else []
     worker = run.brief.team.worker(task.attempt.worker)
     has_form = worker is not None and worker.output_schema is not None  # That nothing partial can keep to.
     if escalation is not None and escalation.partial is not None and not is_blank(escalation.partial) and not has_form:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from app.domain import events as ev
-from app.domain.conversation import GiveUp
 from app.domain.events import Entry
 from app.domain.failures import codes_with
 from app.domain.policy.agenda import PLANNING, step_in
@@ -12,6 +11,7 @@ from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, fail
 from app.domain.policy.routing import plan_by_rule
+from app.domain.protocol import GiveUp
 from app.domain.snapshot import Snapshot
 from app.domain.text import shorten
 

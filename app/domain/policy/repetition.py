@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from app.domain.conversation import SAME_CALLS_ALLOWED, same_outcome_in_a_row, text_of, tool_calls_of
+from app.domain.conversation import text_of, tool_calls_of
+from app.domain.protocol import SAME_CALLS_ALLOWED, same_outcome_in_a_row
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Rung
 from app.domain.text import plain_words

@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 
 from app.domain import events as ev
 from app.domain.breaker_names import worker_breaker
-from app.domain.conversation import Ask, GiveUp
 from app.domain.policy.agenda import step_in, timeout_s
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
@@ -13,6 +12,7 @@ from app.domain.policy.failed_attempts import escalated, fail_attempt, give_up_r
 from app.domain.policy.ladder import ruling_on
 from app.domain.policy.staffing import who_starts
 from app.domain.policy.stragglers import drop_stragglers, hedge
+from app.domain.protocol import Ask, GiveUp
 from app.domain.results import Problem
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.text import shorten
