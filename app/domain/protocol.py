@@ -5,9 +5,10 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from app.domain.call_text import is_call_text
-from app.domain.conversation import Block, Conversation, Turn, text_of, tool_calls_of
+from app.domain.conversation import Block, Conversation, ToolResult, Turn, text_of, tool_calls_of
 from app.domain.errors import ErrorCode
 
 LONGEST_TEXT = 500_000
@@ -16,6 +17,9 @@ PAUSES_ALLOWED = 5
 TRUNCATIONS_ALLOWED = 1
 INVALID_CALLS_ALLOWED = 2
 SAME_CALLS_ALLOWED = 3
+"""Turns in a row that may make the same calls and get the same results."""
+STALE_TURNS_ALLOWED = 5
+"""Turns in a row of which nothing is new, each call and its result having been there before: circles of any length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +106,8 @@ def _after_tool_calls(conversation: Conversation, calls: Sequence[Block], max_st
         return UseTools(missing)
     if _invalid_calls_in_a_row(conversation) > INVALID_CALLS_ALLOWED:
         return GiveUp("tool_call_invalid", "The model made three calls in a row that no tool could take.")
-    if same_outcome_in_a_row(conversation) > SAME_CALLS_ALLOWED:
-        return GiveUp("no_progress", "The model repeated the same tool call and got the same result each time.")
+    if repeated_turns(conversation):
+        return GiveUp("no_progress", "The model repeated the same tool calls and got the same results each time.")
     return _ask_within(conversation, max_steps)
 
 
@@ -123,13 +127,36 @@ def _invalid_calls_in_a_row(conversation: Conversation) -> int:
     return count
 
 
-def same_outcome_in_a_row(conversation: Conversation) -> int:
+def repeated_turns(conversation: Conversation) -> Sequence[Turn]:
+    """The last turns, where they have repeated themselves too often; nothing where the conversation gets on."""
+    if _same_in_a_row(conversation) > SAME_CALLS_ALLOWED:
+        return conversation.turns[-1:]
+    stale = _stale_turns(conversation)
+    return conversation.turns[-stale:] if stale > STALE_TURNS_ALLOWED else ()
+
+
+def _same_in_a_row(conversation: Conversation) -> int:
     """How many of the last turns made the same calls and got the same results."""
     count, first = 0, None
     for turn in reversed(conversation.turns):
-        calls = tool_calls_of(turn.content)
-        outcome = [(call["name"], call.get("input"), turn.result_of(call)) for call in calls]
-        if not calls or (first is not None and outcome != first):
+        outcomes = _outcomes(turn)
+        if not outcomes or (first is not None and outcomes != first):
             break
-        first, count = outcome, count + 1
+        first, count = outcomes, count + 1
     return count
+
+
+def _stale_turns(conversation: Conversation) -> int:
+    """How many of the last turns brought nothing new: each call and its result had been there in an earlier turn."""
+    turns = conversation.turns
+    for count, at in enumerate(range(len(turns) - 1, -1, -1)):
+        before = [outcome for turn in turns[:at] for outcome in _outcomes(turn)]
+        outcomes = _outcomes(turns[at])
+        if not outcomes or any(outcome not in before for outcome in outcomes):
+            return count
+    return 0
+
+
+def _outcomes(turn: Turn) -> list[tuple[str, Any, ToolResult]]:
+    """The calls of a turn, each with what it brought."""
+    return [(call["name"], call.get("input"), turn.result_of(call)) for call in tool_calls_of(turn.content)]

@@ -38,6 +38,10 @@ class Output(_Value):
     """True when the worker did not keep to the form of a report: what it wrote was taken for the result as it stood."""
     partial: bool = False
     """True when the worker stopped before the end, and the supervisor took what it had."""
+    tool_calls: int | None = None
+    """Tool calls of the attempt that delivered it; null in results of earlier releases."""
+    unverified: bool = False
+    """True when each of these calls failed: the result rests on nothing but the worker's word."""
 
 
 EscalationDecision = Literal["retry_stronger_model", "reassign", "split", "ask_human", "accept_partial", "give_up"]
@@ -119,6 +123,8 @@ class Coverage(_Value):
     """Ids of the required tasks that did not."""
     substituted: tuple[str, ...] = ()
     """Ids of the tasks that another worker delivered than the plan names."""
+    unverified: tuple[str, ...] = ()
+    """Ids of the tasks that delivered although each tool call of their worker failed."""
 
 
 class Review(_Value):
@@ -176,6 +182,10 @@ class TaskReport(_Value):
     """True when the worker did not keep to the form of a report: what it wrote was taken for the result as it stood."""
     partial: bool = False
     """True when the worker stopped before the end, and the supervisor took what it had."""
+    tool_calls: int | None = None
+    """Tool calls of the attempt that delivered; null when none did, and in results of earlier releases."""
+    unverified: bool = False
+    """True when each of these calls failed: the result rests on nothing but the worker's word."""
 
 
 class Result(_Value):

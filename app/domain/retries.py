@@ -9,56 +9,48 @@ from app.domain.errors import ModelError, Transient
 from app.domain.usage import Usage
 
 BACKOFF_CEILING_S = 60.0
-SUPERVISOR_ATTEMPTS = 8
-"""How often a call of the supervisor is sent at least: with the usual waits that takes about two minutes."""
-
-PROBES_ALLOWED = 12
-"""How often a call is sent beyond that while its model's breaker is open: with the usual pauses for twelve
-minutes or more. To find out whether a provider is back is no worker's failure."""
+SUPERVISOR_ATTEMPTS = 20
+"""How often a call of the supervisor is sent at least: a run must not be lost to a few minutes of overload."""
+PAID_ATTEMPTS = 3
+SUPERVISOR_PAID_ATTEMPTS = 8
+"""How often a call may fail after it has cost something: each time it costs the same again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How patient a process is with its provider."""
 
-    call_attempts: int = 3
-    """How often one model call is sent while its faults are transient."""
+    call_attempts: float = 10
+    """How often one model call is sent while its faults are transient. Its waits, and the pauses of its model's
+    breaker, make two minutes of ten."""
+    paid_attempts: int = PAID_ATTEMPTS
+    """How many of these may fail after they have cost something."""
     retry_base_s: float = 1.0
     """The wait after a first failure, before jitter; it doubles with each further one."""
     call_timeout_s: float = 600.0
     """How long one model call may take."""
-    free_call_attempts: float = 0
-    """Like `call_attempts`, for calls that cost nothing, where that is more."""
     probe_s: float = 120.0
     """How long the probe of something that failed has to report; then another may go."""
     park_after_s: float = 5.0
     """A run that has nothing to do for longer than this gives its place back and waits in the database."""
 
     def towards(self, purpose: str) -> "Patience":
-        """The patience with calls for this: a run must not be lost to a minute of overload.
+        """The patience with calls for this.
 
-        One whose workers have been paid waits for its synthesis as long as it has time.
+        A run whose workers have been paid waits for its synthesis as long as it has time.
         """
         if purpose == "work":
             return self
-        endless = math.inf if purpose == "synthesize" else 0
-        return replace(self, call_attempts=max(self.call_attempts, SUPERVISOR_ATTEMPTS), free_call_attempts=endless)
+        attempts = math.inf if purpose == "synthesize" else max(self.call_attempts, SUPERVISOR_ATTEMPTS)
+        return replace(self, call_attempts=attempts, paid_attempts=SUPERVISOR_PAID_ATTEMPTS)
+
+    def after(self, paid: int) -> "Patience":
+        """The patience with a call that has failed so many times after it had cost something."""
+        return self if paid < self.paid_attempts else replace(self, call_attempts=0)
 
     def while_open(self) -> "Patience":
-        """The patience with a call whose model is left alone, and that goes as one of its probes: those have a pause of
-        their own.
-        """
-        attempts, free = self.call_attempts + PROBES_ALLOWED, self.free_call_attempts + PROBES_ALLOWED
-        return replace(self, call_attempts=attempts, free_call_attempts=free, retry_base_s=0)
-
-
-def failures_that_count(patience: Patience, error: ModelError, failures: int, paid: int) -> int:
-    """How many failures speak against another try after `error`; `failures` and, of them, `paid` ones came before.
-
-    Where free ones are waited out as long as there is time, they say nothing about those that cost something.
-    """
-    waits_out = patience.free_call_attempts > patience.call_attempts
-    return (paid if waits_out and is_paid(error.usage) else failures) + 1
+        """The patience with a call that goes as a probe of its breaker: those have a pause of their own."""
+        return replace(self, retry_base_s=0)
 
 
 def is_paid(usage: Usage) -> bool:
@@ -79,23 +71,25 @@ def backoff(patience: Patience, failures: int, jitter: float) -> timedelta:
 
 
 def next_call_at(
-    patience: Patience, error: ModelError, *, failures: int, now: datetime, deadline: datetime, jitter: float
+    patience: Patience,
+    error: ModelError,
+    *,
+    failures: int,
+    now: datetime,
+    deadline: datetime,
+    jitter: float,
 ) -> datetime | None:
     """When to send a failed call again, or None when not to: permanent fault, no tries left, or too late for the run.
 
     `failures` counts this one. The provider's own `Retry-After` is honoured when it asks for more than our backoff.
     A call that was held back here, and never sent, has not failed: it only waits.
     """
-    if not isinstance(error, Transient) or (error.sent and failures >= _attempts(patience, error)):
+    if not isinstance(error, Transient) or (error.sent and failures >= patience.call_attempts):
         return None
     wait = backoff(patience, failures, jitter) if error.sent else timedelta()
     asked = asked_wait(error, jitter)
     at = now + max(wait, asked) if asked < deadline - now else deadline
     return at if at < deadline else None
-
-
-def _attempts(patience: Patience, error: ModelError) -> float:
-    return patience.call_attempts if is_paid(error.usage) else max(patience.call_attempts, patience.free_call_attempts)
 
 
 def asked_wait(error: Transient, jitter: float = 0) -> timedelta:

@@ -7,6 +7,7 @@ import pytest
 from app.agents.worker.proof import objections_to
 from app.domain import events as ev
 from app.domain.results import Output
+from app.domain.tool_use import with_calls
 from app.domain.topics import Topic
 from tests.support.story import Story, brief, call_block, called, started, task, text_block, with_team
 
@@ -123,3 +124,60 @@ def test_a_call_that_failed_has_brought_nothing(tool: str) -> None:
     [objection] = uncalled(("read", tool), code="tool_failed")
 
     assert f"read or {tool}" in objection
+
+
+CLAIMED = [
+    "Saved report.md, commit 1a2b3c4.",
+    "Done: I have saved the report as out/report.md.",
+    "I've e-mailed the offer to ann@firm.example.",
+    "Successfully deployed app.py to the server.",
+]
+
+
+def claiming(summary: str, *calls: str | None) -> list[str]:
+    """What is said of a result with that summary after calls that ended with these error codes."""
+    story = started(task("a"))
+    story.start("a")
+    for number, code in enumerate(calls):
+        story.hear("work", [call_block(f"c{number}", page=number)], "tool_use", "a")
+        story.use_tool("a", f"c{number}", "seen", code)
+    output = Output(summary=summary, text="The whole of it.")
+    return [finding.detail for finding in objections_to(output, story.run, Topic("work", "a"))]
+
+
+@pytest.mark.parametrize("summary", CLAIMED)
+def test_who_has_called_nothing_has_changed_nothing(summary: str) -> None:
+    assert "no tool call of yours has succeeded" in " ".join(claiming(summary))
+    assert "no tool call of yours has succeeded" in " ".join(claiming(summary, "tool_failed"))
+    assert claiming(summary, "tool_failed", None) == []
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "The change deleted utils.py and saved nothing.",
+        "A changelog entry for 1.2: removed legacy.py.",
+        "I wrote a letter that asks for the money back.",
+        "Created in 1998, the firm has 300 employees.",
+        "report.md names three risks.",
+    ],
+)
+def test_findings_about_deeds_are_no_claims(summary: str) -> None:
+    assert claiming(summary) == []
+
+
+@pytest.mark.parametrize(
+    ("codes", "calls", "unverified"),
+    [((), 0, False), (("tool_failed", None), 2, False), (("tool_failed", "tool_call_invalid"), 2, True)],
+)
+def test_a_result_says_whether_any_call_bears_it_out(
+    codes: tuple[str | None, ...], calls: int, unverified: bool
+) -> None:
+    story = started(task("a"))
+    story.start("a")
+    for number, code in enumerate(codes):
+        story.hear("work", [call_block(f"c{number}", page=number)], "tool_use", "a")
+        story.use_tool("a", f"c{number}", "seen", code)
+    output = with_calls(Output(summary="s"), story.run.conversation(Topic("work", "a")))
+
+    assert (output.tool_calls, output.unverified) == (calls, unverified)

@@ -171,6 +171,21 @@ def test_the_same_result_of_different_calls_is_progress() -> None:
     assert next_step(talk(*turns), 10) == Ask()
 
 
+@pytest.mark.parametrize("length", [2, 3])
+def test_a_circle_of_calls_is_stopped_before_it_is_gone_round_five_times(length: int) -> None:
+    turns = [used(f"c{number}", ToolResult("same"), page=number % length) for number in range(length * 5)]
+    allowed = length + 5
+
+    assert all(next_step(talk(*turns[:count]), 100) == Ask() for count in range(1, allowed + 1))
+    assert gave_up(talk(*turns[: allowed + 1]), 100) == "no_progress"
+
+
+def test_a_circle_that_brings_something_new_once_in_a_while_is_none() -> None:
+    turns = [used(f"c{number}", ToolResult(f"{number // 5}"), page=number % 2) for number in range(30)]
+
+    assert all(next_step(talk(*turns[:count]), 100) == Ask() for count in range(1, 31))
+
+
 def test_another_call_in_between_starts_the_count_anew() -> None:
     same = [used(f"c{number}", ToolResult("same")) for number in range(6)]
     other = used("d", ToolResult("other"), page=2)

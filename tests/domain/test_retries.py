@@ -20,22 +20,21 @@ from app.domain.errors import (
     Transient,
 )
 from app.domain.failures import REMEDIES, Remedy, codes_with, remedy_for
+from app.domain.policy.breakers import Breaker, Fault, fail, take_probe
 from app.domain.retries import (
     BACKOFF_CEILING_S,
     Patience,
     backoff,
-    failures_that_count,
     next_call_at,
     spread,
 )
-from app.domain.usage import Usage
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FAR = NOW + timedelta(days=1)
 MANY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 
 JITTER = st.floats(0, 1, exclude_max=True)
-PATIENCE = st.builds(Patience, call_attempts=st.integers(1, 10), retry_base_s=st.floats(0, 60))
+PATIENCE = st.builds(Patience, call_attempts=st.integers(1, 50), retry_base_s=st.floats(0, 60))
 PERMANENT = [ModelError("x"), RequestRejected("x"), ContextExceeded("x"), AccountProblem("x", code="provider_auth")]
 TRANSIENT = [Transient, RateLimited, ProviderUnavailable, StreamIncomplete]
 
@@ -117,34 +116,50 @@ def test_nothing_is_sent_again_at_or_after_the_deadline(
     assert at is None or NOW <= at < deadline
 
 
-@pytest.mark.parametrize(("purpose", "attempts"), [("work", 3), ("plan", 8), ("refine", 8)])
-def test_the_supervisors_calls_are_given_more_than_a_minute(purpose: str, attempts: int) -> None:
+@pytest.mark.parametrize(("purpose", "attempts"), [("work", 3), ("plan", 20), ("refine", 20)])
+def test_the_supervisors_calls_are_given_more_than_the_workers(purpose: str, attempts: int) -> None:
     patience = Patience(call_attempts=3).towards(purpose)
     error = ProviderUnavailable("x")
-    waits = [next_call_at(patience, error, failures=count, now=NOW, deadline=FAR, jitter=0) for count in range(1, 9)]
+    waits = [next_call_at(patience, error, failures=count, now=NOW, deadline=FAR, jitter=0) for count in range(1, 30)]
 
     assert sum(at is not None for at in waits) == attempts - 1
-    if purpose != "work":
-        assert sum(((at - NOW) for at in waits if at), timedelta()) > timedelta(seconds=60)
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_the_only_attempt_of_a_worker_lasts_through_two_minutes_of_overload(opens: bool) -> None:
+    """Whether its model's breaker opens, or other calls that are answered keep it closed."""
+    patience, breaker, now, error = Patience(), Breaker("model:m"), NOW, ProviderUnavailable("x")
+    for failures in range(1, 10):
+        at = next_call_at(patience, error, failures=failures, now=now, deadline=FAR, jitter=0)
+        assert at is not None
+        breaker = fail(breaker, Fault(error.code), now, patience, breaker.prober) if opens else breaker
+        if breaker.state == "open":
+            assert breaker.probe_at is not None
+            at = max(at, breaker.probe_at)
+            breaker = take_probe(breaker, "me", at, patience.probe_s)
+        now = at
+
+    assert now - NOW >= timedelta(minutes=2)
+
+
+def test_a_call_that_costs_something_each_time_it_fails_is_sent_less_often() -> None:
+    def lasts(patience: Patience, failures: int, paid: int) -> bool:
+        error = ProviderUnavailable("x")
+        at = next_call_at(patience.after(paid), error, failures=failures, now=NOW, deadline=FAR, jitter=0)
+        return at is not None
+
+    worker, answer = Patience(), Patience().towards("synthesize")
+
+    assert [lasts(worker, 9, paid) for paid in (0, 2, 3)] == [True, True, False]
+    assert [lasts(answer, 500, paid) for paid in (0, 7, 8)] == [True, True, False]
 
 
 def test_a_synthesis_that_costs_nothing_is_asked_for_until_the_deadline() -> None:
-    patience = Patience(call_attempts=3).towards("synthesize")
-    paid, free = ProviderUnavailable("x", Usage(input_tokens=9)), ProviderUnavailable("x", Usage(llm_calls=1))
+    patience, soon = Patience(call_attempts=3).towards("synthesize"), NOW + timedelta(seconds=30)
+    error = ProviderUnavailable("x")
 
-    assert next_call_at(patience, free, failures=500, now=NOW, deadline=FAR, jitter=0) == NOW + timedelta(seconds=30)
-    assert next_call_at(patience, free, failures=500, now=NOW, deadline=NOW + timedelta(seconds=30), jitter=0) is None
-    assert next_call_at(patience, paid, failures=7, now=NOW, deadline=FAR, jitter=0) is not None
-    assert next_call_at(patience, paid, failures=8, now=NOW, deadline=FAR, jitter=0) is None
-
-
-def test_what_an_outage_refused_for_nothing_does_not_use_up_the_tries_of_a_synthesis() -> None:
-    paid, free = ProviderUnavailable("x", Usage(input_tokens=9)), ProviderUnavailable("x", Usage(llm_calls=1))
-    patient, usual = Patience(call_attempts=3).towards("synthesize"), Patience(call_attempts=3)
-
-    assert failures_that_count(patient, paid, 40, 2) == 3
-    assert failures_that_count(patient, free, 40, 2) == 41
-    assert failures_that_count(usual, paid, 2, 0) == 3
+    assert next_call_at(patience, error, failures=500, now=NOW, deadline=FAR, jitter=0) == soon
+    assert next_call_at(patience, error, failures=500, now=NOW, deadline=soon, jitter=0) is None
 
 
 def test_a_call_that_was_held_back_waits_for_just_that_however_often() -> None:

@@ -150,7 +150,7 @@ async def test_after_the_pause_one_call_finds_out_whether_the_account_is_put_rig
 async def test_a_run_of_fifty_tasks_waits_for_an_overload_to_pass_and_sends_little_meanwhile(
     services: Services, stub: StubProvider, slowly: bool
 ) -> None:
-    service = await services.start(park_after_s=0.1, poll_seconds=0.1)
+    service = await services.start(call_attempts=10, park_after_s=0.1, poll_seconds=0.1)
     failure = delayed(overloaded(), 0.3) if slowly else overloaded()
     outage = Outage(failure, as_json(report()))
     stub.on("work", outage)

@@ -9,7 +9,7 @@ import pytest
 from app.domain import events as ev
 from app.domain.events import Event
 from app.domain.policy.agenda import PLANNING
-from app.domain.retries import PROBES_ALLOWED, SUPERVISOR_ATTEMPTS
+from app.domain.retries import SUPERVISOR_ATTEMPTS
 from tests.support.fixtures import Services
 from tests.support.rows import every
 from tests.support.service import Service, new_run_id, plan_of, report, synthesis, task
@@ -141,11 +141,11 @@ async def test_a_task_that_is_too_large_leaves_its_siblings_alone(service: Servi
     assert Counter(seen.body_sha256 for seen in stub.of("work:researcher")).most_common(1)[0][1] == 1
 
 
-@pytest.mark.parametrize(("attempts", "requests"), [(1, 2), (2, 4)])
+@pytest.mark.parametrize(("attempts", "requests"), [(1, 3), (2, 6)])
 async def test_retries_do_not_multiply_beyond_calls_times_attempts(
     services: Services, stub: StubProvider, attempts: int, requests: int
 ) -> None:
-    service = await services.start(call_attempts=2, retry_base_s=0.05)
+    service = await services.start(call_attempts=3, retry_base_s=0.05)
     stub.on("work", rate_limited())
 
     run_id = await service.submit(plan=ONE, limits={"attempts": attempts})
@@ -258,7 +258,7 @@ async def test_planning_that_finds_no_provider_fails_the_run(services: Services,
     run = await service.ended(await service.submit())
 
     assert (run["status"], run["stop_reason"]) == ("failed", "provider_unavailable")
-    assert len(stub.log) == SUPERVISOR_ATTEMPTS + PROBES_ALLOWED
+    assert len(stub.log) == SUPERVISOR_ATTEMPTS
 
 
 async def test_a_synthesis_waits_for_an_overload_to_pass(service: Service, stub: StubProvider) -> None:

@@ -93,7 +93,7 @@ def test_a_name_that_only_resembles_those_of_kubernetes_is_refused(monkeypatch: 
         ("CHARGEHAND_PORT", "http"),
         ("CHARGEHAND_RUNS_AT_ONCE", "0"),
         ("CHARGEHAND_LEASE_SECONDS", "0"),
-        ("CHARGEHAND_CALL_ATTEMPTS", "11"),
+        ("CHARGEHAND_CALL_ATTEMPTS", "51"),
         ("CHARGEHAND_MODEL", "gpt"),
         ("CHARGEHAND_LOG_FORMAT", "xml"),
         ("CHARGEHAND_RETENTION_DAYS", "0"),

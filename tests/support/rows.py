@@ -99,6 +99,9 @@ _NEWS: tuple[tuple[str, object], ...] = (
     ("assumptions", []),
     ("beside", None),
     ("deadline_s", None),
+    ("tool_calls", None),
+    ("unverified", False),
+    ("unverified", []),
 )
 """What release 0.1 had no word for, where it says nothing."""
 

@@ -9,10 +9,22 @@ from app.domain.policy.agenda import attempt_in, worker_of
 from app.domain.results import Output
 from app.domain.snapshot import Snapshot
 from app.domain.team import Worker
+from app.domain.text import shorten
+from app.domain.tool_use import tools_used
 from app.domain.topics import Topic
 
+DEED_CHARACTERS = 120
+"""What an objection quotes of what a worker says it has done."""
 _PLACEHOLDER = re.compile(r"(?:todo|tbd|tba|n/a|placeholder|lorem ipsum.*|to be (?:done|determined|written)|\W*)\.?")
 """A whole result that only stands for one."""
+_DEED = re.compile(
+    r"(?:done[:,.]? )?(?:(?:i|we)(?: have|.ve)? )?(?:now |successfully )?"
+    r"(?:saved|wrote|written|created|committed|pushed|uploaded|sent|e-?mailed|posted|published|deployed|deleted|renamed"
+    r"|merged|installed)\b[^.!?]{0,200}?"
+    r"\b(?:[\w/-]{1,80}\.[a-z]\w{0,5}\b|(?=[a-f]{0,40}\d)[0-9a-f]{6,40}\b|[\w.+-]{1,64}@[\w-]{1,64}\.\w)",
+    re.IGNORECASE,
+)
+"""A summary that begins with a deed in the world, on a file, a commit or an address, rather than with findings."""
 _URL = re.compile(r"https?://[^\s<>\"']+")
 
 
@@ -31,6 +43,12 @@ def _details(output: Output, run: Snapshot, topic: Topic) -> Iterator[str]:
         yield "the result only repeats the task"
     if output.data is None and all(_PLACEHOLDER.fullmatch(text) for text in said):
         yield "the result is a placeholder, and says nothing"
+    if (deed := _DEED.match(output.summary.strip())) and not tools_used(run.conversation(topic)):
+        quoted = shorten(deed.group(), DEED_CHARACTERS)[0]
+        yield (
+            f"you say “{quoted}”, but no tool call of yours has succeeded, and without one nothing has changed outside "
+            "your reply: hand over the content itself, or escalate"
+        )
     if unseen := _unseen(output.sources, run, topic):
         yield f"you have not seen these sources: {', '.join(unseen)}; name only what you were given or have found"
 
@@ -40,7 +58,7 @@ def _uncalled(worker: Worker, talk: Conversation) -> Iterator[Finding]:
 
     It is not to blame where none of them could be called since they are left alone.
     """
-    called, held = set(_called(talk)), _held(worker, talk)
+    called, held = tools_used(talk), _held(worker, talk)
     for tools in worker.needed_tools if worker.must_use else ():
         names = " or ".join(tools)
         if held.issuperset(tools):
@@ -60,17 +78,6 @@ def _held(worker: Worker, talk: Conversation) -> set[str]:
         for call in tool_calls_of(turn.content):
             codes.setdefault(call["name"], {"breaker_open"}).add(turn.result_of(call).error_code)
     return {name for name, found in codes.items() if found <= {"breaker_open"}}
-
-
-def _called(talk: Conversation) -> Iterator[str]:
-    """The tools of which a call has succeeded: ours, and those that the provider ran."""
-    for turn in talk.turns:
-        yield from (call["name"] for call in tool_calls_of(turn.content) if turn.result_of(call).error_code is None)
-        asked = {block["id"]: block["name"] for block in turn.content if block.get("type") == "server_tool_use"}
-        for block in turn.content:
-            found = block.get("content")
-            if block.get("tool_use_id") in asked and not (isinstance(found, dict) and "error_code" in found):
-                yield asked[block["tool_use_id"]]
 
 
 def _plain(text: str) -> str:

@@ -17,6 +17,7 @@ from app.domain.plan import Finding
 from app.domain.policy.agenda import attempt_in, max_steps, worker_of
 from app.domain.results import Escalation
 from app.domain.snapshot import Snapshot, TaskState
+from app.domain.tool_use import with_calls
 from app.domain.topics import Topic
 from app.llm.model import STAND_IN
 
@@ -67,7 +68,7 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
         return [topic.entry(ev.TaskEscalated.of(said))]
     if objections := objections_to(said, run, topic):
         raise Unreadable(objections)
-    return [topic.entry(ev.TaskSucceeded.of(said))]
+    return [topic.entry(ev.TaskSucceeded.of(with_calls(said, run.conversation(topic))))]
 
 
 def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:

@@ -36,6 +36,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
     required = [task for task in run.tasks.values() if task.task.required]
     missing = tuple(task.task.id for task in required if not task.delivered)
     substituted = tuple(task.task.id for task in run.delivered if task.attempt.worker != task.task.worker)
+    unverified = tuple(task.task.id for task in run.delivered if task.output and task.output.unverified)
     answer, confidence, statements = _answer(run)
     return Result(
         answer=answer,
@@ -48,7 +49,11 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
         ),
         assumptions=_assumed(run),
         coverage=Coverage(
-            required=len(required), delivered=len(required) - len(missing), missing=missing, substituted=substituted
+            required=len(required),
+            delivered=len(required) - len(missing),
+            missing=missing,
+            substituted=substituted,
+            unverified=unverified,
         ),
         outputs=tuple(_report(task, errors) for task in run.tasks.values()),
         free_form=_is_free_form(run),
@@ -104,10 +109,9 @@ def _report(task: TaskState, errors: Errors) -> TaskReport:
     if output is None:
         return report
     text, omitted = shorten(output.text, TEXT_CHARACTERS)
-    told = {"summary": output.summary, "data": output.data, "text": text, "omitted": omitted, "sources": output.sources}
-    return report.model_copy(
-        update=told | {"confidence": output.confidence, "free_form": output.free_form, "partial": output.partial}
-    )
+    kept = ("summary", "data", "sources", "confidence", "free_form", "partial", "tool_calls", "unverified")
+    told = {name: getattr(output, name) for name in kept}
+    return report.model_copy(update=told | {"text": text, "omitted": omitted})
 
 
 def ends_unanswered(run: Snapshot) -> str | None:

@@ -13,11 +13,12 @@ from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of
 from app.domain.policy.ladder import fallback_of, is_last, next_rung, stronger_model
 from app.domain.policy.repetition import echoes_of
 from app.domain.questions import QUESTION_CHARACTERS, Default, Inquiry, question_id
-from app.domain.results import EscalationDecision, Problem
+from app.domain.results import EscalationDecision, Output, Problem
 from app.domain.retries import backoff, spread
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Rung
 from app.domain.text import plain_words, shorten
+from app.domain.tool_use import with_calls
 from app.domain.topics import Topic
 
 
@@ -201,7 +202,9 @@ def follow(run: Snapshot, task: TaskState, ruling: Ruling) -> list[Entry]:
             assert attempt.escalation is not None
             text = attempt.escalation.partial or ""
             summary = shorten(text, MESSAGE_CHARACTERS)[0]
-            return [_of(task, ev.TaskSucceeded(summary=summary, text=text, partial=True))]
+            talk = run.conversation(Topic("work", task.task.id, attempt.number))
+            output = with_calls(Output(summary=summary, text=text, partial=True), talk)
+            return [_of(task, ev.TaskSucceeded.of(output))]
         case "retry_stronger_model":
             return [_again(run, task, error, at, "stronger_model", ruling)]
         case "reassign":

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from app.domain.conversation import text_of, tool_calls_of
-from app.domain.protocol import SAME_CALLS_ALLOWED, same_outcome_in_a_row
+from app.domain.protocol import repeated_turns
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.team import Rung
 from app.domain.text import plain_words
@@ -43,8 +43,9 @@ def _last_words(run: Snapshot, task: TaskState, attempt: Attempt) -> str:
     talk = run.conversation(Topic("work", task.task.id, attempt.number))
     if talk.unusable and talk.objection_code == "result_rejected":
         return plain_words(text_of(talk.turns[-1].content))
-    if same_outcome_in_a_row(talk) > SAME_CALLS_ALLOWED:
-        turn = talk.turns[-1]
-        called = [f"{call['name']} {call.get('input')} {turn.result_of(call)}" for call in tool_calls_of(turn.content)]
-        return plain_words(" ".join(called))
-    return ""
+    called = {
+        f"{call['name']} {call.get('input')} {turn.result_of(call)}"
+        for turn in repeated_turns(talk)
+        for call in tool_calls_of(turn.content)
+    }
+    return plain_words(" ".join(sorted(called)))
