@@ -8,7 +8,7 @@ import pytest
 from app.domain.team import Stragglers, Team, Worker
 from tests.crash.doomed import Doom, Zygote
 from tests.crash.recovery import leave_to_others, survivor_of
-from tests.crash.test_matrix import DOOMED_KEY, Course, course_of, lost_requests, stored
+from tests.crash.test_matrix import DOOMED_KEY, Course, commits_in, course_of, lost_requests, stored
 from tests.support.effects import Ledger, Point
 from tests.support.rows import check_rows
 from tests.support.service import plan_of, report, running_service, synthesis, task
@@ -63,7 +63,7 @@ async def test_a_death_at_any_commit_of_a_hedge_changes_nothing_about_how_the_ru
         check(calm)
         assert calm.row["status"] == "succeeded"
         assert calm.row["result"]["coverage"]["substituted"] == ["slow"]
-        for seq in range(2, len(calm.log) + 1):
+        for seq in commits_in(calm.log):
             since = len(stub.log)
             doom = Doom(service.url, stub.url, str(ledger.file), str(tmp_path / "logs"), seq, when, key=DOOMED_KEY)
             async with zygote.doomed(doom):
