@@ -92,7 +92,7 @@ class Settings(BaseSettings):
     """Model calls one process has open at the same time."""
     call_attempts: int = Field(default=10, ge=1, le=50)
     """How often one model call is sent, the first time included, while its faults are transient; three times at most
-    where they cost something."""
+    where a reply breaks off that is paid for."""
     retry_base_s: float = Field(default=1.0, ge=0, le=60)
     """Seconds before a failed model call is sent again for the first time; each further wait is longer."""
     model_timeout_s: float = Field(default=600, gt=0, le=3600)

@@ -23,7 +23,7 @@ from app.domain.fold_conversation import thrown_away
 from app.domain.policy.agenda import time_left_s
 from app.domain.policy.breakers import Breaker
 from app.domain.results import Problem
-from app.domain.retries import asked_wait, is_paid, next_call_at, spread
+from app.domain.retries import asked_wait, costs_again, next_call_at, spread
 from app.domain.snapshot import Snapshot
 from app.domain.text import clean_text
 from app.domain.topics import Topic
@@ -199,7 +199,9 @@ def tell_in_full(call: Call, ended: ev.LlmCompleted | ev.LlmFailed) -> list[Entr
 def _failure(sent: _Sent, error: ModelError, breaker: Breaker | None = None) -> ev.LlmFailed:
     run, topic, now = sent.desk.run, sent.call.topic, sent.desk.now()
     talk = sent.call.talk
-    patience = run.brief.patience.towards(topic.purpose).after(talk.paid_failures + is_paid(error.usage))
+    patience = run.brief.patience.towards(topic.purpose).after(
+        talk.paid_failures + costs_again(error.code, error.usage)
+    )
     if breaker is not None and breaker.state != "closed" and isinstance(error, Transient):
         patience, error = patience.while_open(), _until_probe(error, breaker, now)
     failures = talk.failures + 1

@@ -1,6 +1,5 @@
 """Questions that runs ask people, and the answers."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path
@@ -59,9 +58,9 @@ async def list_questions(run_id: RunId, runtime: RuntimeOf) -> Response:
 @router.post("/{run_id}/questions/{question_id}/answer", response_model=Question)
 async def answer_a_question(run_id: RunId, question_id: QuestionId, runtime: RuntimeOf, body: Answer) -> Response:
     """Answer a question. Each is answered once; the run goes on at once, whichever process this is."""
-    run, now = (TENANT, run_id), datetime.now(UTC)
+    run = TENANT, run_id
     try:
-        question = await answer_question(runtime.database, runtime.queue, run, question_id, body.answer, now)
+        question = await answer_question(runtime.database, runtime.queue, run, question_id, body.answer)
     except AnswerRefused as refused:
         raise _refusal(refused) from None
     except RunUnreadable:

@@ -107,7 +107,7 @@ class Conversation:
     failures: int = 0
     """Calls that failed since the last reply."""
     paid_failures: int = 0
-    """Those of them that cost something."""
+    """Those of them in which a reply broke off that is paid for."""
     retry_at: datetime | None = None
     not_before: datetime | None = None
     """When its provider, asked last, wanted to be asked again."""

@@ -9,7 +9,7 @@ from app.domain.conversation import Block, Conversation, Prompt, ToolResult, Tur
 from app.domain.errors import IllegalMove
 from app.domain.protocol import TRUNCATIONS_ALLOWED, GiveUp, next_step
 from app.domain.results import Problem
-from app.domain.retries import is_paid
+from app.domain.retries import costs_again
 from app.domain.values import changed
 
 
@@ -69,7 +69,7 @@ def _failed(talk: Conversation, failure: ev.LlmFailed, seq: int) -> Conversation
     code: Any = failure.error.code
     if code == "cancelled":
         return changed(talk, stopped_seq=seq)
-    failures, paid = talk.failures + failure.sent, talk.paid_failures + is_paid(failure.usage)
+    failures, paid = talk.failures + failure.sent, talk.paid_failures + costs_again(failure.error.code, failure.usage)
     talk = changed(talk, failures=failures, paid_failures=paid)
     talk = changed(talk, retry_at=failure.retry_at, not_before=failure.not_before)
     return talk if failure.retry_at else changed(talk, error=(code, failure.error.message))

@@ -19,7 +19,8 @@ INVALID_CALLS_ALLOWED = 2
 SAME_CALLS_ALLOWED = 3
 """Turns in a row that may make the same calls and get the same results."""
 STALE_TURNS_ALLOWED = 5
-"""Turns in a row of which nothing is new, each call and its result having been there before: circles of any length."""
+"""Turns in a row of which nothing is new, each call and its result having been there before: circles of any length. As
+many as there were with something new may follow them in any case: whoever has read much may look at it all again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +107,8 @@ def _after_tool_calls(conversation: Conversation, calls: Sequence[Block], max_st
         return UseTools(missing)
     if _invalid_calls_in_a_row(conversation) > INVALID_CALLS_ALLOWED:
         return GiveUp("tool_call_invalid", "The model made three calls in a row that no tool could take.")
-    if repeated_turns(conversation):
-        return GiveUp("no_progress", "The model repeated the same tool calls and got the same results each time.")
+    if repeated := repeated_turns(conversation):
+        return _without_progress(repeated)
     return _ask_within(conversation, max_steps)
 
 
@@ -127,12 +128,21 @@ def _invalid_calls_in_a_row(conversation: Conversation) -> int:
     return count
 
 
+def _without_progress(repeated: Sequence[Turn]) -> GiveUp:
+    """The end of a conversation that goes in circles. It is not to blame where all its calls were turned away."""
+    codes = {result.error_code for turn in repeated for _, _, result in _outcomes(turn)}
+    if codes == {"breaker_open"}:
+        return GiveUp("breaker_open", "The model kept calling a tool that is left alone for a while.")
+    return GiveUp("no_progress", "The model repeated the same tool calls and got the same results each time.")
+
+
 def repeated_turns(conversation: Conversation) -> Sequence[Turn]:
     """The last turns, where they have repeated themselves too often; nothing where the conversation gets on."""
     if _same_in_a_row(conversation) > SAME_CALLS_ALLOWED:
         return conversation.turns[-1:]
     stale = _stale_turns(conversation)
-    return conversation.turns[-stale:] if stale > STALE_TURNS_ALLOWED else ()
+    allowed = max(STALE_TURNS_ALLOWED, len(conversation.turns) - stale)
+    return conversation.turns[-stale:] if stale > allowed else ()
 
 
 def _same_in_a_row(conversation: Conversation) -> int:

@@ -41,7 +41,8 @@ class Output(_Value):
     tool_calls: int | None = None
     """Tool calls of the attempt that delivered it; null in results of earlier releases."""
     unverified: bool = False
-    """True when each of these calls failed: the result rests on nothing but the worker's word."""
+    """True when each of these calls failed, or none was made and the result seems to say that something was done in the
+    world: it rests on nothing but the worker's word."""
 
 
 EscalationDecision = Literal["retry_stronger_model", "reassign", "split", "ask_human", "accept_partial", "give_up"]
@@ -124,7 +125,7 @@ class Coverage(_Value):
     substituted: tuple[str, ...] = ()
     """Ids of the tasks that another worker delivered than the plan names."""
     unverified: tuple[str, ...] = ()
-    """Ids of the tasks that delivered although each tool call of their worker failed."""
+    """Ids of the tasks whose result rests on nothing but the word of their worker: see the outputs' `unverified`."""
 
 
 class Review(_Value):
@@ -185,7 +186,8 @@ class TaskReport(_Value):
     tool_calls: int | None = None
     """Tool calls of the attempt that delivered; null when none did, and in results of earlier releases."""
     unverified: bool = False
-    """True when each of these calls failed: the result rests on nothing but the worker's word."""
+    """True when each of these calls failed, or none was made and the result seems to say that something was done in the
+    world: it rests on nothing but the worker's word."""
 
 
 class Result(_Value):

@@ -13,7 +13,7 @@ SUPERVISOR_ATTEMPTS = 20
 """How often a call of the supervisor is sent at least: a run must not be lost to a few minutes of overload."""
 PAID_ATTEMPTS = 3
 SUPERVISOR_PAID_ATTEMPTS = 8
-"""How often a call may fail after it has cost something: each time it costs the same again."""
+"""How often a reply may break off that is paid for: each time it costs the same again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Patience:
     """How often one model call is sent while its faults are transient. Its waits, and the pauses of its model's
     breaker, make two minutes of ten."""
     paid_attempts: int = PAID_ATTEMPTS
-    """How many of these may fail after they have cost something."""
+    """How many replies may break off that are paid for."""
     retry_base_s: float = 1.0
     """The wait after a first failure, before jitter; it doubles with each further one."""
     call_timeout_s: float = 600.0
@@ -45,7 +45,7 @@ class Patience:
         return replace(self, call_attempts=attempts, paid_attempts=SUPERVISOR_PAID_ATTEMPTS)
 
     def after(self, paid: int) -> "Patience":
-        """The patience with a call that has failed so many times after it had cost something."""
+        """The patience with a call of which so many paid replies have broken off."""
         return self if paid < self.paid_attempts else replace(self, call_attempts=0)
 
     def while_open(self) -> "Patience":
@@ -53,9 +53,11 @@ class Patience:
         return replace(self, retry_base_s=0)
 
 
-def is_paid(usage: Usage) -> bool:
-    """Whether a failed call has cost something."""
-    return bool(usage.input_tokens or usage.output_tokens)
+def costs_again(code: str, usage: Usage) -> bool:
+    """Whether a call has failed in the midst of a reply that is paid for, as the next one may. An overload passes,
+    however late it shows.
+    """
+    return code == "provider_stream_incomplete" and bool(usage.input_tokens or usage.output_tokens)
 
 
 def spread(*key: object) -> float:

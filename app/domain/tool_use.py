@@ -1,9 +1,21 @@
 """Which tools were called in a conversation, and whether they brought anything: what a result can rest on."""
 
+import re
 from collections.abc import Iterator
 
 from app.domain.conversation import Conversation, tool_calls_of
 from app.domain.results import Output
+
+_THING = r"(?:[\w/-]{1,80}\.[a-z]\w{0,5}\b|commit [0-9a-f]{6,40}\b|[\w.+-]{1,64}@[\w-]{1,64}\.\w)"
+_DEED = r"(?:saved|committed|pushed|uploaded|e-?mailed|mailed|sent|deployed|deleted|merged|posted)\b"
+_CLAIM = re.compile(
+    rf"\b{_DEED}[^.!?\n]{{0,80}}?\b{_THING}"
+    rf"|{_THING}[^.!?\n]{{0,40}}?\b(?:was|were|is|are|been|now|and)[ ]{{1,3}}{_DEED}",
+    re.IGNORECASE,
+)
+"""Words by which a deed in the world is claimed: on a file, a commit or an address."""
+CLAIM_CHARACTERS = 20_000
+"""How far a text is searched for one."""
 
 
 def calls_made(talk: Conversation) -> Iterator[tuple[str, bool]]:
@@ -24,6 +36,14 @@ def tools_used(talk: Conversation) -> set[str]:
 
 
 def with_calls(output: Output, talk: Conversation) -> Output:
-    """The result with how many calls its worker has made, and whether none of them brought anything."""
+    """The result with how many calls its worker has made, and whether they bear it out: not where each has failed, nor
+    where it seems to claim a deed and none has succeeded.
+    """
     made = [succeeded for _, succeeded in calls_made(talk)]
-    return output.model_copy(update={"tool_calls": len(made), "unverified": bool(made) and not any(made)})
+    unverified = not any(made) and (bool(made) or claims_deed(output))
+    return output.model_copy(update={"tool_calls": len(made), "unverified": unverified})
+
+
+def claims_deed(output: Output) -> bool:
+    """Whether the result seems to say that something was done in the world, beyond what was found or written."""
+    return any(_CLAIM.search(text[:CLAIM_CHARACTERS]) for text in (output.summary, output.text))

@@ -102,7 +102,7 @@ class Execution:
             await self.log.settled()  # What is on its way may change what is settled.
         elif decision.entries:
             if await self.desk.may_begin(decision.entries):
-                await self.desk.record(*decision.entries)
+                await self.desk.settle(*decision.entries)
         else:
             if not leaving:
                 for command in decision.commands:

@@ -85,7 +85,13 @@ class RunDesk:
         self._load.leave()
 
     async def record(self, *entries: Entry) -> None:
-        done = self._say(*entries)
+        await self._record(self._say(*entries), entries)
+
+    async def settle(self, *entries: Entry) -> None:
+        """Have decisions recorded, unless somebody else has written into the run since they were made."""
+        await self._record(self._append(*entries, decided=True), entries)
+
+    async def _record(self, done: asyncio.Future[bool], entries: Sequence[Entry]) -> None:
         if any(entry.fact.type.startswith(SETTLING) for entry in entries):
             self._take_along_what_follows()
         await asyncio.shield(done)  # Whoever is stopped while waiting has said it all the same.
@@ -144,9 +150,9 @@ class RunDesk:
         done = speaker.said = self._append(*entries)
         return done
 
-    def _append(self, *entries: Entry) -> asyncio.Future[bool]:
+    def _append(self, *entries: Entry, decided: bool = False) -> asyncio.Future[bool]:
         """Have it recorded, and have breakers and loads of workers know how their attempts begin and end."""
-        before, done = self.run, self._log.append(*entries)
+        before, done = self.run, self._log.append(*entries, decided=decided)
         self._workers.hear(before, entries)
         self._load.hear(before, entries, self.run, self.now())
         return done
@@ -172,4 +178,4 @@ class RunDesk:
             and others <= set(follows.commands)
             and not self._workers.probes_in(self.run, follows.entries)
         ):
-            self._append(*follows.entries)
+            self._append(*follows.entries, decided=True)

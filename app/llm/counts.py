@@ -13,6 +13,8 @@ from app.llm.pricing import Prices
 MOST_TOKENS = 10_000_000
 """No call reads or writes more: a larger count is a mistake."""
 MOST_SEARCHES = 1_000
+_TOO_MANY = 4
+"""So many times more written than the call allowed, or than there is of it: a mistake, though servers count loosely."""
 _TOO_FEW = 4
 """So many times more written than was counted before the reply: it was never counted."""
 
@@ -53,14 +55,21 @@ class Counts:
         return bool(whole_number(self._told.get(_INPUT)) or whole_number(self._told.get(_OUTPUT)))
 
     def usage(
-        self, prices: Prices, *model_ids: str, written: int, estimate: Callable[[], Usage], ended: bool = True
+        self,
+        prices: Prices,
+        *model_ids: str,
+        written: int,
+        allowed: int = MOST_TOKENS,
+        estimate: Callable[[], Usage],
+        ended: bool = True,
     ) -> Usage:
         """The usage of the call, at the prices of the first of `model_ids` that has any.
 
-        `written` is how many tokens the reply must have had at about; a call that has not `ended` has at least those.
+        `written` is how many tokens the reply must have had at about, `allowed` how many it might have had; a call that
+        has not `ended` has at least the former.
         """
         cached = [self._optional(name) for name in (_CACHE_READ, _CACHE_WRITE)]
-        fresh, output = whole_number(self._told.get(_INPUT)), whole_number(self._told.get(_OUTPUT))
+        fresh, output = whole_number(self._told.get(_INPUT)), self._output(max(allowed, written))
         read, kept = (count or 0 for count in cached)
         estimated = not ended or None in cached
         if fresh is None or fresh + read + kept == 0:
@@ -77,6 +86,10 @@ class Counts:
             estimated=estimated or not sure,
         )
         return prices.priced(usage, *model_ids, web_searches=searches)
+
+    def _output(self, allowed: int) -> int | None:
+        """What was written, as far as it can be that."""
+        return whole_number(self._told.get(_OUTPUT), min(_TOO_MANY * allowed, MOST_TOKENS))
 
     def _optional(self, name: str) -> int | None:
         """A count that servers without a cache leave out; None when it is there and no count."""

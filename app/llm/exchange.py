@@ -101,6 +101,7 @@ class Exchange:
             model_id,
             draft.model or model_id,
             written=draft.tokens,
+            allowed=request.max_tokens,
             estimate=lambda: estimated_usage(self._prices, request, model_id, draft.tokens),
             ended=ended,
         )

@@ -7,8 +7,8 @@ what is appended while a commit is under way shares the next one.
 
 A commit that the guard refuses is one of two things. Another epoch means the run is lost: the log is closed and takes
 nothing more. Another last event means that somebody else, a client that cancels, has added to the log: its events are
-folded in, and ours are numbered anew behind them. An end of the run, or a wait, that was decided without knowing of
-those is dropped, so that the decision is made again.
+folded in, and ours are numbered anew behind them. What was decided without knowing of those is dropped, so that the
+decision is made again; what has happened, such as a reply, stands.
 """
 
 import asyncio
@@ -51,6 +51,8 @@ class _Appended:
     """Events that were appended together, and who waits for them."""
 
     events: list[Event]
+    decided: bool
+    """Whether it is a decision, which holds for the state that it was made in alone."""
     done: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     @property
@@ -83,15 +85,15 @@ class RunLog:
     def run_id(self) -> str:
         return self.snapshot.brief.run_id
 
-    def append(self, *entries: Entry) -> asyncio.Future[bool]:
-        """Add facts in order, as of now. The future says whether they were recorded: an end may come too late.
+    def append(self, *entries: Entry, decided: bool = False) -> asyncio.Future[bool]:
+        """Add facts in order, as of now. The future says whether they were recorded: a decision may come too late.
 
         Raises `OwnershipLost` when the run belongs to somebody else, `IllegalMove` when they cannot follow the log.
         """
         if self.lost:
             raise OwnershipLost(self.run_id)
         self.ahead, events = extend(self.ahead, entries, datetime.now(UTC))
-        entry = _Appended(events)
+        entry = _Appended(events, decided)
         self._entries.append(entry)
         self._committer.wants_commit(self)
         return entry.done
@@ -170,7 +172,7 @@ class RunLog:
         self.ahead = self.snapshot
         waiting, self._entries = self._entries, deque()
         for entry in waiting:
-            if foreign and entry.leaves_run:
+            if foreign and (entry.decided or entry.leaves_run):
                 entry.settle(recorded=False)
                 continue
             try:

@@ -1,7 +1,7 @@
 """Questions to people: those of a run, and the answers to them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, get_args
 
 from sqlalchemy import text
@@ -51,7 +51,7 @@ def _told(run_id: str, rows: Sequence[Any]) -> Mapping[str, Question]:
 
 
 async def answer_question(
-    database: Database, queue: RunQueue, run: tuple[str, str], question_id: str, answer: str, now: datetime
+    database: Database, queue: RunQueue, run: tuple[str, str], question_id: str, answer: str
 ) -> Question | None:
     """Record the answer to a question of a `run` (its tenant and its id), and have the run go on with it.
 
@@ -60,7 +60,7 @@ async def answer_question(
     tenant, run_id = run
 
     def take(run: Snapshot) -> Sequence[Entry]:
-        question = check_answer(run.questions, question_id, answer, now)
+        question = check_answer(run.questions, question_id, answer, datetime.now(UTC))
         attempt = run.tasks[question.task_id].attempt.number
         return [Entry(ev.QuestionAnswered(id=question_id, answer=answer), question.task_id, attempt)]
 
@@ -69,6 +69,7 @@ async def answer_question(
     if taken is None:
         return None
     if not taken:
-        check_answer(questions, question_id, answer, now)  # The run has ended: this says what became of the question.
+        # The run has ended: this says what became of the question.
+        check_answer(questions, question_id, answer, datetime.now(UTC))
         raise QuestionClosed("closed")
     return questions.get(question_id)

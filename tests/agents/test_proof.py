@@ -126,44 +126,49 @@ def test_a_call_that_failed_has_brought_nothing(tool: str) -> None:
     assert f"read or {tool}" in objection
 
 
-CLAIMED = [
+@pytest.mark.parametrize(
+    "source",
+    [
+        "https://asked.example/page#results",
+        "`https://asked.example/page`",
+        "https://asked.example/page: the figures",
+        "https://asked.example/page|Title",
+        "[https://asked.example/page], read today",
+        "https://given.example/x",
+    ],
+)
+def test_an_address_is_the_same_however_it_is_written_down(source: str) -> None:
+    assert objections(sources=(source,)) == []
+
+
+CLAIMS = [
     "Saved report.md, commit 1a2b3c4.",
     "Done: I have saved the report as out/report.md.",
-    "I've e-mailed the offer to ann@firm.example.",
-    "Successfully deployed app.py to the server.",
+    "I've just e-mailed the offer to ann@firm.example.",
+    "The report has been saved to report.md.",
+    "report.md saved and committed as 1a2b3c.",
+    "report.md was uploaded.",
+]
+NO_CLAIMS = [
+    "Wrote the unit tests for app.py; they are in the text.",
+    "Published 20190401, the study finds no effect.",
+    "Installed capacity rose to 123456 MW in 2025.",
+    "Written in Node.js, the service listens on a port.",
+    "I wrote a letter that asks for the money back.",
+    "report.md names three risks.",
 ]
 
 
-def claiming(summary: str, *calls: str | None) -> list[str]:
-    """What is said of a result with that summary after calls that ended with these error codes."""
+@pytest.mark.parametrize(
+    ("summary", "claims"), [*((each, True) for each in CLAIMS), *((each, False) for each in NO_CLAIMS)]
+)
+def test_a_result_that_claims_a_deed_without_a_call_is_marked(summary: str, claims: bool) -> None:
     story = started(task("a"))
     story.start("a")
-    for number, code in enumerate(calls):
-        story.hear("work", [call_block(f"c{number}", page=number)], "tool_use", "a")
-        story.use_tool("a", f"c{number}", "seen", code)
-    output = Output(summary=summary, text="The whole of it.")
-    return [finding.detail for finding in objections_to(output, story.run, Topic("work", "a"))]
+    talk = story.run.conversation(Topic("work", "a"))
 
-
-@pytest.mark.parametrize("summary", CLAIMED)
-def test_who_has_called_nothing_has_changed_nothing(summary: str) -> None:
-    assert "no tool call of yours has succeeded" in " ".join(claiming(summary))
-    assert "no tool call of yours has succeeded" in " ".join(claiming(summary, "tool_failed"))
-    assert claiming(summary, "tool_failed", None) == []
-
-
-@pytest.mark.parametrize(
-    "summary",
-    [
-        "The change deleted utils.py and saved nothing.",
-        "A changelog entry for 1.2: removed legacy.py.",
-        "I wrote a letter that asks for the money back.",
-        "Created in 1998, the firm has 300 employees.",
-        "report.md names three risks.",
-    ],
-)
-def test_findings_about_deeds_are_no_claims(summary: str) -> None:
-    assert claiming(summary) == []
+    assert with_calls(Output(summary=summary), talk).unverified is claims
+    assert with_calls(Output(summary="Found.", text=summary), talk).unverified is claims
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,18 @@ async def test_a_wait_decided_in_ignorance_of_a_cancel_is_dropped(log: RunLog, s
     assert [event.type for event in await service.events(log.run_id)][-2:] == ["run.cancel_requested", "run.cancelled"]
 
 
+async def test_a_decision_made_in_ignorance_of_others_is_dropped_and_what_has_happened_stands(
+    log: RunLog, service: Service
+) -> None:
+    assert await service.cancel(log.run_id) is True
+
+    settled, happened = log.append(spent(), decided=True), log.append(spent())
+
+    assert (await settled, await happened) == (False, True)
+    types = [event.type for event in await service.events(log.run_id)]
+    assert types[-2:] == ["run.cancel_requested", "llm.failed"]
+
+
 async def test_a_log_whose_database_has_gone_back_is_closed(
     log: RunLog, service: Service, sql: psycopg.Connection
 ) -> None:

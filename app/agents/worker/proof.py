@@ -9,23 +9,13 @@ from app.domain.policy.agenda import attempt_in, worker_of
 from app.domain.results import Output
 from app.domain.snapshot import Snapshot
 from app.domain.team import Worker
-from app.domain.text import shorten
 from app.domain.tool_use import tools_used
 from app.domain.topics import Topic
 
-DEED_CHARACTERS = 120
-"""What an objection quotes of what a worker says it has done."""
 _PLACEHOLDER = re.compile(r"(?:todo|tbd|tba|n/a|placeholder|lorem ipsum.*|to be (?:done|determined|written)|\W*)\.?")
 """A whole result that only stands for one."""
-_DEED = re.compile(
-    r"(?:done[:,.]? )?(?:(?:i|we)(?: have|.ve)? )?(?:now |successfully )?"
-    r"(?:saved|wrote|written|created|committed|pushed|uploaded|sent|e-?mailed|posted|published|deployed|deleted|renamed"
-    r"|merged|installed)\b[^.!?]{0,200}?"
-    r"\b(?:[\w/-]{1,80}\.[a-z]\w{0,5}\b|(?=[a-f]{0,40}\d)[0-9a-f]{6,40}\b|[\w.+-]{1,64}@[\w-]{1,64}\.\w)",
-    re.IGNORECASE,
-)
-"""A summary that begins with a deed in the world, on a file, a commit or an address, rather than with findings."""
-_URL = re.compile(r"https?://[^\s<>\"']+")
+_URL = re.compile(r"https?://([^\s<>\"'`|\]#]+)")
+"""The address of a page, without its scheme and its fragment: it is the same page."""
 
 
 def objections_to(output: Output, run: Snapshot, topic: Topic) -> list[Finding]:
@@ -43,12 +33,6 @@ def _details(output: Output, run: Snapshot, topic: Topic) -> Iterator[str]:
         yield "the result only repeats the task"
     if output.data is None and all(_PLACEHOLDER.fullmatch(text) for text in said):
         yield "the result is a placeholder, and says nothing"
-    if (deed := _DEED.match(output.summary.strip())) and not tools_used(run.conversation(topic)):
-        quoted = shorten(deed.group(), DEED_CHARACTERS)[0]
-        yield (
-            f"you say “{quoted}”, but no tool call of yours has succeeded, and without one nothing has changed outside "
-            "your reply: hand over the content itself, or escalate"
-        )
     if unseen := _unseen(output.sources, run, topic):
         yield f"you have not seen these sources: {', '.join(unseen)}; name only what you were given or have found"
 
@@ -90,7 +74,7 @@ def _unseen(sources: Sequence[str], run: Snapshot, topic: Topic) -> list[str]:
     if not named:
         return []
     seen = "\n".join(_seen(run, topic)).casefold()
-    return [source for source, url in named if url.casefold().rstrip("/.,;)") not in seen]
+    return [source for source, url in named if url.casefold().rstrip("/.,;:!?)") not in seen]
 
 
 def _seen(run: Snapshot, topic: Topic) -> Iterator[str]:

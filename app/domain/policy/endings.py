@@ -36,7 +36,6 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
     required = [task for task in run.tasks.values() if task.task.required]
     missing = tuple(task.task.id for task in required if not task.delivered)
     substituted = tuple(task.task.id for task in run.delivered if task.attempt.worker != task.task.worker)
-    unverified = tuple(task.task.id for task in run.delivered if task.output and task.output.unverified)
     answer, confidence, statements = _answer(run)
     return Result(
         answer=answer,
@@ -53,7 +52,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
             delivered=len(required) - len(missing),
             missing=missing,
             substituted=substituted,
-            unverified=unverified,
+            unverified=_unverified(run),
         ),
         outputs=tuple(_report(task, errors) for task in run.tasks.values()),
         free_form=_is_free_form(run),
@@ -79,10 +78,17 @@ def _assumed(run: Snapshot) -> tuple[Assumption, ...]:
 
 
 def _naming(run: Snapshot, answer: str) -> str:
-    """The answer with every assumption that it rests on and does not name itself."""
+    """The answer with each assumption that it rests on and does not name itself, and what nothing bears out."""
     unnamed = [each for each in _assumed(run) if each.assumption not in answer]
     notes = [f"- {each.assumption} (nobody answered: {each.question})" for each in unnamed]
-    return "\n".join([answer, "", "Assumed for this answer:", "", *notes]) if notes else answer
+    parts = [answer, "", "Assumed for this answer:", "", *notes] if notes else [answer]
+    if doubtful := _unverified(run):
+        parts += ["", f"Not borne out by any tool call: what these tasks say they did: {', '.join(doubtful)}."]
+    return "\n".join(parts)
+
+
+def _unverified(run: Snapshot) -> tuple[str, ...]:
+    return tuple(task.task.id for task in run.delivered if task.output and task.output.unverified)
 
 
 def _is_free_form(run: Snapshot) -> bool:
