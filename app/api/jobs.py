@@ -23,7 +23,7 @@ from app.api.long_polls import SharedLooks, check_room, has_room, run_settled
 from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
 from app.api.schemas.service import PROBLEMS
-from app.domain.job import Job, Limits, dry
+from app.domain.job import Job, Limits, dry, with_approval
 from app.domain.plan import Plan, validated
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
@@ -92,7 +92,7 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
         raise await _team_unknown(runtime, job.team)
     limits = _limits(job, team.team)
     _refuse_unpriced(runtime, team.team, limits, job)
-    applied = dry(limits) if terms.dry_run else limits
+    applied = _applied(limits, job, dry_run=terms.dry_run)
     new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, _own_plan(job, team.team, limits), origin)
     accepted = await accept(runtime.database, TENANT, new, key=await _scoped(terms, job))
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
@@ -173,6 +173,13 @@ def _limits(job: Job, team: Team) -> Limits:
         errors = [{"pointer": place, "detail": NOT_OFFERED[place]} for place in places]
         raise Refusal(422, "request_invalid", detail, errors=errors)
     return job.limits.applied_to(team.limits)
+
+
+def _applied(limits: Limits, job: Job, *, dry_run: bool) -> Limits:
+    """The limits with what the run is not to do beyond: a dry run ends at its plan, and asks nobody to approve it."""
+    if dry_run:
+        return dry(limits)
+    return with_approval(limits) if job.approval == "plan" else limits
 
 
 def _refuse_unpriced(runtime: Runtime, team: Team, limits: Limits, job: Job) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.domain import events as ev
-from app.domain.job import DryRunLimits, Limits
+from app.domain.job import ApprovalLimits, DryRunLimits, Limits
 from app.domain.quote import Grounds
 from app.domain.retries import Patience
 from app.domain.team import Team
@@ -29,3 +29,8 @@ class Brief:
     def is_dry(self) -> bool:
         """Whether the run ends at its plan."""
         return isinstance(self.limits, DryRunLimits)
+
+    @property
+    def wants_approval(self) -> bool:
+        """Whether the job wants its plan approved before anything of it is carried out."""
+        return isinstance(self.limits, ApprovalLimits)

@@ -24,6 +24,7 @@ STOP_REASONS: Mapping[str, str] = {
     "plan_truncated": "The supervisor's plan broke off at the longest reply its model can write.",
     "plan_unparseable": "The supervisor's reply could not be read as a plan.",
     "worker_unknown": "The supervisor's plan gives a task to a worker that the team does not have.",
+    "plan_rejected": "The plan was rejected, or nobody approved it in time.",
     "no_results": "No task delivered anything.",
     "model_refusal": "The supervisor's model declined to plan the job.",
     "request_rejected": "The provider will never accept the supervisor's request; often a wrong model name or address.",

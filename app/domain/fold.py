@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import assert_never
 
 from app.domain import events as ev
-from app.domain import fold_calls, fold_questions, fold_run, fold_stragglers, fold_tasks
+from app.domain import fold_approval, fold_calls, fold_questions, fold_run, fold_stragglers, fold_tasks
 from app.domain.brief import Brief
 from app.domain.errors import IllegalMove
 from app.domain.events import Entry, Event
@@ -87,6 +87,12 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_run.fold_plan(run, event, fact)
         case ev.PlanRevised():
             return fold_run.fold_revision(run, fact)
+        case ev.PlanApprovalRequested():
+            return fold_approval.fold_approval_request(run, fact)
+        case ev.PlanEdited():
+            return fold_approval.fold_edit(run, event, fact)
+        case ev.PlanApproved() | ev.PlanRejected():
+            return fold_approval.fold_decision(run, event, fact)
         case ev.BudgetExhausted():
             return changed(run, exhausted=fact)
         case ev.BreakerOpened():

@@ -1,5 +1,6 @@
 """The part of the fold that concerns the run as a whole: who has it, its plan, its end."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import count
 
@@ -107,8 +108,12 @@ def fold_plan(run: Snapshot, event: Event, plan: ev.PlanCreated) -> Snapshot:
     if run.plan is not None:
         raise IllegalMove("a run gets its first plan only once")
     to_do = () if run.brief.is_dry else plan.tasks
-    tasks = {task.id: _new(task, position) for position, task in enumerate(to_do)}
-    return changed(run, plan=plan.alone, quote=plan.quote, planned_at=event.at, tasks=tasks)
+    return changed(run, plan=plan.alone, quote=plan.quote, planned_at=event.at, tasks=new_tasks(to_do))
+
+
+def new_tasks(tasks: Iterable[Task]) -> dict[str, TaskState]:
+    """The states of the tasks of a plan of which nothing has begun."""
+    return {task.id: _new(task, position) for position, task in enumerate(tasks)}
 
 
 def _new(task: Task, position: int) -> TaskState:
@@ -140,6 +145,7 @@ def fold_end(run: Snapshot, event: Event, end: ev.RunSucceeded | ev.RunPartial |
         error=end.error if isinstance(end, ev.RunFailed) else None,
         result=end.result,
         finished_at=event.at,
+        waiting=None,
     )
 
 

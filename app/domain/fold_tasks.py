@@ -29,6 +29,8 @@ def running_task(run: Snapshot, event: Event) -> TaskState:
 
 def fold_start(run: Snapshot, event: Event, started: ev.TaskStarted) -> Snapshot:
     task = task_named(run, event)
+    if run.approval is not None and run.approval.status != "approved":
+        raise IllegalMove(f"{event.task_id} cannot start before the plan has been approved")
     number = len(task.attempts) + 1
     if event.attempt != number:
         raise IllegalMove(f"attempt {event.attempt} of {event.task_id} cannot start as its attempt {number}")

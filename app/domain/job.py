@@ -1,7 +1,7 @@
 """What a client asks for, and the limits it is done within."""
 
 import unicodedata
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -37,6 +37,7 @@ MetadataText = Annotated[str, StringConstraints(max_length=512)]
 
 Amount = Annotated[Money, Field(gt=0, max_digits=12, decimal_places=6), BeforeValidator(exact_amount)]
 
+PlanT = TypeVar("PlanT", bound=Plan)
 TOKENS_CEILING = 10**12
 UNCHANGEABLE = ("rounds", "depth")
 """Limits of a team that nothing goes by yet: there is one round of work and synthesis, and supervisors do not nest."""
@@ -75,9 +76,24 @@ class DryRunLimits(Limits):
     """Nothing is executed."""
 
 
+class ApprovalLimits(Limits):
+    """Bounds of a run whose job wants its plan approved before anything of it is carried out.
+
+    Older releases cannot read a run that has them either, so none of them carries out a plan that nobody approved.
+    """
+
+    approval: Literal["plan"] = Field()
+    """The plan waits for approval."""
+
+
 def dry(limits: Limits) -> DryRunLimits:
     """The same bounds for a run that ends at its plan."""
     return DryRunLimits(**limits.model_dump(), dry_run=True)
+
+
+def with_approval(limits: Limits) -> ApprovalLimits:
+    """The same bounds for a run whose plan is to be approved."""
+    return ApprovalLimits(**limits.model_dump(), approval="plan")
 
 
 class LimitChanges(BaseModel):
@@ -124,9 +140,9 @@ class JobInput(BaseModel):
     """The text; base64 when `media_type` is `application/vnd.apache.parquet`."""
 
 
-def _strict(plan: Any) -> Plan:
-    """Models may add fields to a plan and write at length, and are forgiven; clients are told."""
-    read = Plan.model_validate(plan, extra="forbid")
+def strictly(form: type[PlanT], plan: Any) -> PlanT:
+    """A client's plan. Models may add fields to one and write at length, and are forgiven; clients are told."""
+    read = form.model_validate(plan, extra="forbid")
     if too_long := list(too_long_in(read)):
         raise ValidationError.from_exception_data("plan", [_too_long(place, limit) for place, limit in too_long])
     return read
@@ -149,11 +165,12 @@ class Job(BaseModel):
     """Texts and data to work on. Only workers with a tool that reads inputs see them."""
     limits: LimitChanges = LimitChanges()
     """Limits that differ from the team's."""
-    approval: Literal["none"] | None = "none"
-    """Whether a human approves the plan before it runs: `none`, the only one offered; null is the same."""
+    approval: Literal["none", "plan"] | None = "none"
+    """`plan`: the run waits until a person has approved its plan. `none`, or null: it waits only if its team wants
+    that."""
     strategy: Literal["merge"] | None = None
     """How results are put together: `merge`, the only one offered; null leaves it to the supervisor."""
-    plan: Annotated[Plan, BeforeValidator(_strict)] | None = None
+    plan: Annotated[Plan, BeforeValidator(lambda plan: strictly(Plan, plan))] | None = None
     """A plan of the client's own; the supervisor is not asked for one then."""
     planning: Literal["model"] | None = None
     """How the plan is made: `model`, the only way offered; null leaves it to the team."""

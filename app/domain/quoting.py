@@ -14,6 +14,7 @@ from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import reduce
 from graphlib import TopologicalSorter
+from typing import TypeVar
 
 from app.domain import events as ev
 from app.domain.brief import Brief
@@ -54,6 +55,7 @@ LONGEST_OUTCOME = 20_000
 """What comes back to one reply that calls tools, at about."""
 SEARCH_TOKENS = 10_000
 """What one search of the provider brings to read, at about; nobody bounds it."""
+PlanT = TypeVar("PlanT", ev.PlanCreated, ev.PlanEdited)
 _FREE = TokenPrices(*[Decimal(0)] * 6)
 _MICRO = Decimal("0.000001")
 
@@ -67,7 +69,7 @@ class _Part:
     most: Amount
 
 
-def quoted(run: Snapshot, plan: ev.PlanCreated, at: datetime) -> ev.PlanCreated:
+def quoted(run: Snapshot, plan: PlanT, at: datetime) -> PlanT:
     """The plan with its quote, where something is known that one can rest on."""
     grounds = run.brief.grounds
     if grounds is None or plan.quote is not None:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from app.domain import events as ev
+from app.domain.approvals import Approval
 from app.domain.breaker_names import model_breaker
 from app.domain.brief import Brief
 from app.domain.conversation import Conversation
@@ -39,8 +40,7 @@ class Attempt:
     instruction: str
     started_at: datetime
     since: datetime
-    """When its clock started: anew after a resume, since a crash costs no attempt its time. Waits for the provider
-    set it on."""
+    """When its clock started: anew after a resume, which costs it no time. Waits for the provider set it on."""
     heard_at: datetime | None = None
     """When its conversation last moved on."""
     refined_from: int | None = None
@@ -177,6 +177,8 @@ class Snapshot:
     """What was wrong with the last rejected plan."""
     plan: Plan | None = None
     quote: Quote | None = None
+    approval: Approval | None = None
+    """The approval that the plan waits for, or that was decided on; None where nobody was asked."""
     tasks: Mapping[str, TaskState] = field(default_factory=dict)
     """Those of the newest plan, in its order."""
     replaced: Mapping[str, TaskState] = field(default_factory=dict)

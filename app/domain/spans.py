@@ -98,7 +98,7 @@ class Spans:
             self._end_calls(topic, at, status)
 
     def _plan(self, event: Told, what: str) -> None:
-        if what in ("created", "revised"):
+        if what in ("created", "revised", "edited"):
             tasks = event["data"]["tasks"]
             self._titles |= {task["id"]: task.get("title") or task["id"] for task in tasks}
             self._close("plan", event["at"], "ok", {"tasks": len(tasks)})

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from app.domain.job import Limits, TeamName
+from app.domain.usage import Money
 
 WorkerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 TIERS = ("fast", "balanced", "deep")
@@ -21,6 +22,7 @@ LADDER: tuple[Rung, ...] = ("refine", "stronger_model", "fallback_worker", "ask_
 
 
 QUESTION_TIMEOUT_S = 3_600.0
+APPROVAL_TIMEOUT_S = 3_600.0
 
 
 class _Part(BaseModel):
@@ -123,6 +125,26 @@ class Stragglers(_Part):
         return self
 
 
+class ApprovalRules(_Part):
+    """Whose plans people approve before they are carried out, and how long that is waited for."""
+
+    required: bool = False
+    """Every plan of the team, also where a job does not ask for it."""
+    above_cost_usd: Money | None = Field(default=None, ge=0, max_digits=12, decimal_places=6)
+    """Every plan whose quote is above it, by the `likely` cost in US dollars, or whose cost is not known; null for no
+    such bound."""
+    timeout_s: float = Field(default=APPROVAL_TIMEOUT_S, gt=0, le=86_400)
+    """Seconds until the default is taken; sooner where the run has less time."""
+    default: Literal["approve", "reject"] = "reject"
+    """What is done when nobody decides in time."""
+
+    @model_validator(mode="after")
+    def _says_it_once(self) -> "ApprovalRules":
+        if self.required and self.above_cost_usd is not None:
+            raise ValueError("above_cost_usd goes without required, which is about every plan")
+        return self
+
+
 class Team(_Part):
     """A team as it is stored: immutable, and numbered by version."""
 
@@ -149,6 +171,9 @@ class Team(_Part):
 
     stragglers: Stragglers = Stragglers()
     """What is done about tasks that take much longer than the others."""
+    approval: ApprovalRules = ApprovalRules()
+    """Whose plans people approve before they are carried out. A job may ask for it; it cannot do without what its team
+    wants."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Team":
@@ -237,6 +262,8 @@ class Team(_Part):
             unsaid["routing"] = True
         if self.stragglers == Stragglers():
             unsaid["stragglers"] = True
+        if self.approval == ApprovalRules():
+            unsaid["approval"] = True
         return self.model_dump_json(exclude=unsaid)
 
 

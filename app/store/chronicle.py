@@ -40,6 +40,15 @@ def _line(fact: ev.AnyFact) -> Line | None:
             return "info", "plan made", {"tasks": len(fact.tasks), "revision": fact.revision}
         case ev.PlanRevised():
             return "info", "plan revised", {"tasks": len(fact.tasks), "revision": fact.revision}
+        case ev.PlanApprovalRequested():
+            fields = {"cause": fact.cause, "revision": fact.revision, "expires_at": fact.expires_at.isoformat()}
+            return "info", "plan waits for approval", fields
+        case ev.PlanEdited():
+            return "info", "plan edited", {"tasks": len(fact.tasks), "revision": fact.revision}
+        case ev.PlanApproved():
+            return "info", "plan approved", {"revision": fact.revision, "by": fact.by}
+        case ev.PlanRejected():
+            return "warning", "plan not approved", {"revision": fact.revision, "by": fact.by}
         case ev.PlanInvalid():
             return "info", "plan rejected", {"codes": _codes(fact)}
         case ev.SynthesisRejected():

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from pydantic_core import to_json, to_jsonable_python
 
-from app.domain.events import Event, PlanCreated, PlanRevised
+from app.domain.events import Event, PlanCreated, PlanEdited, PlanRevised
 from app.domain.plan import Plan
 from app.domain.snapshot import Attempt, Snapshot, TaskState
 from app.domain.states import TaskStatus
@@ -157,7 +157,7 @@ def plans_of(events: Sequence[Event]) -> tuple[list[Row], set[str]]:
     new: set[str] = set()
     for event in events:
         match event.data:
-            case PlanCreated() as plan:
+            case PlanCreated() | PlanEdited() as plan:
                 plans.append(plan_row(event, plan))
                 new.update(plan.by_id)
             case PlanRevised() as plan:

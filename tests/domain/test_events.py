@@ -104,6 +104,10 @@ DATA: dict[str, dict[str, Any]] = {
         "removed": ["a"],
         "changed": ["b"],
     },
+    "plan.approval_requested": {"revision": 1, "cause": "cost", "expires_at": AT, "default": "reject"},
+    "plan.edited": {**PLAN, "revision": 2, "reason": "too broad", "added": ["b"], "removed": ["c"], "changed": ["a"]},
+    "plan.approved": {"revision": 2, "by": "client"},
+    "plan.rejected": {"revision": 1, "by": "client", "reason": "too broad"},
     "ruling.rejected": REJECTED,
     "question.asked": {
         "id": "q_1",

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
 
 from app.domain.events import Event
-from app.domain.job import Job
+from app.domain.job import Job, with_approval
 from app.domain.plan import validated
 from app.domain.policy.breakers import stance
 from app.domain.retries import Patience
@@ -122,6 +122,7 @@ class Service:
         limits = body.limits.applied_to(team.limits)
         plan = body.plan and validated(body.plan, [worker.name for worker in team.workers], limits.tasks)
         run_id = run_id or new_run_id()
+        limits = with_approval(limits) if body.approval == "plan" else limits
         new = NewRun(run_id, body, stored, limits, plan)
         await accept(self.runtime.database, TENANT, new)
         return run_id

@@ -31,7 +31,17 @@ from app.domain.events.runs import (
     RunWaiting,
     TaskStopped,
 )
-from app.domain.events.supervisor import PlanCreated, PlanInvalid, PlanRevised, SynthesisCompleted, SynthesisRejected
+from app.domain.events.supervisor import (
+    PlanApprovalRequested,
+    PlanApproved,
+    PlanCreated,
+    PlanEdited,
+    PlanInvalid,
+    PlanRejected,
+    PlanRevised,
+    SynthesisCompleted,
+    SynthesisRejected,
+)
 from app.domain.events.tasks import (
     AttemptCancelled,
     AttemptFailed,
@@ -69,8 +79,12 @@ __all__ = [
     "LlmFailed",
     "ModelCall",
     "Opening",
+    "PlanApprovalRequested",
+    "PlanApproved",
     "PlanCreated",
+    "PlanEdited",
     "PlanInvalid",
+    "PlanRejected",
     "PlanRevised",
     "Purpose",
     "QuestionAnswered",

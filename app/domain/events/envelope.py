@@ -22,6 +22,10 @@ AnyFact = (
     | supervisor.PlanCreated
     | supervisor.PlanRevised
     | supervisor.PlanInvalid
+    | supervisor.PlanApprovalRequested
+    | supervisor.PlanEdited
+    | supervisor.PlanApproved
+    | supervisor.PlanRejected
     | tasks.TaskStarted
     | tasks.TaskSucceeded
     | tasks.TaskFailed

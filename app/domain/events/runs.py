@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from app.domain.codes import StopReason
 from app.domain.events.fact import Fact
-from app.domain.job import DryRunLimits, Limits
+from app.domain.job import ApprovalLimits, DryRunLimits, Limits
 from app.domain.plan import Plan
 from app.domain.questions import OnQuestion
 from app.domain.results import Problem, Result
@@ -40,8 +40,9 @@ class RunQueued(Fact):
     """What the job is to achieve."""
     team: TeamRef
     """The team, pinned to a version."""
-    limits: Limits | DryRunLimits
-    """The limits as applied, defaults filled in; `dry_run` is among them where nothing is to be executed."""
+    limits: Limits | DryRunLimits | ApprovalLimits
+    """The limits as applied, defaults filled in; `dry_run` is among them where nothing is to be executed, `approval`
+    where the job wants its plan approved."""
     inputs: tuple[InputListed, ...] = ()
     """The inputs, without their content."""
     plan: Plan | None = None
@@ -87,7 +88,7 @@ class RunWaiting(Fact):
 
     reason: WaitReason
     """What the run waits for: `provider`, that its model provider takes requests again; `answer`, that somebody answers
-    a question."""
+    a question; `plan_approval`, that somebody decides on the plan."""
     until: datetime | None = None
     """When it goes on at the latest; null when it goes on only once what it waits for has come."""
 

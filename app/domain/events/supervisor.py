@@ -1,5 +1,9 @@
-"""What the supervisor makes of a run: its plan and its answer."""
+"""What the supervisor makes of a run, its plan and its answer, and what people make of the plan."""
 
+from datetime import datetime
+from typing import Self, cast
+
+from app.domain.approvals import ApprovalCause, ApprovalDefault, Decider
 from app.domain.events.fact import Fact, Rejected
 from app.domain.plan import Plan
 from app.domain.quote import Quote
@@ -15,11 +19,7 @@ class PlanCreated(Plan, Fact):
     """What the run is to cost and how long it is to take with this plan; null in runs of earlier releases."""
 
 
-class PlanRevised(Plan, Fact):
-    """The plan has changed. The data is the whole of it, and what is different."""
-
-    type = "plan.revised"
-
+class _NextRevision(Plan, Fact):
     reason: str
     """Why it has changed."""
     added: tuple[str, ...] = ()
@@ -30,16 +30,73 @@ class PlanRevised(Plan, Fact):
     """Ids of the tasks that are not as they were."""
 
     @classmethod
-    def from_to(cls, before: Plan, plan: Plan, reason: str) -> "PlanRevised":
+    def from_to(cls, before: Plan, plan: Plan, reason: str) -> Self:
         """The change from one revision to the next."""
         old, new = before.by_id, plan.by_id
-        return cls.model_construct(
+        revision = cls.model_construct(
             **plan.alone.__dict__,
             reason=reason,
             added=tuple(name for name in new if name not in old),
             removed=tuple(name for name in old if name not in new),
             changed=tuple(name for name in new if name in old and new[name] != old[name]),
         )
+        return cast(Self, revision)
+
+
+class PlanRevised(_NextRevision):
+    """The plan has changed. The data is the whole of it, and what is different."""
+
+    type = "plan.revised"
+
+
+class PlanEdited(_NextRevision):
+    """A client has changed the plan, which still waits for approval. The data is the whole of it, and what is
+    different."""
+
+    type = "plan.edited"
+
+    quote: Quote | None = None
+    """What the run is to cost and how long it is to take with this plan; null where that is not known."""
+
+
+class PlanApprovalRequested(Fact):
+    """Nothing of the plan begins before somebody has approved it, or the time for that is up."""
+
+    type = "plan.approval_requested"
+
+    revision: int
+    """The revision of the plan."""
+    cause: ApprovalCause
+    """Who wants it approved: the `job`; the `team`; or the team, since its likely `cost` is above the team's bound, or
+    not known."""
+    expires_at: datetime
+    """When the default is taken unless somebody has decided."""
+    default: ApprovalDefault
+    """What is done then."""
+
+
+class PlanApproved(Fact):
+    """The plan may be carried out."""
+
+    type = "plan.approved"
+
+    revision: int
+    """The revision of the plan."""
+    by: Decider = "client"
+    """Who has decided: a `client`, or the `default`, since no client did in time."""
+
+
+class PlanRejected(Fact):
+    """The plan is not carried out; the run fails."""
+
+    type = "plan.rejected"
+
+    revision: int
+    """The revision of the plan."""
+    by: Decider = "client"
+    """Who has decided: a `client`, or the `default`, since no client did in time."""
+    reason: str | None = None
+    """The client's words; null when it gave none."""
 
 
 class PlanInvalid(Rejected):
