@@ -23,6 +23,7 @@ from app.domain.policy.agenda import (
     open_topics,
     step_in,
 )
+from app.domain.policy.approval import cause_of_approval
 from app.domain.policy.decide import decide
 from app.domain.protocol import GiveUp
 from app.domain.results import Result
@@ -33,7 +34,7 @@ from app.domain.topics import GO_ON, topic_named, topic_of
 from app.domain.usage import Usage
 from app.domain.values import changed
 from tests.support.rehearsal import rehearse, runs
-from tests.support.script import IMPATIENT, Script, scripts
+from tests.support.script import IMPATIENT, RULES, Script, scripts
 from tests.support.story import Story, as_json, before_each
 
 MANY = settings(
@@ -41,6 +42,7 @@ MANY = settings(
 )
 """For each rule; every rule is tried on runs of its own, so that all together see more than a thousand."""
 MORE = settings(MANY, max_examples=150)
+DECIDED = ("plan.approved", "plan.rejected")
 
 
 @MORE
@@ -307,6 +309,38 @@ def test_a_question_expires_when_its_time_is_up_and_no_sooner(story: Story) -> N
     for run, event in before_each(story):
         if isinstance(event.data, ev.QuestionExpired):
             assert event.at >= run.questions[event.data.id].expires_at
+
+
+@MORE
+@given(runs(rules=RULES))
+def test_nothing_of_a_plan_begins_before_it_is_approved_once_where_that_is_wanted(story: Story) -> None:
+    decided = Counter(event.type for event in story.log if event.type in DECIDED)
+    assert decided.total() <= 1
+    for run, event in before_each(story):
+        if event.type == "task.started":
+            assert decided["plan.approved"] or cause_of_approval(run) is None
+            assert run.approval is None or run.approval.status == "approved"
+        elif event.type in (*DECIDED, "plan.edited"):
+            assert run.approval is not None
+            assert run.plan is not None
+            assert not any(state.attempts for state in run.every_task)
+            by_default = getattr(event.data, "by", "client") == "default"
+            assert (event.at >= run.approval.expires_at) == by_default
+            assert not run.cancel_requested
+    rejected = decided["plan.rejected"] == 1
+    assert (story.run.stop_reason == "plan_rejected") == (rejected and not story.run.cancel_requested)
+
+
+@MANY
+@given(runs(rules=RULES))
+def test_what_is_carried_out_is_the_plan_as_it_was_approved(story: Story) -> None:
+    for run, event in before_each(story):
+        if isinstance(event.data, ev.PlanApproved):
+            assert run.plan is not None
+            assert event.data.revision == run.plan.revision
+            assert list(run.tasks) == [each.id for each in run.plan.tasks]
+            assert run.replaced == {}
+            assert [state.position for state in run.tasks.values()] == list(range(len(run.tasks)))
 
 
 @MANY

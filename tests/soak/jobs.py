@@ -6,12 +6,13 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from app.domain.team import Team, Worker
+from app.domain.team import ApprovalRules, Team, Worker
 from tests.support.service import plan_of, task
 
 TEAM = Team(
     name="soak",
     question_timeout_s=4,
+    approval=ApprovalRules(timeout_s=4, default="approve"),
     workers=(
         Worker(name="writer", description="Writes.", instructions="Write."),
         Worker(
@@ -65,6 +66,13 @@ SHAPES = {
 }
 
 
+DECISIONS: Sequence[Sequence[str] | None] = [
+    *[None] * 12,
+    (), ("approve",), ("edit", "approve"), ("edit", "edit", "approve"), ("approve", "reject"), ("reject",),
+]  # fmt: skip
+"""What clients do about plans: most wait for nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobToDo:
     """One job, and what its client does beside waiting for the end."""
@@ -78,6 +86,9 @@ class JobToDo:
     """Whether the client answers the questions of its run; nobody does otherwise."""
     follow: bool
     """Whether the client reads the event stream, text included."""
+    decides: Sequence[str] | None = None
+    """What the client does about the plan, which waits for it: nothing, and the default is taken, or `edit`, `approve`
+    and `reject`, one after the other. None where the plan waits for nobody."""
 
     @property
     def body(self) -> dict[str, Any]:
@@ -88,6 +99,7 @@ class JobToDo:
             "objective": f"A {self.shape}, job {self.number}.",
             "team": TEAM.name,
             "limits": shape.limits,
+            "approval": "none" if self.decides is None else "plan",
         } | plan
 
 
@@ -102,4 +114,5 @@ def jobs(seed: int) -> Iterator[JobToDo]:
             cancel_after=chance.randrange(30) if chance.random() < 0.06 else None,
             answers=chance.random() < 0.6,
             follow=chance.random() < 0.15,
+            decides=chance.choice(DECISIONS),
         )

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from app.domain.brief import Brief
 from app.domain.errors import Held, ModelError, OutOfTime, RateLimited, RequestRejected
-from app.domain.job import Limits
+from app.domain.job import DryRunLimits, Limits, with_approval
 from app.domain.plan import Plan
 from app.domain.questions import OnQuestion
 from app.domain.quote import Grounds, TokenPrices
 from app.domain.retries import Patience
-from app.domain.team import TIERS, Stragglers, Team, Worker
+from app.domain.team import TIERS, ApprovalRules, Stragglers, Team, Worker
 from app.domain.usage import Usage
 from app.tools.tool import Arguments, Tool
 from tests.support.graphs import plans
@@ -46,6 +46,7 @@ DATA_SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "requ
 
 
 WAIT = Stragglers()
+FREELY = ApprovalRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,11 @@ class Script:
     on_question: OnQuestion | None = None
     people: tuple[bool, ...] = (False,)
     """Whether somebody answers one of the open questions, at each turn with one."""
+    asks_approval: bool = False
+    """Whether the job wants its plan approved."""
+    approval: ApprovalRules = FREELY
+    approvers: tuple[str, ...] = ("wait",)
+    """What somebody does about a plan that waits for approval, turn by turn; in the end nothing more."""
     outages: frozenset[int] = frozenset()
     """When other runs have just opened a breaker that this one has to do with."""
     cancel_at: int | None = None
@@ -90,8 +96,11 @@ class Script:
         return self._with(worker.model_copy(update={"fallback": "baker", "kind": self.kind}), stand_in)
 
     def _with(self, *workers: Worker) -> Brief:
-        team = Team(name="crew", workers=workers, stragglers=self.stragglers)
-        return Brief("run_1", "Find out.", team, self.limits, patience=Patience(call_attempts=2), grounds=GROUNDS)
+        team = Team(name="crew", workers=workers, stragglers=self.stragglers, approval=self.approval)
+        limits = self.limits
+        if self.asks_approval and not isinstance(limits, DryRunLimits):
+            limits = with_approval(limits)
+        return Brief("run_1", "Find out.", team, limits, patience=Patience(call_attempts=2), grounds=GROUNDS)
 
 
 MOSTLY_FINE = st.sampled_from(
@@ -109,12 +118,21 @@ IMPATIENT = [
     Stragglers(policy="hedge", after_s=5),
     Stragglers(policy="hedge", after_s=1),
 ]
+RULES = [
+    ApprovalRules(required=True, default="approve"),
+    ApprovalRules(required=True, timeout_s=20),
+    ApprovalRules(above_cost_usd=Decimal("0.1"), default="approve", timeout_s=20),
+]
+APPROVERS = st.sampled_from(["wait", "edit", "edit", "approve", "approve", "reject"])
 POLICIES = [WAIT, Stragglers(policy="drop"), Stragglers(policy="hedge"), *IMPATIENT]
 
 
 @st.composite
-def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES) -> Script:
-    """Everything that may befall a run, whose team has one of these policies."""
+def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES, rules: Sequence[ApprovalRules] = ()) -> Script:
+    """Everything that may befall a run, whose team has one of these policies, and one of these rules if there are any.
+
+    Without rules, every fifth plan or so waits for approval.
+    """
     limits = Limits(
         concurrency=draw(st.integers(1, 4)),
         attempts=draw(st.sampled_from([3, 3, 2, 1])),
@@ -137,6 +155,9 @@ def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES) -> Scrip
         crashes=draw(st.frozensets(TURNS, max_size=4)),
         on_question=draw(st.sampled_from([None, None, "ask", "default", "fail"])),
         people=draw(st.lists(st.booleans(), min_size=1, max_size=6).map(tuple)),
+        asks_approval=not rules and draw(st.sampled_from([False] * 9 + [True])),
+        approval=draw(st.sampled_from(rules or [*[FREELY] * 12, *RULES])),
+        approvers=draw(st.lists(APPROVERS, min_size=1, max_size=4).map(tuple)),
         outages=draw(st.sampled_from([frozenset[int]()] * 2) | st.frozensets(TURNS, max_size=6)),
         cancel_at=draw(st.sampled_from([None, None, None]) | TURNS),
     )
