@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.domain import events as ev
-from app.domain.team import ApprovalRules, Team
+from app.domain.team import ApprovalRules, Condition, Route, Team
 from tests.support.api import Api, client_of
 from tests.support.fixtures import Services
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
@@ -246,6 +246,30 @@ async def test_a_crash_neither_loses_nor_repeats_an_approval(services: Services,
     assert (status, taken, run["status"], run["plan_revision"]) == (200, 200, "succeeded", 2)
     log = await types_of(second, run_id)
     assert [log.count(f"plan.{what}") for what in ("approval_requested", "edited", "approved")] == [1, 1, 1]
+
+
+async def test_a_plan_tells_where_each_revision_comes_from(service: Service, stub: StubProvider, api: Api) -> None:
+    willing(stub)
+    route = Route(when=Condition(contains=("find",)), worker="writer")
+    routed = await service.submit(team=CREW.model_copy(update={"routing": (route,)}))
+    own = await parked(service, approval="plan", plan=PLAN)
+
+    await edit(api, own, goal="less", final_instruction="In brief.")
+    await service.ended(routed)
+    await decide(api, own, "approve")
+    await service.ended(own)
+
+    [made] = (await api.get(f"/v1/runs/{routed}/plan/revisions"))["data"]
+    first, second = (await api.get(f"/v1/runs/{own}/plan/revisions"))["data"]
+    assert (made["reason"], first["reason"], second["reason"]) == (
+        "A rule of the team made it.",
+        "The job brought it.",
+        "A client has edited it.",
+    )
+    assert second["difference"]["fields"] == [
+        {"field": "goal", "before": "the goal", "after": "less"},
+        {"field": "final_instruction", "before": "", "after": "In brief."},
+    ]
 
 
 async def test_an_edit_of_a_run_that_its_owner_still_has_is_what_the_owner_carries_out(

@@ -37,7 +37,7 @@ def await_approval(run: Snapshot, now: datetime, conditions: Conditions) -> Deci
     assert run.plan is not None
     approval = run.approval
     if approval is None:
-        cause = cause_of_approval(run) if not any(task.attempts for task in run.every_task) else None
+        cause = cause_of_approval(run)
         return settled([Entry(_request(run, cause, now))]) if cause is not None else None
     if not approval.is_open:
         return None
