@@ -21,8 +21,8 @@ from tests.support.service import Service, plan_of, report, running_service, tas
 from tests.support.stub_answers import as_json
 from tests.support.stub_provider import StubProvider
 
-OF_CLIENTS = ("run.queued", "plan.edited", "plan.approved")
-"""What no engine records."""
+AROUND = ("plan.created", "plan.approval_requested", "run.waiting", "run.resumed", "task.started")
+"""What an engine records around an approval; the rest of such a run is that of any other."""
 
 
 async def decide(service: Service, run_id: str) -> None:
@@ -41,14 +41,14 @@ def check(course: Course) -> None:
     assert course.row["usage"]["llm_calls"] >= len(course.requests), "a request was not counted"
 
 
-def commits_of_engines(log: Sequence[Event]) -> list[int]:
-    """The first event of each commit of an engine: what is recorded together has one time."""
-    return [event.seq for before, event in pairwise(log) if event.at != before.at and event.type not in OF_CLIENTS]
+def commits_around(log: Sequence[Event]) -> list[int]:
+    """The first event of each commit around the approval: what is recorded together has one time."""
+    return [event.seq for before, event in pairwise(log) if event.at != before.at and event.type in AROUND]
 
 
 @pytest.mark.usefixtures("_plain_logs", "_settled_heap")
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_a_death_at_any_commit_neither_loses_nor_repeats_an_approval(
+async def test_a_death_around_an_approval_neither_loses_nor_repeats_an_approval(
     when: Point, database_url: str, stub: StubProvider, zygote: Zygote, tmp_path: Path
 ) -> None:
     stub.on("work", as_json(report("done")))
@@ -61,7 +61,7 @@ async def test_a_death_at_any_commit_neither_loses_nor_repeats_an_approval(
             calm = await course_of(service, stub, run_id, 0, ledger)
         check(calm)
         assert calm.row["status"] == "succeeded"
-        for seq in commits_of_engines(calm.log):
+        for seq in commits_around(calm.log):
             since = len(stub.log)
             doom = Doom(service.url, stub.url, str(ledger.file), str(tmp_path / "logs"), seq, when, key=DOOMED_KEY)
             async with zygote.doomed(doom):

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from app.domain import events as ev
 from app.domain.approvals import ApprovalRefused, Decided, EditInvalid, NotWaiting, PlanChanged
 from app.domain.errors import IllegalMove
-from app.domain.job import dry, with_approval
+from app.domain.job import Limits, dry, with_approval
 from app.domain.plan_decisions import approve, edit, reject
 from app.domain.quote import MoneyRange, Quote, SecondsRange, TokensRange
 from app.domain.team import ApprovalRules, Team
@@ -257,6 +257,14 @@ def test_no_log_has_a_task_begin_before_its_plan_is_approved_or_a_request_behind
     run.start("a")
     with pytest.raises(IllegalMove, match="once its tasks have begun"):
         run.tell(ev.PlanApprovalRequested(revision=1, cause="job", expires_at=run.now, default="reject"))
+
+
+def test_a_release_without_approvals_reads_no_run_that_wants_one() -> None:
+    told = with_approval(brief().limits).model_dump(mode="json")
+
+    with pytest.raises(ValidationError, match="approval"):
+        Limits.model_validate(told)  # As release 0.1 does.
+    assert story(asked=True).run.brief.wants_approval
 
 
 def test_a_team_that_says_nothing_about_approval_is_stored_as_before() -> None:
