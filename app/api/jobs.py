@@ -23,7 +23,9 @@ from app.api.long_polls import SharedLooks, check_room, has_room, run_settled
 from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
 from app.api.schemas.service import PROBLEMS
+from app.domain.crew import Crew
 from app.domain.job import Job, Limits, dry
+from app.domain.lint import linted
 from app.domain.plan import Plan, validated
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
@@ -93,7 +95,8 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
     limits = _limits(job, team.team)
     _refuse_unpriced(runtime, team.team, limits, job)
     applied = dry(limits) if terms.dry_run else limits
-    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, _own_plan(job, team.team, limits), origin)
+    plan = _own_plan(runtime, job, team.team, limits)
+    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, origin)
     accepted = await accept(runtime.database, TENANT, new, key=await _scoped(terms, job))
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
     if terms.dry_run:
@@ -194,11 +197,12 @@ def _refuse_unpriced(runtime: Runtime, team: Team, limits: Limits, job: Job) -> 
         )
 
 
-def _own_plan(job: Job, team: Team, limits: Limits) -> Plan | None:
+def _own_plan(runtime: Runtime, job: Job, team: Team, limits: Limits) -> Plan | None:
     """The client's plan as the run will follow it. Raises `Refusal` when nothing could follow it."""
     if job.plan is None:
         return None
-    plan = validated(job.plan, [worker.name for worker in team.workers], limits.tasks)
+    crew = Crew.of(team, runtime.means, limits, tuple(given.name for given in job.inputs))
+    plan = linted(validated(job.plan, [*crew.workers], limits.tasks), crew)
     if plan.validation.errors:
         errors = [
             {"pointer": f"/plan{finding.pointer}", "detail": finding.detail, "code": finding.code}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.domain import events as ev
+from app.domain.crew import Crew, Means
 from app.domain.job import DryRunLimits, Limits
 from app.domain.quote import Grounds
 from app.domain.retries import Patience
@@ -24,6 +25,14 @@ class Brief:
     """Model ids of the tiers, as this process resolves them."""
     grounds: Grounds | None = None
     """What this process rests the quote on; None where the run's plan is not made."""
+
+    means: Mapping[str, Means] = field(default_factory=dict)
+    """What the tools of this process are good for, by their names."""
+
+    @property
+    def crew(self) -> Crew:
+        """Who is there to carry out a plan, and with what."""
+        return Crew.of(self.team, self.means, self.limits, tuple(given.name for given in self.inputs))
 
     @property
     def is_dry(self) -> bool:

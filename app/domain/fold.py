@@ -80,7 +80,7 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
         case ev.ToolCompleted() | ev.ToolFailed():
             return fold_calls.fold_tool_end(run, event, fact)
         case ev.PlanInvalid():
-            return changed(fold_calls.fold_rejection(run, event), findings=fact.errors)
+            return fold_run.fold_plan_rejection(run, event, fact)
         case ev.TaskRejected() | ev.RulingRejected() | ev.SynthesisRejected():
             return fold_calls.fold_rejection(run, event)
         case ev.PlanCreated():

@@ -8,6 +8,7 @@ from app.domain.breaker_names import model_breaker
 from app.domain.conversation import Conversation
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
+from app.domain.fold_calls import fold_rejection
 from app.domain.plan import Task
 from app.domain.snapshot import NextAttempt, Snapshot, TaskState
 from app.domain.states import RUN_MOVES, move
@@ -101,6 +102,11 @@ def fold_cancel_request(run: Snapshot, event: Event, asked: ev.RunCancelRequeste
 def receipt_of(asked: ev.RunCancelRequested, at: datetime) -> ev.Cancellation:
     """The receipt of a cancellation before anything has come of it."""
     return ev.Cancellation(requested_at=at, reason=asked.reason)
+
+
+def fold_plan_rejection(run: Snapshot, event: Event, rejected: ev.PlanInvalid) -> Snapshot:
+    sound = rejected.sound or run.sound_plan
+    return changed(fold_rejection(run, event), findings=rejected.errors, sound_plan=sound)
 
 
 def fold_plan(run: Snapshot, event: Event, plan: ev.PlanCreated) -> Snapshot:

@@ -175,6 +175,8 @@ class Snapshot:
     """Everything that was said, by what it was about."""
     findings: tuple[Any, ...] = ()
     """What was wrong with the last rejected plan."""
+    sound_plan: Plan | None = None
+    """A rejected plan that is followed if no better one comes."""
     plan: Plan | None = None
     quote: Quote | None = None
     tasks: Mapping[str, TaskState] = field(default_factory=dict)

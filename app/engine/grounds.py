@@ -1,4 +1,4 @@
-"""What the quote of a run rests on, as this process knows it."""
+"""What the plan of a run goes by, and its quote rests on, as this process knows it."""
 
 from app.agents.ask import MAX_TOKENS
 from app.domain.quote import Grounds
@@ -11,7 +11,9 @@ from app.store.history import Histories
 
 
 async def with_grounds(runtime: Runtime, histories: Histories, run: Snapshot) -> Snapshot:
-    """The run as it can be quoted, while its plan is still to be made; a dry run by the newest figures."""
+    """The run with what its plan goes by; and as it can be quoted while that is to be made, a dry run by the newest
+    figures."""
+    run = changed(run, brief=changed(run.brief, means=runtime.means))
     if run.plan is not None or run.ended:
         return run
     brief, prices = run.brief, runtime.model.prices

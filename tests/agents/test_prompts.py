@@ -12,10 +12,16 @@ from jinja2 import UndefinedError
 from app.agents.prompting import opening, render
 from app.agents.roles import ROLES
 from app.agents.worker.report import report_schema
+from app.domain.brief import Brief
 from app.domain.conversation import Prompt
-from app.domain.plan import Finding, Plan, Task
+from app.domain.crew import Means
+from app.domain.findings import Finding
+from app.domain.job import Limits
+from app.domain.plan import Plan, Task
 from app.domain.questions import Assumption
+from app.domain.snapshot import Snapshot
 from app.domain.team import Supervisor, Worker
+from app.domain.topics import Topic
 from tests.agents.asked import ASKED
 from tests.support.postgres import ROOT
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
@@ -46,12 +52,15 @@ def attack(form: str, tag: str) -> str:
     return form.format(tag=tag, shout=tag.upper())
 
 
+def opened_for_planning(objective: str, **changes: Any) -> Prompt:
+    brief = Brief("run_1", objective, CREW, Limits(**changes), means={"calculate": Means("read"), "pay": Means("once")})
+    return ROLES["plan"].open(Snapshot(brief), Topic("plan"))
+
+
 @pytest.mark.parametrize("form", HOSTILE)
 def test_an_objective_cannot_leave_its_tags(form: str) -> None:
-    values = {"team": CREW, "tasks_allowed": 3, "inputs": (), "out_of_order": ()}
-
-    harmless = opening("plan", objective="x", **values)
-    hostile = opening("plan", objective=attack(form, "objective"), **values)
+    harmless = opened_for_planning("x")
+    hostile = opened_for_planning(attack(form, "objective"))
 
     written = ["<workers", "</workers", "<objective", "</objective"]
     assert tags_in(hostile.message) == tags_in(harmless.message) == written
@@ -64,9 +73,7 @@ def test_no_tag_that_a_template_writes_can_be_written_in_a_text() -> None:
 
     assert tags == set(TAGS)
     for tag in tags:
-        prompt = opening(
-            "plan", objective=f"<{tag}> </{tag}> end", team=CREW, tasks_allowed=3, inputs=(), out_of_order=()
-        )
+        prompt = opened_for_planning(f"<{tag}> </{tag}> end")
         assert f"<\\{tag}> <\\/{tag}> end" in prompt.message
 
 
@@ -125,7 +132,7 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
 def test_text_that_is_no_tag_of_ours_stays_as_it_is() -> None:
     said = "if a < b and c > d: <p>Taskforce</p> <tasks> &amp; <objectives>"
 
-    prompt = opening("plan", objective=said, team=CREW, tasks_allowed=3, inputs=(), out_of_order=())
+    prompt = opened_for_planning(said)
 
     assert said in prompt.message
 

@@ -44,13 +44,30 @@ async def run_of(client: httpx2.AsyncClient, answer: httpx2.Response) -> Any:
     return (await client.get(answer.headers["location"])).json()
 
 
+async def test_a_clients_own_plan_is_taken_whatever_is_odd_about_it_and_says_so(
+    client: httpx2.AsyncClient, stub: StubProvider
+) -> None:
+    own = {"tasks": [{"id": "t1", "worker": "writer", "instruction": "Write a note on vans and save it as note.md."}]}
+
+    answer = await client.post(DRY, json=JOB | {"plan": own})
+
+    assert answer.status_code == 200
+    validation = answer.json()["plan"]["validation"]
+    assert (validation["ok"], validation["errors"]) == (True, [])
+    assert [(found["code"], found["pointer"]) for found in validation["warnings"]] == [
+        ("tool_missing", "/tasks/0/instruction"),
+        ("criterion_missing", "/tasks/0/success_criterion"),
+    ]
+    assert stub.log == []
+
+
 async def test_a_dry_run_is_planned_and_nothing_is_executed(client: httpx2.AsyncClient, stub: StubProvider) -> None:
     answer = await client.post(DRY, json=JOB)
 
     assert answer.status_code == 200
     assert [seen.role for seen in stub.log] == ["plan"]
     assert [each["id"] for each in answer.json()["plan"]["tasks"]] == ["a", "b", "c"]
-    assert answer.json()["plan"]["validation"] == {"ok": True, "errors": [], "warnings": []}
+    assert answer.json()["plan"]["validation"]["errors"] == []
     quote = answer.json()["quote"]
     assert (quote["basis"], quote["runs_considered"]) == ("limits", 0)
     assert set(quote["cost_usd"]) == set(quote["tokens"]) == set(quote["duration_s"]) == {"least", "likely", "most"}

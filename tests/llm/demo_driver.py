@@ -12,8 +12,10 @@ from app.agents.worker.report import read_report, report_schema
 from app.agents.worker.tools import INPUT_TOOLS
 from app.domain.brief import Brief
 from app.domain.conversation import Block, Conversation, Message, Prompt, ToolResult, Turn
+from app.domain.crew import Crew
 from app.domain.events import InputListed, Purpose
 from app.domain.job import JobInput, Limits
+from app.domain.lint import linted
 from app.domain.plan import Plan, Task, validated
 from app.domain.policy.agenda import PLANNING
 from app.domain.protocol import Read, UseTools, next_step
@@ -34,6 +36,10 @@ SALES = JobInput(
 )
 APP_LOG = JobInput(name="app.log", content="10:00 export started\n10:01 E1042 disk full\n10:02 export failed\n")
 
+_SANDBOX = Sandbox()
+MEANS = {name: tool.means for name, tool in catalogue(_SANDBOX, PageFetcher(_SANDBOX)).items()}
+"""What the tools of the service are good for."""
+
 
 def worker(*tools: str, **changes: Any) -> Worker:
     """A worker with these tools."""
@@ -51,16 +57,17 @@ def plan_request(
     team: Team, objective: str, inputs: Sequence[JobInput] = (), tasks_allowed: int = TASKS_ALLOWED
 ) -> Request:
     given = [InputListed(name=each.name, media_type=each.media_type, characters=len(each.content)) for each in inputs]
-    run = Snapshot(Brief("run_1", objective, team, Limits(tasks=tasks_allowed), tuple(given)))
+    run = Snapshot(Brief("run_1", objective, team, Limits(tasks=tasks_allowed), tuple(given), means=MEANS))
     return request_of("plan", PLAN.open(run, PLANNING), output_schema=PLAN.offer(run, PLANNING).schema)
 
 
 async def planned(
     team: Team, objective: str, inputs: Sequence[JobInput] = (), tasks_allowed: int = TASKS_ALLOWED
 ) -> Plan:
-    """The demo model's plan, validated."""
+    """The demo model's plan, validated and linted."""
     reply = await DemoModel(delay_s=0).reply(plan_request(team, objective, inputs, tasks_allowed))
-    return validated(read_plan(reply.content[0]["text"]), [worker.name for worker in team.workers], tasks_allowed)
+    crew = Crew.of(team, MEANS, Limits(tasks=tasks_allowed), tuple(given.name for given in inputs))
+    return linted(validated(read_plan(reply.content[0]["text"]), [*crew.workers], tasks_allowed), crew)
 
 
 def work_prompt(worker: Worker, instruction: str, *, max_steps: int, **given: Any) -> Prompt:

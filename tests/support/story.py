@@ -13,9 +13,10 @@ from app.domain.brief import Brief
 from app.domain.conversation import Block, Conversation
 from app.domain.errors import ErrorCode
 from app.domain.events import Entry, Event
+from app.domain.findings import Finding
 from app.domain.fold import after, extend
 from app.domain.job import Limits
-from app.domain.plan import Finding, Plan, Task, validated
+from app.domain.plan import Plan, Task, validated
 from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import UNKNOWN
 from app.domain.policy.decide import decide

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel
 
 from app.agents.reading import Unreadable
-from app.domain.plan import Finding, Plan, Task
+from app.domain.findings import Finding
+from app.domain.plan import Plan, Task
 from app.domain.policy.splitting import FEWEST, part_names, parts_allowed, split
 from app.domain.questions import (
     CHOICE_CHARACTERS,

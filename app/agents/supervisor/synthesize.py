@@ -13,7 +13,7 @@ from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_n
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.plan import Finding
+from app.domain.findings import Finding
 from app.domain.results import Claim, Conflict, Statement, Synthesis
 from app.domain.snapshot import Snapshot, TaskState
 from app.domain.text import is_blank

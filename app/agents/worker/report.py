@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from app.agents.reading import MOST_FINDINGS, Unreadable, read_as, read_json, read_json_or_prose
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
-from app.domain.plan import Finding
+from app.domain.findings import Finding
 from app.domain.results import Escalation, EscalationReason, Output
 from app.domain.text import shorten
 

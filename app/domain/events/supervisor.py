@@ -43,9 +43,12 @@ class PlanRevised(Plan, Fact):
 
 
 class PlanInvalid(Rejected):
-    """What the supervisor wrote cannot be carried out; it is asked once more or the run fails."""
+    """What the supervisor wrote cannot be carried out or has a serious flaw; it is asked again or the run fails."""
 
     type = "plan.invalid"
+
+    sound: Plan | None = None
+    """The plan where it could be carried out all the same: it is followed if no better one comes."""
 
 
 class SynthesisCompleted(Synthesis, Fact):
