@@ -47,10 +47,11 @@ def _team(file: Path, tools: Mapping[str, Tool]) -> Team:
         raise TeamFileInvalid(f"{file}: {_problems(error)}") from None
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise TeamFileInvalid(f"{file}: {' '.join(str(error).split())}") from None
-    unknown = sorted({tool for worker in team.workers for tool in worker.tools} - tools.keys())
+    used = {tool for worker in team.workers for tool in worker.tools} | {*team.dynamic_tools}
+    unknown = sorted(used - tools.keys())
     if unknown:
         raise TeamFileInvalid(f"{file}: unknown tools: {', '.join(unknown)}; known are: {', '.join(sorted(tools))}")
-    acting = sorted({tool for worker in team.workers for tool in worker.tools if tools[tool].effect != "read"})
+    acting = sorted(tool for tool in used if tools[tool].effect != "read")
     if acting and team.stragglers.policy == "hedge":
         raise TeamFileInvalid(f"{file}: two attempts side by side would act twice with: {', '.join(acting)}")
     for worker in team.workers:

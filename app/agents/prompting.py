@@ -20,7 +20,7 @@ def _json(value: Any) -> str:
 
 _TAG = re.compile(
     r"<(?=\s*+/?\s*+(?:assumption|attempt|context|dependency|escalation|failed|final_instruction|findings|inputs|objective|result"
-    r"|success_criterion|task|workers?)\b)",
+    r"|success_criterion|task|tools|workers?)\b)",
     re.IGNORECASE,
 )
 """The beginning of any tag that our templates write. What was run through in vain is not run through again."""

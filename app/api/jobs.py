@@ -24,9 +24,9 @@ from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
 from app.api.schemas.service import PROBLEMS
 from app.domain.crew import Crew
+from app.domain.enlisting import checked
 from app.domain.job import Job, Limits, dry
-from app.domain.lint import linted
-from app.domain.plan import Plan, validated
+from app.domain.plan import Plan
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.runtime import TENANT, Runtime
@@ -182,7 +182,7 @@ def _refuse_unpriced(runtime: Runtime, team: Team, limits: Limits, job: Job) -> 
     """A limit in money means nothing for models whose price nobody knows. Raises `Refusal` when there are some."""
     if limits.cost_usd is None:
         return
-    model, used = runtime.model, [team.supervisor.model, *(name for worker in team.workers for name in worker.models)]
+    model, used = runtime.model, team.used_models
     if unpriced := sorted({model_id for name in used if not model.prices.knows(model_id := model.model_id(name))}):
         detail = (
             f"The run has a limit in US dollars, and these models have no known price: {', '.join(unpriced)}. "
@@ -201,8 +201,7 @@ def _own_plan(runtime: Runtime, job: Job, team: Team, limits: Limits) -> Plan | 
     """The client's plan as the run will follow it. Raises `Refusal` when nothing could follow it."""
     if job.plan is None:
         return None
-    crew = Crew.of(team, runtime.means, limits, tuple(given.name for given in job.inputs))
-    plan = linted(validated(job.plan, [*crew.workers], limits.tasks), crew)
+    plan = checked(job.plan, Crew(team, runtime.means, limits, tuple(given.name for given in job.inputs)))
     if plan.validation.errors:
         errors = [
             {"pointer": f"/plan{finding.pointer}", "detail": finding.detail, "code": finding.code}

@@ -1,11 +1,12 @@
 """What is fixed about a run before it starts."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from app.domain import events as ev
 from app.domain.crew import Crew, Means
 from app.domain.job import DryRunLimits, Limits
+from app.domain.planned_worker import PlannedWorker
 from app.domain.quote import Grounds
 from app.domain.retries import Patience
 from app.domain.team import Team
@@ -32,7 +33,11 @@ class Brief:
     @property
     def crew(self) -> Crew:
         """Who is there to carry out a plan, and with what."""
-        return Crew.of(self.team, self.means, self.limits, tuple(given.name for given in self.inputs))
+        return Crew(self.team, self.means, self.limits, tuple(given.name for given in self.inputs))
+
+    def joined_by(self, workers: Sequence[PlannedWorker]) -> "Brief":
+        """The brief of the run once a plan has brought workers along: they are some of the team's from then on."""
+        return replace(self, team=self.team.joined_by(workers)) if workers else self
 
     @property
     def is_dry(self) -> bool:

@@ -1,11 +1,12 @@
 """Who is there to carry out a plan, with what, and within what: what a plan is checked against."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from app.domain.events import Effect
 from app.domain.job import Limits
+from app.domain.planned_worker import PlannedWorker
 from app.domain.team import Team, Worker
 
 Reach = Literal["inputs", "web"]
@@ -29,18 +30,21 @@ class Means:
 class Crew:
     """The workers of a team, their tools, and what a run allows them."""
 
-    workers: Mapping[str, Worker]
-    """By name."""
+    team: Team
     means: Mapping[str, Means] = field(default_factory=dict)
     """Of every tool that this process has, by name. Of another one nothing is known: it may be good for anything."""
     limits: Limits = field(default_factory=Limits)
     inputs: tuple[str, ...] = ()
     """Names of the job's inputs."""
 
-    @classmethod
-    def of(cls, team: Team, means: Mapping[str, Means], limits: Limits, inputs: tuple[str, ...] = ()) -> "Crew":
-        """The crew of a team's run."""
-        return cls({worker.name: worker for worker in team.workers}, means, limits, inputs)
+    @property
+    def workers(self) -> Mapping[str, Worker]:
+        """By name."""
+        return {worker.name: worker for worker in self.team.workers}
+
+    def joined_by(self, workers: Sequence[PlannedWorker]) -> "Crew":
+        """The crew with the workers that a plan brings along."""
+        return replace(self, team=self.team.joined_by(workers)) if workers else self
 
     def acting_tools(self, worker: Worker) -> list[str]:
         """The tools by which a worker changes something in the world, as far as that is known."""

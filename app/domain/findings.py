@@ -13,7 +13,7 @@ _Code = Literal[
     "dependency_unknown", "dependency_on_itself", "cycle", "instruction_blank", "field_invalid",
     "plan_unparseable", "output_invalid", "result_rejected", "breaker_open", "task_unknown",
     "tool_missing", "reference_unmet", "results_too_many", "instruction_vague", "reference_vague", "tasks_overlap",
-    "dependency_unused", "budget_unfit", "criterion_missing",
+    "dependency_unused", "budget_unfit", "criterion_missing", "worker_invalid",
 ]  # fmt: skip
 
 FINDING_CODES: Mapping[_Code, str] = {
@@ -42,6 +42,7 @@ FINDING_CODES: Mapping[_Code, str] = {
     "dependency_unused": "A task waits for another one whose result it does not use.",
     "budget_unfit": "The budgets of tasks do not fit into what the run has, or are too small for any work.",
     "criterion_missing": "A task does not say by what one sees that it is done.",
+    "worker_invalid": "A worker that the plan brings along is not as the team allows it.",
 }
 FindingCode = TypeAliasType("FindingCode", Annotated[_Code, described(FINDING_CODES, "What is wrong with a plan.")])
 

@@ -114,7 +114,8 @@ def fold_plan(run: Snapshot, event: Event, plan: ev.PlanCreated) -> Snapshot:
         raise IllegalMove("a run gets its first plan only once")
     to_do = () if run.brief.is_dry else plan.tasks
     tasks = {task.id: _new(task, position) for position, task in enumerate(to_do)}
-    return changed(run, plan=plan.alone, quote=plan.quote, planned_at=event.at, tasks=tasks)
+    brief = run.brief.joined_by(plan.workers)
+    return changed(run, brief=brief, plan=plan.alone, quote=plan.quote, planned_at=event.at, tasks=tasks)
 
 
 def _new(task: Task, position: int) -> TaskState:
@@ -135,7 +136,8 @@ def fold_revision(run: Snapshot, revised: ev.PlanRevised) -> Snapshot:
         known = run.tasks.get(task.id)
         tasks[task.id] = changed(known, task=task) if known else _new(task, next(position))
     executed_at = run.executed_at if all(task.ended for task in tasks.values()) else None
-    return changed(run, plan=revised.alone, tasks=tasks, replaced={**run.replaced, **gone}, executed_at=executed_at)
+    replaced, brief = {**run.replaced, **gone}, run.brief.joined_by(revised.workers)
+    return changed(run, brief=brief, plan=revised.alone, tasks=tasks, replaced=replaced, executed_at=executed_at)
 
 
 def fold_end(run: Snapshot, event: Event, end: ev.RunSucceeded | ev.RunPartial | ev.RunFailed) -> Snapshot:

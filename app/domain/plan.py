@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from app.domain.findings import Finding
 from app.domain.names import Name, Names, normalised
 from app.domain.numbers import exact
+from app.domain.planned_worker import MOST_DYNAMIC, PlannedWorker
 from app.domain.text import is_blank, shorten
 
 TASKS_CEILING = 100
@@ -112,6 +113,8 @@ class Plan(BaseModel):
     """What the synthesis is told about the answer."""
     tasks: tuple[Task, ...] = ()
     """The tasks."""
+    workers: tuple[PlannedWorker, ...] = Field(default=(), max_length=2 * MOST_DYNAMIC)
+    """Workers that it brings along beside the team's, where the team allows it; they are those of this run alone."""
     validation: Validation = Validation()
     """What the validation found."""
     shape: Shape | None = None

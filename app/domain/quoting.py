@@ -9,7 +9,7 @@ a crash breaks off, are not.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import reduce
@@ -77,6 +77,7 @@ def quoted(run: Snapshot, plan: ev.PlanCreated, at: datetime) -> ev.PlanCreated:
 
 def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote:
     """The quote of a run that gets this plan now."""
+    run = replace(run, brief=run.brief.joined_by(plan.workers))
     tasks = {task.id: _task_part(run.brief, task, grounds) for task in plan.tasks}
     answer = None if plan.needs_no_answer else _answer_part(run.brief, plan, grounds)
     parts = [*tasks.values(), *([answer] if answer else [])]
@@ -215,12 +216,12 @@ def _steps(task: Task, worker: Worker) -> int:
 
 def _fees(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -> Decimal:
     fee = max(_prices(brief, grounds, name).search for name in worker.models)
-    return _steps(task, worker) * grounds.searches.get(worker.name, 0) * fee
+    return _steps(task, worker) * grounds.searches_with(worker.tools) * fee
 
 
 def _worst_attempt(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -> Amount:
     opening = LONGEST_FORM + _told(task, worker) + (LONGEST_RESULTS if task.depends_on else 0)
-    searched = grounds.searches.get(worker.name, 0) * SEARCH_TOKENS
+    searched = grounds.searches_with(worker.tools) * SEARCH_TOKENS
     turn = grounds.reply_tokens + LONGEST_OUTCOME + searched
     steps = _steps(task, worker)
     read = sum(min(opening + searched + number * turn, LONGEST_REQUEST) for number in range(steps))

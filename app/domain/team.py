@@ -1,12 +1,14 @@
 """A team: a supervisor, its workers, and the limits they work within."""
 
 import hashlib
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from app.domain.job import Limits, TeamName
+from app.domain.planned_worker import DynamicWorkers, PlannedWorker
 
 WorkerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 TIERS = ("fast", "balanced", "deep")
@@ -64,6 +66,17 @@ class Worker(_Part):
     """Another worker of the team that may take over a task at which this one fails."""
     kind: WorkerName | None = None
     """Workers of one kind do the same work: a task for one of them is begun by whichever is less loaded."""
+
+    @classmethod
+    def enlisted(cls, planned: PlannedWorker) -> "Worker":
+        """A worker that a plan brings along, as one of the team."""
+        return cls(
+            name=planned.name,
+            description=planned.description.strip() or planned.name,
+            instructions=planned.instructions,
+            model=planned.model,
+            tools=planned.tools,
+        )
 
     @property
     def needed_tools(self) -> tuple[tuple[str, ...], ...]:
@@ -149,6 +162,8 @@ class Team(_Part):
 
     stragglers: Stragglers = Stragglers()
     """What is done about tasks that take much longer than the others."""
+    dynamic_workers: bool | DynamicWorkers = False
+    """Whether a plan may bring workers of its own along; an object says what tools they may have, and how many."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Team":
@@ -167,6 +182,8 @@ class Team(_Part):
             raise ValueError(f"routes lead to workers that the team lacks: {', '.join(strangers)}")
         if self.tool_isolation == "exclusive" and (shared := self._tools_of_several()):
             raise ValueError(f"workers share tools, and tool_isolation is exclusive: {', '.join(shared)}")
+        if self.tool_isolation == "exclusive" and (shared := sorted({*self.dynamic_tools} & {*self._tools_of_workers})):
+            raise ValueError(f"dynamic workers would share tools, and tool_isolation is exclusive: {', '.join(shared)}")
         return self
 
     def _tools_of_several(self) -> list[str]:
@@ -194,6 +211,34 @@ class Team(_Part):
         """The worker that the first rule for any of the texts leads to; None without one."""
         folded = [text.casefold() for text in texts] if self.routing else []
         return next((route.worker for route in self.routing if any(map(route.when.holds_for, folded))), None)
+
+    @property
+    def dynamic(self) -> DynamicWorkers | None:
+        """What workers a plan may bring along; None where it may not."""
+        return DynamicWorkers() if self.dynamic_workers is True else self.dynamic_workers or None
+
+    @property
+    def dynamic_tools(self) -> tuple[str, ...]:
+        """The tools that they may have: those of a list, or of the team's workers where these are not theirs alone."""
+        if self.dynamic is None or self.dynamic.tools is not None:
+            return self.dynamic.tools or () if self.dynamic else ()
+        return () if self.tool_isolation == "exclusive" else tuple(self._tools_of_workers)
+
+    @property
+    def _tools_of_workers(self) -> dict[str, None]:
+        return dict.fromkeys(tool for worker in self.workers for tool in worker.tools)
+
+    @property
+    def used_models(self) -> set[str]:
+        """The tiers and model ids that its runs may ask."""
+        brought = TIERS if self.dynamic is not None else ()
+        return {self.supervisor.model, *brought, *(name for worker in self.workers for name in worker.models)}
+
+    def joined_by(self, workers: Sequence[PlannedWorker]) -> "Team":
+        """The team with the workers that a plan has brought along. Those it has stay as they are."""
+        new = (Worker.enlisted(each) for each in workers if self.worker(each.name) is None)
+        fields = {name: getattr(self, name) for name in Team.model_fields}
+        return Team.model_construct(**fields | {"workers": (*self.workers, *new)})
 
     def worker(self, name: str) -> Worker | None:
         """The worker of that name."""
@@ -237,6 +282,8 @@ class Team(_Part):
             unsaid["routing"] = True
         if self.stragglers == Stragglers():
             unsaid["stragglers"] = True
+        if self.dynamic_workers is False:
+            unsaid["dynamic_workers"] = True
         return self.model_dump_json(exclude=unsaid)
 
 

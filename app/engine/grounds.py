@@ -3,7 +3,6 @@
 from app.agents.ask import MAX_TOKENS
 from app.domain.quote import Grounds
 from app.domain.snapshot import Snapshot
-from app.domain.team import Team
 from app.domain.values import changed
 from app.llm.estimates import token_prices
 from app.runtime import TENANT, Runtime
@@ -17,24 +16,13 @@ async def with_grounds(runtime: Runtime, histories: Histories, run: Snapshot) ->
     if run.plan is not None or run.ended:
         return run
     brief, prices = run.brief, runtime.model.prices
-    models = {runtime.model.model_id(name) for name in _models_of(brief.team)}
+    models = {runtime.model.model_id(name) for name in brief.team.used_models}
     grounds = Grounds(
         prices={model: token_prices(prices, model) for model in models},
         reply_tokens=MAX_TOKENS,
-        searches=_searches(runtime, brief.team),
+        searches={
+            name: tool.server.get("max_uses", 1) for name, tool in runtime.tools.items() if tool.server is not None
+        },
         history=await histories.of(TENANT, brief.team.name, newest=brief.is_dry),
     )
     return changed(run, brief=changed(brief, grounds=grounds))
-
-
-def _models_of(team: Team) -> set[str]:
-    return {team.supervisor.model, *(name for worker in team.workers for name in worker.models)}
-
-
-def _searches(runtime: Runtime, team: Team) -> dict[str, int]:
-    """By worker: how often the provider may search for one call of it."""
-    servers = {name: tool.server for name, tool in runtime.tools.items() if tool.server is not None}
-    return {
-        worker.name: sum(servers[name].get("max_uses", 1) for name in worker.tools if name in servers)
-        for worker in team.workers
-    }

@@ -85,7 +85,7 @@ def test_what_answers_nothing_is_turned_down(asked: str, number: int) -> None:
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_prose_is_an_answer_where_no_form_is_needed(asked: str) -> None:
-    needs_form = asked in ("plan", "work to a schema", "rule")
+    needs_form = asked in ("plan", "plan with workers", "work to a schema", "rule")
 
     assert written(asked, "prose") == [OUTCOMES[ASKED[asked][0].purpose][needs_form]]
 

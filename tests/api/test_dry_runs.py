@@ -160,6 +160,21 @@ async def test_a_plan_of_the_clients_own_that_cannot_be_carried_out_is_refused(c
     assert (await client.get("/v1/runs")).json()["data"] == []
 
 
+async def test_a_plan_that_brings_workers_along_is_refused_where_the_team_allows_none(
+    client: httpx2.AsyncClient,
+) -> None:
+    worker = {"name": "own", "instructions": "Do it well."}
+    plan = {"tasks": [{"id": "one", "instruction": "Do it.", "worker": "own"}], "workers": [worker]}
+    answer = await client.post(DRY, json=JOB | {"plan": plan})
+    odd = await client.post(DRY, json=JOB | {"plan": plan | {"workers": [worker | {"tier": "deep"}]}})
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "plan_invalid")
+    assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [
+        ("/plan/workers", "worker_invalid")
+    ]
+    assert (odd.status_code, odd.json()["errors"][0]["pointer"]) == (422, "/plan/workers/0/tier")
+
+
 async def test_a_rule_of_the_team_plans_without_a_call(
     service: Service, client: httpx2.AsyncClient, stub: StubProvider
 ) -> None:

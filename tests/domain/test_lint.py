@@ -8,10 +8,11 @@ from app.domain.crew import Crew
 from app.domain.findings import FINDING_CODES
 from app.domain.lint import MOST_WARNINGS, RESULTS_HELD, RULES, SERIOUS, linted, serious_in
 from app.domain.plan import Plan, Validation
+from app.domain.team import Team
 from tests.support.linted_plans import BAD, CREW, GOOD, WORKERS, plan_from, t
 
 STRANGER = WORKERS[2].model_copy(update={"name": "stranger", "tools": ("tool_of_a_later_release",)})
-WITH_STRANGER = replace(CREW, workers={**CREW.workers, "stranger": STRANGER})
+WITH_STRANGER = replace(CREW, team=Team(name="crew", workers=(*WORKERS, STRANGER)))
 
 
 def codes_in(plan: Plan) -> list[str]:
@@ -55,7 +56,7 @@ def test_findings_say_where_and_what_to_do() -> None:
 
 
 def test_an_order_that_nobody_can_carry_out_is_to_be_left_to_people() -> None:
-    crew = replace(CREW, workers={"writer": WORKERS[2]})
+    crew = replace(CREW, team=Team(name="crew", workers=(WORKERS[2],)))
     [finding] = lint(t("writer", "Write a note. Save it as note.md."), crew=crew).validation.warnings
 
     assert "nobody in the team has one" in finding.detail

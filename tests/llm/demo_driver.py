@@ -66,7 +66,7 @@ async def planned(
 ) -> Plan:
     """The demo model's plan, validated and linted."""
     reply = await DemoModel(delay_s=0).reply(plan_request(team, objective, inputs, tasks_allowed))
-    crew = Crew.of(team, MEANS, Limits(tasks=tasks_allowed), tuple(given.name for given in inputs))
+    crew = Crew(team, MEANS, Limits(tasks=tasks_allowed), tuple(given.name for given in inputs))
     return linted(validated(read_plan(reply.content[0]["text"]), [*crew.workers], tasks_allowed), crew)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from app.domain.crew import Crew, Means
 from app.domain.job import Limits
 from app.domain.plan import Plan, Task, validated
-from app.domain.team import Worker
+from app.domain.team import Team, Worker
 
 MEANS = {
     "web_search": Means("read", "web"),
@@ -31,7 +31,7 @@ WORKERS = (
     _worker("clerk", "write_file", "send_mail"),
 )
 CREW = Crew(
-    {worker.name: worker for worker in WORKERS},
+    Team(name="crew", workers=WORKERS),
     MEANS,
     Limits(tasks=40, tokens=200_000, timeout_s=900),
     ("app.log", "sales.csv", "notes"),

@@ -99,6 +99,7 @@ _NEWS: tuple[tuple[str, object], ...] = (
     ("assumptions", []),
     ("beside", None),
     ("deadline_s", None),
+    ("workers", []),
 )
 """What release 0.1 had no word for, where it says nothing."""
 

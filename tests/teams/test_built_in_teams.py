@@ -84,7 +84,7 @@ async def test_every_example_is_a_sound_plan_for_its_own_team(teams: dict[str, T
 
     assert examples
     for team, example in examples:
-        crew = Crew.of(team, MEANS, team.limits, INPUTS_OF_EXAMPLES)
+        crew = Crew(team, MEANS, team.limits, INPUTS_OF_EXAMPLES)
         plan = linted(validated(read_plan(example[example.index("{") :]), [*crew.workers], 12), crew)
         assert plan.validation.ok, plan.validation
         assert plan.validation.warnings == ()

@@ -13,13 +13,16 @@ from app.agents.shapes import FLAG, INTEGER, NUMBER, TEXT, Schema, closed, liste
 from app.domain import events as ev
 from app.domain.breaker_names import tool_breaker, worker_breaker
 from app.domain.conversation import Prompt
+from app.domain.enlisting import checked
 from app.domain.events import Entry
 from app.domain.findings import Finding
 from app.domain.job import Limits
-from app.domain.lint import RESULTS_HELD, linted, serious_in
-from app.domain.plan import Plan, Task, validated
+from app.domain.lint import RESULTS_HELD, serious_in
+from app.domain.plan import Plan, Task
+from app.domain.planned_worker import PlannedWorker
 from app.domain.policy.routing import routed
 from app.domain.snapshot import Snapshot
+from app.domain.team import TIERS
 from app.domain.topics import Topic
 
 
@@ -33,6 +36,8 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         tasks_allowed=_tasks_allowed(run),
         inputs=brief.inputs,
         objective=brief.objective,
+        dynamic=brief.team.dynamic,
+        dynamic_tools=_described_tools(run),
         out_of_order=_out_of_order(run),
     )
 
@@ -51,6 +56,12 @@ def _described(run: Snapshot) -> list[dict[str, Any]]:
     ]
 
 
+def _described_tools(run: Snapshot) -> list[dict[str, Any]]:
+    """The tools that workers of the plan's own may have."""
+    means = run.brief.means
+    return [{"name": name, "acts": name in means and means[name].acts} for name in run.brief.team.dynamic_tools]
+
+
 def _tasks_allowed(run: Snapshot) -> int:
     """Tasks that a plan may have: no more than one answer can be made from."""
     return min(run.brief.limits.tasks, RESULTS_HELD)
@@ -65,35 +76,44 @@ def _out_of_order(run: Snapshot) -> list[str]:
 
 
 def _offer(run: Snapshot, _: Topic) -> Offer:
-    return Offer(run.brief.team.supervisor.model, _schema(_workers(run)), visible_field="goal")
+    return Offer(run.brief.team.supervisor.model, _schema(_workers(run), _dynamic_tools(run)), visible_field="goal")
 
 
 def _workers(run: Snapshot) -> tuple[str, ...]:
     return tuple(worker.name for worker in run.brief.team.workers)
 
 
+def _dynamic_tools(run: Snapshot) -> tuple[str, ...] | None:
+    """The tools for workers that the plan brings along; None where it may bring none."""
+    return run.brief.team.dynamic_tools if run.brief.team.dynamic else None
+
+
 @lru_cache(maxsize=64)
-def _schema(workers: Sequence[str]) -> Schema:
-    """A plan whose tasks name only these workers."""
+def _schema(workers: Sequence[str], dynamic_tools: Sequence[str] | None) -> Schema:
+    """A plan whose tasks name only these workers, or those that it brings along."""
     task = closed(
         id=TEXT,
         title=TEXT,
         instruction=TEXT,
         context=TEXT,
         success_criterion=TEXT,
-        worker=one_of(workers),
+        worker=one_of(workers) if dynamic_tools is None else TEXT,
         depends_on=listed(TEXT),
         required=FLAG,
         on_missing_input=one_of(["skip", "proceed"]),
         budget=or_null(closed(tokens=or_null(INTEGER), steps=or_null(INTEGER), timeout_s=or_null(NUMBER))),
     )
-    return closed(goal=TEXT, final_instruction=TEXT, tasks=listed(task))
+    if dynamic_tools is None:
+        return closed(goal=TEXT, final_instruction=TEXT, tasks=listed(task))
+    tools = listed(one_of(dynamic_tools) if dynamic_tools else TEXT)
+    worker = closed(name=TEXT, description=TEXT, instructions=TEXT, model=one_of(TIERS), tools=tools)
+    return closed(goal=TEXT, final_instruction=TEXT, workers=listed(worker), tasks=listed(task))
 
 
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     crew = run.brief.crew
     plan = bounded(routed(run, read_plan(text)), crew.limits)
-    plan = linted(validated(plan, [*crew.workers], crew.limits.tasks), crew)
+    plan = checked(plan, crew)
     if not plan.validation.ok:
         raise Unreadable(plan.validation.errors)
     if (flaws := serious_in(plan)) and run.conversation(topic).may_be_repaired:
@@ -112,6 +132,7 @@ def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding], sound: Pla
 class _PlanReply(BaseModel):
     goal: str = ""
     final_instruction: str = ""
+    workers: tuple[PlannedWorker, ...] = ()
     tasks: tuple[Task, ...]
 
 
@@ -123,7 +144,7 @@ def read_plan(text: str) -> Plan:
     if "tasks" not in value:
         raise Unreadable([Finding(code="plan_unparseable", detail="the reply has no field tasks")])
     reply = read_as(_PlanReply, value, "field_invalid")
-    return Plan(goal=reply.goal, final_instruction=reply.final_instruction, tasks=reply.tasks)
+    return Plan(goal=reply.goal, final_instruction=reply.final_instruction, tasks=reply.tasks, workers=reply.workers)
 
 
 def bounded(plan: Plan, limits: Limits) -> Plan:

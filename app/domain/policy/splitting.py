@@ -45,7 +45,7 @@ def split(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> Plan:
             tasks.append(each.model_copy(update={"depends_on": tuple(needs)}))
     plan = run.plan.model_copy(update={"revision": run.plan.revision + 1, "tasks": tuple(tasks)})
     crew = run.brief.crew
-    return linted(validated(plan, [*crew.workers], run.brief.limits.tasks), crew)
+    return linted(validated(plan, [*crew.workers], crew.limits.tasks), crew)
 
 
 def part_names(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> dict[str, str]:
