@@ -28,10 +28,10 @@ _STOP = _words("""
 _GENERIC = _words("""
     analyse analysis analyze answer appropriate best check collect complete comprehensive create data deal deliver
     detail detailed details determine do document everything explore find finding findings finish gather get give good
-    handle help identify important info information input inputs insight insights investigate issue items job look make
-    material matter necessary needed objective output outputs perform please prepare problem process produce project
-    provide question read relevant report research result results review stuff subject sum summaries summarise summarize
-    summary task tasks thing things thorough thoroughly topic understand useful user work write
+    handle help identify important info information input inputs insight insights investigate issue items job key look
+    make material matter necessary needed objective output outputs perform please prepare problem process produce
+    project provide question read relevant report research result results review stuff subject sum summaries summarise
+    summarize summary task tasks thing things thorough thoroughly topic understand useful user work write
 """)
 """Words that say nothing of what a task is about."""
 _REFERRING = re.compile(
@@ -53,7 +53,7 @@ _CLAUSE_START = re.compile(
 )
 _FILE = r"[\w./-]{1,80}\.(?:md|txt|csv|tsv|json|ya?ml|html?|pdf|docx?|xlsx?|pptx?|py|js|ts|sql|log|xml|png|svg)\b"
 _FEW = r"(?:\S+\s+){0,8}?"
-_AFTER = r"(?=\s*(?:$|[,:)]|for\b|to\b|about\b|whether\b|what\b|how\b|who\b|when\b|until\b|again\b|with\b))"
+_AFTER = r"(?=\s*(?:$|[,:)]|for\b|to\b|about\b|whether\b|what\b|how\b|which\b|who\b|when\b|until\b|again\b|with\b))"
 
 ACTS = tuple(
     re.compile(pattern, re.IGNORECASE)

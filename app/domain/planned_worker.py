@@ -1,14 +1,19 @@
 """Workers that a plan brings along: defined for its tasks by whoever wrote it, where the team allows that."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from app.domain.names import Name, Names
+from app.domain.names import Name
 
 MOST_DYNAMIC = 20
 """Workers that one plan may bring along at most, whatever its team says."""
+MOST_TOOLS = 50
 INSTRUCTION_CHARACTERS = 20_000
+
+
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
 
 
 class PlannedWorker(BaseModel):
@@ -24,7 +29,7 @@ class PlannedWorker(BaseModel):
     """What it is told, whatever its task."""
     model: Literal["fast", "balanced", "deep"] = "balanced"
     """The tier that plays it."""
-    tools: Names = Field(default=(), max_length=MOST_DYNAMIC)
+    tools: Annotated[tuple[str, ...], AfterValidator(_each_once)] = Field(default=(), max_length=MOST_TOOLS)
     """Names of the tools it may use, of those that the team allows."""
 
 

@@ -109,7 +109,9 @@ def plan(request: Request) -> dict[str, Any]:
     )
     tasks = _tasks(_fitted(_stages(job), job), job)
     told = f"Say first that the demo model wrote it. Then give the {job.wish.kind}, task by task."
+    brings: dict[str, Any] = {"workers": []} if "workers" in (request.output_schema or {}).get("properties", {}) else {}
     return {
+        **brings,
         "goal": f"{SIGNED} {gist(objective)}",
         "final_instruction": told if len(tasks) > 1 else "",
         "tasks": tasks,

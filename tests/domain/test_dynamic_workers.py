@@ -104,6 +104,12 @@ def test_a_worker_that_is_not_as_the_team_allows_it_is_refused(case: str) -> Non
     assert {code for code, _ in faults(refused)} == {"worker_invalid"}
 
 
+def test_a_tool_named_twice_is_one() -> None:
+    twice = plan(SURVEYOR | {"tools": ["measure", "measure"]}, of=team(LISTED))
+
+    assert (twice.validation.ok, twice.workers[0].tools) == (True, ("measure",))
+
+
 def test_where_tools_are_shared_those_of_the_teams_workers_are_allowed() -> None:
     assert plan(SURVEYOR | {"tools": ["look"]}, of=team(tool_isolation="shared")).validation.ok
 

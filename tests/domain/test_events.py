@@ -76,7 +76,7 @@ DATA: dict[str, dict[str, Any]] = {
     "breaker.closed": {"name": "model:model-1", "kind": "model"},
     "budget.exhausted": {"limit": "cost_usd", "call": "work", "allowed": "1.00", "needed": "0.05", "left": "0.04"},
     "plan.created": PLAN,
-    "plan.invalid": REJECTED,
+    "plan.invalid": REJECTED | {"sound": PLAN},
     "task.started": {"worker": "able", "model": "model-1", "instruction": "do", "tools": ["look"]},
     "task.succeeded": {
         "summary": "s",

@@ -212,6 +212,8 @@ BAD: Mapping[str, tuple[str, tuple[dict[str, Any], ...]]] = {
     "the data": ("instruction_vague", (t("analyst", "Analyze the data and provide insights."),)),
     "handle": ("instruction_vague", (t("writer", "Please handle this."),)),
     "one word": ("instruction_vague", (t("researcher", "Vans"),)),
+    "looking online without a way": ("tool_missing", (t("writer", "Look up online which vans are cheapest."),)),
+    "everything": ("instruction_vague", (t("writer", "Summarize everything and provide key insights."),)),
     "generic words": ("instruction_vague", (t("researcher", "Gather relevant information, summarize findings."),)),
     "as above": ("reference_vague", (t("writer", "As described above, write a note on electric vans for Ann."),)),
     "the one before of two": ("reference_vague", (
