@@ -41,6 +41,8 @@ def _result(task: TaskState, share: int) -> dict[str, Any]:
     }
     if output.partial:
         result["partial"] = True
+    if output.instruction_like:
+        result["instruction_like"] = True
     omitted = sum(omitted for _, omitted in shown.values()) + sum(map(len, output.sources[len(kept) :]))
     if omitted:
         result |= {"truncated": True, "omitted_characters": omitted}

@@ -23,7 +23,6 @@ NOT_OFFERED = {
     "/plan/strategy": 'Only the strategy "merge" is offered.',
     "/planning": 'Only planning by the "model" is offered; leave it out or send null.',
     "/rubric": "Rubrics are not offered; leave it out or send null.",
-    "/output_schema": "Output schemas of jobs are not offered; leave it out or send null.",
     "/on_question": 'Only "ask" is offered; leave it out or send null.',
     "/webhook": "Webhooks are not offered; leave it out or send null.",
 }

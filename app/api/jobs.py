@@ -18,12 +18,13 @@ from app.api.bodies import JsonBodyRoute
 from app.api.deps import Key, Looks, Traceparent, WaitSeconds, runtime_of
 from app.api.dry_runs import DRY_RUN_WAIT_S, dry_run_answer
 from app.api.errors import Refusal
-from app.api.field_errors import FIELD_ERRORS_SHOWN, NOT_OFFERED
+from app.api.field_errors import FIELD_ERRORS_SHOWN, NOT_OFFERED, pointer_to
 from app.api.long_polls import SharedLooks, check_room, has_room, run_settled
 from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
 from app.api.schemas.service import PROBLEMS
 from app.domain.job import Job, Limits, dry
+from app.domain.json_shape import LONGEST_SCHEMA, Path, SchemaInvalid, check_schema
 from app.domain.plan import Plan, validated
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
@@ -38,6 +39,7 @@ router = APIRouter(route_class=JsonBodyRoute, tags=["jobs"], responses=PROBLEMS)
 ENDED = "The run ended within the time of `Prefer: wait=N`; with `dry_run=true`: the plan and the quote."
 PIECE_CHARACTERS = 64 * 1024
 TEAMS_SHOWN = 10
+SCHEMA_FAULT_CHARACTERS = 500
 
 
 async def _origin(request: Request, traceparent: Traceparent) -> Origin:
@@ -92,6 +94,7 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
         raise await _team_unknown(runtime, job.team)
     limits = _limits(job, team.team)
     _refuse_unpriced(runtime, team.team, limits, job)
+    _refuse_no_schema(job)
     applied = dry(limits) if terms.dry_run else limits
     new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, _own_plan(job, team.team, limits), origin)
     accepted = await accept(runtime.database, TENANT, new, key=await _scoped(terms, job))
@@ -192,6 +195,24 @@ def _refuse_unpriced(runtime: Runtime, team: Team, limits: Limits, job: Job) -> 
             "The cost of the job cannot be limited.",
             errors=[{"pointer": place, "detail": detail}],
         )
+
+
+def _refuse_no_schema(job: Job) -> None:
+    """Raises `Refusal` when the job's `output_schema` is nothing that data could fit."""
+    if job.output_schema is None:
+        return
+    detail = ""
+    path: Path = ()
+    if len(json.dumps(job.output_schema)) > LONGEST_SCHEMA:
+        detail = f"A schema may have at most {LONGEST_SCHEMA} characters, written as JSON."
+    else:
+        try:
+            check_schema(job.output_schema)
+        except SchemaInvalid as error:
+            detail, path = f"This is no JSON Schema that can be used: {error.message}", error.path
+    if detail:
+        errors = [{"pointer": pointer_to("output_schema", *path), "detail": detail[:SCHEMA_FAULT_CHARACTERS]}]
+        raise Refusal(422, "request_invalid", "The output schema cannot be used.", errors=errors)
 
 
 def _own_plan(job: Job, team: Team, limits: Limits) -> Plan | None:

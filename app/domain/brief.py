@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.domain import events as ev
 from app.domain.job import DryRunLimits, Limits
@@ -24,6 +25,13 @@ class Brief:
     """Model ids of the tiers, as this process resolves them."""
     grounds: Grounds | None = None
     """What this process rests the quote on; None where the run's plan is not made."""
+    own_schema: dict[str, Any] | None = None
+    """The `output_schema` of the job itself."""
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """What the data of the result must fit: the schema of the job, else that of the team."""
+        return self.own_schema if self.own_schema is not None else self.team.output_schema
 
     @property
     def is_dry(self) -> bool:

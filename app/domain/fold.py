@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import assert_never
 
 from app.domain import events as ev
-from app.domain import fold_calls, fold_questions, fold_run, fold_stragglers, fold_tasks
+from app.domain import fold_answers, fold_calls, fold_questions, fold_run, fold_stragglers, fold_tasks
 from app.domain.brief import Brief
 from app.domain.errors import IllegalMove
 from app.domain.events import Entry, Event
@@ -81,8 +81,12 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_calls.fold_tool_end(run, event, fact)
         case ev.PlanInvalid():
             return changed(fold_calls.fold_rejection(run, event), findings=fact.errors)
-        case ev.TaskRejected() | ev.RulingRejected() | ev.SynthesisRejected():
+        case ev.TaskRejected() | ev.RulingRejected():
             return fold_calls.fold_rejection(run, event)
+        case ev.SynthesisRejected():
+            return fold_answers.fold_rejection(fold_calls.fold_rejection(run, event), fact)
+        case ev.ConflictFound():
+            return fold_answers.fold_conflict(run, fact)
         case ev.PlanCreated():
             return fold_run.fold_plan(run, event, fact)
         case ev.PlanRevised():
@@ -94,7 +98,7 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
         case ev.BreakerClosed():
             return fold_run.fold_closing(run, event, fact)
         case ev.SynthesisCompleted():
-            return fold_stragglers.fold_answer(run, fact)
+            return fold_answers.fold_answer(fold_stragglers.fold_answer(run, fact))
         case ev.RunQueued():
             asks = fact.on_question or "ask"
             return changed(run, created_at=event.at, own_plan=fact.plan, on_question=asks)

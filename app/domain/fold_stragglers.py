@@ -28,7 +28,7 @@ def fold_success(run: Snapshot, event: Event, output: ev.TaskSucceeded) -> Snaps
         return after
     if run.wants_answer:
         return changed(after, late=run.late | {task.task.id})
-    return changed(after, lacking=frozenset({task.task.id}), conversations=_without_answer(run))
+    return changed(after, lacking=run.lacking | {task.task.id}, conversations=_without_answer(run))
 
 
 def fold_answer(run: Snapshot, answer: ev.SynthesisCompleted) -> Snapshot:

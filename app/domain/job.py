@@ -159,8 +159,8 @@ class Job(BaseModel):
     """How the plan is made: `model`, the only way offered; null leaves it to the team."""
     rubric: None = None
     """Not offered: null."""
-    output_schema: None = None
-    """Not offered: null. A worker of a team may have one."""
+    output_schema: dict[str, Any] | None = None
+    """JSON Schema that `result.data` then fits, each value of it traceable to a task; null for the team's own."""
     on_question: OnQuestion | None = None
     """What becomes of a question for a human: `ask`, `default` (what it says is done when nobody answers, at once) or
     `fail` (the run fails); null is `ask`."""

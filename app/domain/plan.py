@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from typing_extensions import TypeAliasType
 
+from app.domain.answer_findings import ANSWER_CODES, AnswerCode
 from app.domain.codes import described
 from app.domain.names import Name, Names, normalised
 from app.domain.numbers import exact
@@ -33,9 +34,9 @@ _Code = Literal[
     "plan_empty", "plan_too_large", "id_invalid", "id_duplicate", "worker_missing", "worker_unknown",
     "dependency_unknown", "dependency_on_itself", "cycle", "instruction_blank", "field_invalid",
     "plan_unparseable", "output_invalid", "result_rejected", "breaker_open", "task_unknown",
-]  # fmt: skip
+] | AnswerCode  # fmt: skip
 
-FINDING_CODES: Mapping[_Code, str] = {
+FINDING_CODES: Mapping[str, str] = {
     "plan_empty": "The plan has no tasks.",
     "plan_too_large": "The plan has more tasks than are allowed.",
     "id_invalid": "A task id has characters that ids may not have, or too many.",
@@ -52,6 +53,7 @@ FINDING_CODES: Mapping[_Code, str] = {
     "result_rejected": "The result does not show that the work was done.",
     "breaker_open": "The work cannot be done without a tool that is left alone for a while.",
     "task_unknown": "The reply names a task that the plan does not have.",
+    **ANSWER_CODES,
 }
 FindingCode = TypeAliasType("FindingCode", Annotated[_Code, described(FINDING_CODES, "What is wrong with a plan.")])
 

@@ -18,7 +18,7 @@ from graphlib import TopologicalSorter
 from app.domain import events as ev
 from app.domain.brief import Brief
 from app.domain.plan import Plan, Task
-from app.domain.policy.agenda import SUPERVISOR_REPLIES
+from app.domain.policy.agenda import SUPERVISOR_REPLIES, needs_no_answer
 from app.domain.quote import Grounds, MoneyRange, Planning, Quote, SecondsRange, TokenPrices, TokensRange, Typical
 from app.domain.snapshot import Snapshot
 from app.domain.team import Worker
@@ -78,7 +78,7 @@ def quoted(run: Snapshot, plan: ev.PlanCreated, at: datetime) -> ev.PlanCreated:
 def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote:
     """The quote of a run that gets this plan now."""
     tasks = {task.id: _task_part(run.brief, task, grounds) for task in plan.tasks}
-    answer = None if plan.needs_no_answer else _answer_part(run.brief, plan, grounds)
+    answer = None if needs_no_answer(run, plan) else _answer_part(run.brief, plan, grounds)
     parts = [*tasks.values(), *([answer] if answer else [])]
     spent, limits = run.usage.amount, run.brief.limits
     most = _total(spent, (part.most for part in parts))

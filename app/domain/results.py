@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.domain.codes import TaskErrorCode
+from app.domain.plan import Finding
 from app.domain.questions import Assumption
 
 
@@ -38,6 +39,8 @@ class Output(_Value):
     """True when the worker did not keep to the form of a report: what it wrote was taken for the result as it stood."""
     partial: bool = False
     """True when the worker stopped before the end, and the supervisor took what it had."""
+    instruction_like: bool = False
+    """True when it speaks as the system or a user would, or in the marks of a prompt: it is material all the same."""
 
 
 EscalationDecision = Literal["retry_stronger_model", "reassign", "split", "ask_human", "accept_partial", "give_up"]
@@ -90,7 +93,7 @@ class Conflict(_Value):
     resolution: str | None = None
     """What the answer holds to be right; null while unresolved."""
     method: str | None = None
-    """How it was settled; null while unresolved."""
+    """How it was settled: `evidence`, `majority`, or `human` when a person was asked; null while unresolved."""
     confidence: float | None = None
     """0 to 1, how sure the supervisor is of that; null when it did not say."""
 
@@ -132,6 +135,24 @@ class Review(_Value):
     """What it remarked."""
 
 
+class DataSource(_Value):
+    """Where a value of the caller's data comes from."""
+
+    pointer: str
+    """JSON pointer to the value, or to what holds it."""
+    tasks: tuple[str, ...]
+    """Ids of the tasks it comes from; only such as delivered."""
+
+
+class RejectedAnswer(_Value):
+    """An answer that was turned down: what it said, and what is wrong with it."""
+
+    answer: str
+    """The answer, Markdown. Nothing vouches for it."""
+    errors: tuple[Finding, ...]
+    """What is wrong with it."""
+
+
 class Synthesis(_Value):
     """The supervisor's reconciliation, before code adds what it knows better."""
 
@@ -147,6 +168,10 @@ class Synthesis(_Value):
     """What the absence of a task means for the answer, by task id."""
     free_form: bool = False
     """True when the reply was prose, taken for the answer as it stood: it has no statements then."""
+    data: Any = None
+    """The answer in the form that the job asks for; null when it asks for none."""
+    data_sources: tuple[DataSource, ...] = ()
+    """Where the values of `data` come from."""
 
 
 class TaskReport(_Value):
@@ -176,6 +201,8 @@ class TaskReport(_Value):
     """True when the worker did not keep to the form of a report: what it wrote was taken for the result as it stood."""
     partial: bool = False
     """True when the worker stopped before the end, and the supervisor took what it had."""
+    instruction_like: bool = False
+    """True when it speaks as the system or a user would, or in the marks of a prompt: it is material all the same."""
 
 
 class Result(_Value):
@@ -183,8 +210,13 @@ class Result(_Value):
 
     answer: str | None
     """Markdown; null when no synthesis was possible, while `outputs` still holds what the workers delivered."""
+    rejected_answer: RejectedAnswer | None = None
+    """The best answer that was turned down, and why, where there is no other; null otherwise."""
     data: Any = None
-    """Structured data of the only task of a run, when its worker has an output schema."""
+    """What fits the `output_schema` of the job, or else of the team. Without one: the structured data of the only task
+    of a run, when its worker has an output schema."""
+    data_sources: tuple[DataSource, ...] = ()
+    """Which tasks the values of `data` come from, where the job or the team has an output schema."""
     confidence: float | None = None
     """0 to 1, how far the answer can be trusted; null when nobody said."""
     statements: tuple[Statement, ...] = ()

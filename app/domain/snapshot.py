@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from app.domain import events as ev
+from app.domain.answering import Answering
 from app.domain.breaker_names import model_breaker
 from app.domain.brief import Brief
 from app.domain.conversation import Conversation
@@ -116,7 +117,7 @@ class TaskState:
 
     @property
     def running(self) -> tuple[Attempt, ...]:
-        """The attempts under way: two while one is made beside another; one that the end of the task left behind."""
+        """Those under way: two while one is made beside another; one that the end of the task left behind."""
         return tuple(attempt for attempt in self.attempts if attempt.status == "running")
 
     @property
@@ -183,6 +184,7 @@ class Snapshot:
     """Those of earlier revisions that the newest plan lacks."""
     synthesis: Synthesis | None = None
     """The newest answer."""
+    answering: Answering = field(default_factory=Answering)
     lacking: frozenset[str] = frozenset()
     """Dropped tasks that delivered too late for the newest answer: another one is to be made with them."""
     late: frozenset[str] = frozenset()
@@ -248,7 +250,7 @@ class Snapshot:
     @property
     def wants_answer(self) -> bool:
         """Whether the answer is still to be made, or made again with what has come since."""
-        return self.synthesis is None or bool(self.lacking)
+        return self.synthesis is None or self.answering.needs_another(self.lacking)
 
     @property
     def reconcilable(self) -> list[TaskState]:

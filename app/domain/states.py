@@ -70,7 +70,7 @@ _WORK = frozenset({
     "question.asked", "question.answered", "question.expired",
     "task.escalated", "task.skipped", "task.cancelled", "task.dropped", "attempt.failed", "attempt.cancelled",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
-    "synthesis.completed", "synthesis.rejected", "budget.exhausted",
+    "synthesis.completed", "synthesis.rejected", "conflict.found", "budget.exhausted",
     "breaker.opened", "breaker.closed",
 })  # fmt: skip
 ALLOWED_WHILE: Mapping[RunStatus, frozenset[str]] = {

@@ -149,6 +149,11 @@ class Team(_Part):
 
     stragglers: Stragglers = Stragglers()
     """What is done about tasks that take much longer than the others."""
+    conflicts: Literal["surface", "fail", "ask_human"] = "surface"
+    """What becomes of contradictions between results that the supervisor could not resolve: the answer gives every side
+    (`surface`), there is no answer (`fail`), or a person is asked first (`ask_human`)."""
+    output_schema: dict[str, Any] | None = None
+    """JSON Schema that the `data` of its results must fit, unless a job has its own."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Team":
@@ -237,6 +242,10 @@ class Team(_Part):
             unsaid["routing"] = True
         if self.stragglers == Stragglers():
             unsaid["stragglers"] = True
+        if self.conflicts == "surface":
+            unsaid["conflicts"] = True
+        if self.output_schema is None:
+            unsaid["output_schema"] = True
         return self.model_dump_json(exclude=unsaid)
 
 

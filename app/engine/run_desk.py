@@ -29,7 +29,7 @@ from app.store.deltas import Passage
 from app.store.journal import RunLog
 from app.tools.tool import Tool
 
-SETTLING = ("plan.", "task.", "attempt.", "ruling.", "question.", "synthesis.", "budget.")
+SETTLING = ("plan.", "task.", "attempt.", "ruling.", "question.", "synthesis.", "conflict.", "budget.")
 """Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
 
 

@@ -128,7 +128,8 @@ def _inputs(new: NewRun) -> tuple[ev.InputListed, ...]:
 
 
 def _brief(new: NewRun) -> Brief:
-    return Brief(new.run_id, new.job.objective, new.team.team, new.limits, _inputs(new))
+    own_schema = new.job.output_schema
+    return Brief(new.run_id, new.job.objective, new.team.team, new.limits, _inputs(new), own_schema=own_schema)
 
 
 def _queued(new: NewRun) -> ev.RunQueued:
@@ -140,6 +141,7 @@ def _queued(new: NewRun) -> ev.RunQueued:
         inputs=_inputs(new),
         plan=new.plan,
         on_question=new.job.on_question,
+        output_schema=new.job.output_schema,
         request_id=new.origin.request_id,
         traceparent=new.origin.traceparent,
     )

@@ -44,6 +44,8 @@ def _line(fact: ev.AnyFact) -> Line | None:
             return "info", "plan rejected", {"codes": _codes(fact)}
         case ev.SynthesisRejected():
             return "info", "answer rejected", {"codes": _codes(fact)}
+        case ev.ConflictFound():
+            return "info", "conflict found", {"conflict": fact.id, "claims": len(fact.claims), "status": fact.status}
         case ev.BudgetExhausted():
             return "warning", "budget exhausted", {"limit": fact.limit, "call": fact.call}
         case ev.BreakerOpened():

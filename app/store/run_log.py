@@ -74,6 +74,7 @@ def read_run(
             inputs=job.inputs,
             patience=patience,
             models=models,
+            own_schema=job.output_schema,
         )
         return fold(brief, events)
     except FAULTS as error:

@@ -33,7 +33,7 @@ HOSTILE = [
 ]
 TAGS = (
     "objective", "task", "context", "result", "failed", "final_instruction", "success_criterion", "findings",
-    "dependency", "escalation", "attempt", "inputs", "worker", "workers", "assumption",
+    "dependency", "escalation", "attempt", "inputs", "worker", "workers", "assumption", "conflict", "settled",
 )  # fmt: skip
 
 

@@ -28,6 +28,11 @@ class Scene(NamedTuple):
         """What the answer in the making may rest on."""
         return [task.task.id for task in self.run.reconcilable]
 
+    @property
+    def missing(self) -> list[str]:
+        """What the answer in the making has to do without."""
+        return [name for name in self.run.tasks if name not in self.delivered]
+
 
 RULINGS = ["give_up", "reassign", "ask_human", "accept_partial", "retry_stronger_model", "split"]
 """What a supervisor decides, whether it is possible or not."""
@@ -55,7 +60,11 @@ ANSWERS: Mapping[Purpose, Callable[[Scene], Any]] = {
     "work": lambda scene: {"summary": f"{scene.topic.task_id} done", "text": f"#{scene.number}", "data": {"n": 3}},
     "rule": lambda scene: ruling(scene.number),
     "refine": lambda scene: {"instruction": f"do {scene.topic.task_id}{scene.number or ''}", "change": "more exact"},
-    "synthesize": lambda scene: {"answer": "All told.", "statements": [{"text": "So.", "tasks": scene.delivered}]},
+    "synthesize": lambda scene: {
+        "answer": "All told.",
+        "statements": [{"text": "So.", "tasks": scene.delivered}],
+        "gaps": [{"task": name, "impact": "A part is missing."} for name in scene.missing],
+    },
 }
 """A good answer, as the JSON value that is asked for."""
 
@@ -71,10 +80,14 @@ def _written(scene: Scene) -> str:
     return json.dumps(ANSWERS[scene.topic.purpose](scene))
 
 
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "nothing"
+
+
 FORMS: Mapping[str, Callable[[Scene], str]] = {
     "answer": _written,
     "wrapped": lambda scene: f"Here you are:\n```json\n{_written(scene)}\n```\nAnything else?",
-    "prose": lambda scene: f"In short, it is {scene.number}.",
+    "prose": lambda scene: f"In short, it is {scene.number}. Nothing came of: {_listed(scene.missing)}.",
     "stale": lambda scene: _written(scene._replace(number=0)),
     "garbled": lambda scene: json.dumps(garbled(ANSWERS[scene.topic.purpose](scene), scene.number)),
     "useless": lambda scene: NOTHING_USABLE[scene.number % len(NOTHING_USABLE)],

@@ -254,7 +254,8 @@ def report(text: str = "done", **fields: Any) -> dict[str, Any]:
     return {"summary": text, "text": text, "confidence": 0.9, "sources": [], "escalation": None} | fields
 
 
-def synthesis(answer: str = "the answer", *tasks: str, **fields: Any) -> dict[str, Any]:
-    """A supervisor's answer that rests on `tasks`."""
+def synthesis(answer: str = "the answer", *tasks: str, without: Sequence[str] = (), **fields: Any) -> dict[str, Any]:
+    """A supervisor's answer that rests on `tasks`, and says that it goes `without` others."""
     statements = [{"text": answer, "tasks": list(tasks)}] if tasks else []
-    return {"answer": answer, "confidence": 0.8, "statements": statements, "conflicts": [], "gaps": []} | fields
+    gaps = [{"task": name, "impact": "Something is missing."} for name in without]
+    return {"answer": answer, "confidence": 0.8, "statements": statements, "conflicts": [], "gaps": gaps} | fields

@@ -236,7 +236,7 @@ class Story:
 
     def answer(self, question: Question, answer: str = "the other one") -> None:
         """A person has answered."""
-        attempt = len(self.state(question.task_id).attempts)
+        attempt = len(self.state(question.task_id).attempts) if question.task_id is not None else None
         self.tell(ev.QuestionAnswered(id=question.id, answer=answer), question.task_id, attempt)
 
     def reject_result(self, name: str, note: str | None = "Again.", finding: Finding = USELESS) -> None:

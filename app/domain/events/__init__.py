@@ -31,7 +31,14 @@ from app.domain.events.runs import (
     RunWaiting,
     TaskStopped,
 )
-from app.domain.events.supervisor import PlanCreated, PlanInvalid, PlanRevised, SynthesisCompleted, SynthesisRejected
+from app.domain.events.supervisor import (
+    ConflictFound,
+    PlanCreated,
+    PlanInvalid,
+    PlanRevised,
+    SynthesisCompleted,
+    SynthesisRejected,
+)
 from app.domain.events.tasks import (
     AttemptCancelled,
     AttemptFailed,
@@ -60,6 +67,7 @@ __all__ = [
     "BreakerOpened",
     "BudgetExhausted",
     "Cancellation",
+    "ConflictFound",
     "Effect",
     "Entry",
     "Event",

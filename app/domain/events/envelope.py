@@ -44,6 +44,7 @@ AnyFact = (
     | calls.ToolFailed
     | supervisor.SynthesisCompleted
     | supervisor.SynthesisRejected
+    | supervisor.ConflictFound
     | people.QuestionAsked
     | people.QuestionAnswered
     | people.QuestionExpired

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -48,6 +49,8 @@ class RunQueued(Fact):
     """The client's own plan, validated."""
     on_question: OnQuestion | None = None
     """What becomes of a question to a person; null is `ask`."""
+    output_schema: dict[str, Any] | None = None
+    """JSON Schema that the `data` of the result must fit; null where the job brings none."""
     request_id: str | None = None
     """Id of the request that brought the job, as the log has it."""
     traceparent: str | None = None

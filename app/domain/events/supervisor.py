@@ -3,7 +3,7 @@
 from app.domain.events.fact import Fact, Rejected
 from app.domain.plan import Plan
 from app.domain.quote import Quote
-from app.domain.results import Synthesis
+from app.domain.results import Conflict, Synthesis
 
 
 class PlanCreated(Plan, Fact):
@@ -55,6 +55,15 @@ class SynthesisCompleted(Synthesis, Fact):
 
 
 class SynthesisRejected(Rejected):
-    """The supervisor's synthesis does not fit what was asked of it."""
+    """The supervisor's synthesis does not fit what was asked of it, or does not hold against what was delivered."""
 
     type = "synthesis.rejected"
+
+    answer: str | None = None
+    """What it said, where that could be read; null where it could not."""
+
+
+class ConflictFound(Conflict, Fact):
+    """Results contradict each other. What becomes of it stands in the answer's `conflicts`, under the same id."""
+
+    type = "conflict.found"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from app.domain.conversation import Conversation
+from app.domain.plan import Plan
 from app.domain.policy.ladder import ruling_on
 from app.domain.policy.routing import plan_by_rule
 from app.domain.protocol import Ask, GiveUp, Step, next_step
@@ -64,10 +65,15 @@ def is_open(run: Snapshot, topic: Topic) -> bool:
 
 def answers_alone(run: Snapshot) -> bool:
     """Whether the plan's only task has said it all: there is nothing to reconcile, and no form to put it into."""
-    if run.plan is None or not run.plan.needs_no_answer or not run.delivered:
+    if run.plan is None or not needs_no_answer(run, run.plan) or not run.delivered:
         return False
     output = run.delivered[0].output
     return output is not None and bool(output.text.strip() or output.summary.strip())
+
+
+def needs_no_answer(run: Snapshot, plan: Plan) -> bool:
+    """Whether a plan is a single task whose result is to be the answer as it stands."""
+    return plan.needs_no_answer and run.brief.output_schema is None
 
 
 def step_in(run: Snapshot, topic: Topic, talk: Conversation | None = None) -> Step:

@@ -2,11 +2,13 @@
 
 from datetime import datetime
 
+from app.domain import events as ev
 from app.domain.failures import remedy_for
 from app.domain.policy.agenda import ANSWERING, step_in
 from app.domain.policy.budget import in_words, overspent, spent_problem
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
+from app.domain.policy.conflicts import asks_people, open_questions, questions_to_ask
 from app.domain.policy.endings import MESSAGE_CHARACTERS, WITHOUT_IT, deadline_of, end_partially, fail, stop_tasks
 from app.domain.policy.tasks import NO_TIME, carry_on
 from app.domain.protocol import GiveUp
@@ -25,7 +27,7 @@ def is_final(run: Snapshot, now: datetime) -> bool:
     if run.synthesis is None or run.wrap_up_at is None:
         return False
     out_of_reach = run.exhausted is not None or run.fatal is not None or overspent(run) is not None
-    return not run.lacking or now >= run.wrap_up_at or out_of_reach or _is_in_vain(run)
+    return not (run.lacking or asks_people(run)) or now >= run.wrap_up_at or out_of_reach or _is_in_vain(run)
 
 
 def _is_in_vain(run: Snapshot) -> bool:
@@ -43,10 +45,25 @@ def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     if _is_in_vain(run):
         return settled(end_partially(run, "synthesis_failed", WITHOUT_IT))
     draft = DecisionBuilder(run, now, conditions, wakes=[deadline_of(run)])
+    if not run.wants_answer:
+        _settle_conflicts(run, now, draft)
+        return draft.decision()
     if any(task.dropped for task in run.tasks.values()):
         _go_on_with_dropped(run, now, draft)
     draft.converse(ANSWERING)
     return draft.decision()
+
+
+def _settle_conflicts(run: Snapshot, now: datetime, draft: DecisionBuilder) -> None:
+    """Ask people about conflicts that the answer leaves open, and wait for what they say."""
+    assert run.wrap_up_at is not None
+    draft.wakes.append(run.wrap_up_at)
+    draft.entries += questions_to_ask(run, now)
+    for question in open_questions(run):
+        if now >= question.expires_at:
+            draft.settle(ev.QuestionExpired(id=question.id))
+        else:
+            draft.wait("answer", question.expires_at)
 
 
 def _go_on_with_dropped(run: Snapshot, now: datetime, draft: DecisionBuilder) -> None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from app.domain import events as ev
 from app.domain.events import Entry
 from app.domain.policy.agenda import answers_alone
+from app.domain.policy.conflicts import refuses, rejected_answer
 from app.domain.questions import Assumption
 from app.domain.results import Coverage, Gap, Problem, Result, Statement, TaskReport
 from app.domain.snapshot import Snapshot, TaskState
@@ -39,7 +41,9 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
     answer, confidence, statements = _answer(run)
     return Result(
         answer=answer,
-        data=run.delivered[0].output.data if len(run.tasks) == 1 and run.delivered[0].output else None,
+        rejected_answer=None if answer is not None else rejected_answer(run),
+        data=_data(run),
+        data_sources=run.synthesis.data_sources if run.synthesis and answer is not None else (),
         confidence=confidence,
         statements=statements,
         conflicts=run.synthesis.conflicts if run.synthesis else (),
@@ -56,6 +60,8 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
 
 
 def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, ...]]:
+    if run.synthesis is not None and refuses(run):
+        return None, None, ()
     if run.synthesis is not None:
         return _naming(run, run.synthesis.answer), run.synthesis.confidence, run.synthesis.statements
     if not answers_alone(run):
@@ -66,6 +72,13 @@ def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, .
     answer = output.text if output.text.strip() else output.summary
     statement = Statement(text=output.summary if output.summary.strip() else answer, tasks=(only.task.id,))
     return _naming(run, answer), output.confidence, (statement,)
+
+
+def _data(run: Snapshot) -> Any:
+    """What fits the schema of the job or the team; without one what the only task of a run has to show."""
+    if run.brief.output_schema is not None:
+        return run.synthesis.data if run.synthesis is not None and not refuses(run) else None
+    return run.delivered[0].output.data if len(run.tasks) == 1 and run.delivered[0].output else None
 
 
 def _assumed(run: Snapshot) -> tuple[Assumption, ...]:
@@ -104,10 +117,8 @@ def _report(task: TaskState, errors: Errors) -> TaskReport:
     if output is None:
         return report
     text, omitted = shorten(output.text, TEXT_CHARACTERS)
-    told = {"summary": output.summary, "data": output.data, "text": text, "omitted": omitted, "sources": output.sources}
-    return report.model_copy(
-        update=told | {"confidence": output.confidence, "free_form": output.free_form, "partial": output.partial}
-    )
+    told = output.model_dump(exclude={"text"})
+    return report.model_copy(update=told | {"text": text, "omitted": omitted})
 
 
 def ends_unanswered(run: Snapshot) -> str | None:
@@ -146,6 +157,8 @@ def deliver(run: Snapshot) -> list[Entry]:
     """Succeeded, or partial when a required task is missing, or the budget cut any: code decides that, not a model."""
     heard = [task for task in run.delivered if task.task.id not in run.unheard]
     missing = [task for task in run.tasks.values() if task.task.required and task not in heard]
+    if refuses(run) or run.answering.is_overtaken:
+        return end_partially(run, "synthesis_failed", WITHOUT_IT)
     if run.exhausted is not None and len(heard) < len(run.tasks):
         return end_partially(run, "budget_exhausted", WITHOUT_IT)
     if not missing:
