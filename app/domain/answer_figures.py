@@ -14,8 +14,8 @@ _MONTH = (
 )
 _NOT_LOOKED_AT = re.compile(
     r"```(?!(?:text|txt|csv|markdown|md|table)?[ \t]*\n).*?(?:```|\Z)"  # Code: its numbers are nobody's figures.
-    r"|https?://[^\s)>\]]+|\S+@\S+\.\w+"
-    r"|`[^`\n]*[A-Za-z_(][^`\n]*`"
+    r"|https?://[^\s)>\]]+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}\.\w+"
+    r"|`[^`\nA-Za-z_(]{0,80}[A-Za-z_(][^`\n]{0,200}`"
     r"|\[…[^\]\n]*…\]"  # What says how much was left out.
     r"|\[\^?\d{1,3}(?:, ?\d{1,3})*\]"  # A reference to a source.
     rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?(?={_MONTH}\b)|\b{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?\b(?!:)"
@@ -23,7 +23,7 @@ _NOT_LOOKED_AT = re.compile(
     r"|\b\d{1,2}:\d{2}(?::\d{2})?\b|\b\d{1,2}\.\d{1,2}\.(?=\d{4}\b)|\b\d{1,2}/\d{1,2}/(?=\d{4}\b)"
     r"|\b(?:[12]?\d|3[01])(?:st|nd|rd|th)\b|\b(?:24/7|50/50)\b"
     r"|(?:(?<=\n)|\A)[ \t>]*(?:[-*+] +)?\(?\d{1,3}[.)](?=[ \t])"  # The number of a list item.
-    r"|(?:(?<=\n)|\A)#+ *(?:\d+\.)*\d+[.):]?(?=[ \t])"  # The number of a heading.
+    r"|(?:(?<=\n)|\A)#{1,6} *(?:\d{1,4}\.){0,6}\d{1,4}[.):]?(?=[ \t])"  # The number of a heading.
     r"|\b(?:Step|Section|Chapter|Part|Tasks?|Item|Option|Figure|Table|Phase|Point|Note|Footnote|Question|Finding|No\.)"
     r" \d+\b"
     r"|(?<!\w)#\d+\b",

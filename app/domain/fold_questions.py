@@ -72,8 +72,10 @@ def _work_ends(run: Snapshot, task_id: str | None, wrap_up_at: datetime) -> date
 
 
 def fold_question(run: Snapshot, event: Event, asked: ev.QuestionAsked) -> Snapshot:
-    if event.task_id is None or asked.error is None:
+    if event.task_id is None:
         return fold_answers.fold_question(changed(run, questions=questions_after(run.questions, event, asked)), asked)
+    if asked.error is None:
+        raise IllegalMove(f"{event.type} about {event.task_id} names no failure that led to it")
     task = with_attempt_ended(running_task(run, event), event, asked.error, asked.decision)
     following = changed(task.next, climbed=(*task.next.climbed, "ask_human"))
     status = move(TASK_MOVES, task.status, event.type)

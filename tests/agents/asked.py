@@ -44,6 +44,13 @@ def synthesizing() -> Story:
     return story
 
 
+def synthesizing_to_a_schema() -> Story:
+    story = Story(replace(brief(), own_schema=SCHEMA))
+    story.begin(task("a"))
+    story.succeed("a", data={"n": 3})
+    return story
+
+
 ASKED: Mapping[str, tuple[Topic, Callable[[], Story]]] = {
     "plan": (Topic("plan"), planning),
     "work": (Topic("work", "a"), working),
@@ -51,5 +58,6 @@ ASKED: Mapping[str, tuple[Topic, Callable[[], Story]]] = {
     "rule": (Topic("rule", "a"), ruling),
     "refine": (Topic("refine", "a", 2), refining),
     "synthesize": (Topic("synthesize"), synthesizing),
+    "synthesize to a schema": (Topic("synthesize"), synthesizing_to_a_schema),
 }
 """What a model is asked, and how it comes to that."""

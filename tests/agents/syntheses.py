@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 from tests.support.story import Story, brief, task
 
 ACME = (
-    "Acme was founded in 2009. Its revenue in 2024 was 1,234.5 M EUR, up 12 % from 1,102.2 M EUR. It employs 41,234 people "
-    "in 37 countries. The board met on 2024-03-14."
+    "Acme was founded in 2009. Its revenue in 2024 was 1,234.5 M EUR, up 12 % from 1,102.2 M EUR. It employs 41,234 "
+    "people in 37 countries. The board met on 2024-03-14."
 )
 GLOBEX = (
     "Globex was founded in 2011. Revenue was EUR 987 million in 2024, the margin 18.4 %. Head count: 23 500. It sells "
     "| region | share |\n|---|---|\n| Asia | 55 % |\n| Europe | 45 % |"
 )
 OUTLOOK = (
-    'The CFO of Acme said: "We expect demand to soften in the second half of the year." Analysts see growth of three to '
-    "fifteen percent. Twenty-three of them were asked."
+    'The CFO of Acme said: "We expect demand to soften in the second half of the year." Analysts see growth of three '
+    "to fifteen percent. Twenty-three of them were asked."
 )
 OBJECTIVE = "Compare Acme and Globex for a budget of 2.5 million, in at most 300 words."
 
@@ -109,8 +109,10 @@ BOTH = "Acme was founded in 2009 according to a, and in 2011 according to b and 
 GAPS = [{"task": "t4", "impact": "Nothing can be said about prices in Asia."}]
 ALL = [{"pointer": "/", "tasks": ["t1", "t2"]}]
 DATA: Mapping[str, Any] = {
-    "companies": [{"name": "Acme", "revenue": 1234.5}, {"name": "Globex", "revenue": 987}], "total": 2221.5, "verdict": "acme",
-}  # fmt: skip
+    "companies": [{"name": "Acme", "revenue": 1234.5}, {"name": "Globex", "revenue": 987}],
+    "total": 2221.5,
+    "verdict": "acme",
+}
 
 
 def shape(data: Any, sources: Any = ALL, answer: str = FINE) -> dict[str, Any]:
@@ -126,13 +128,23 @@ REPAIRED: Mapping[str, Any] = {
 """What the model writes when it is asked once more."""
 
 _FIGURES = [
-    "Acme had revenue of 1,243.5 M EUR in 2024.", "Acme employs 41,324 people.", "Globex has a margin of 19.4 %.",
-    "Acme was founded in 2010.", "The market grows by 7.3 % a year.", "Acme had EUR 1.2345 billion in 38 countries.",
-    "Globex had revenue of 987 billion.", "About 60 % of all buyers prefer Acme.", "| year | revenue |\n|---|---|\n| 2024 | 1,300 |",
-    "Together they employ 70,000 people.", "The price is $49.99.", "Revenue is 1,234.5 and 987, together 2,321.5 M EUR.",
-    "Acme was founded in 1998, Globex in 2011.", "## Costs of 4,200 EUR\n\nThey rise.", "The 14 March meeting cost 85,000 EUR.",
+    "Acme had revenue of 1,243.5 M EUR in 2024.",
+    "Acme employs 41,324 people.",
+    "Globex has a margin of 19.4 %.",
+    "Acme was founded in 2010.",
+    "The market grows by 7.3 % a year.",
+    "Acme had EUR 1.2345 billion in 38 countries.",
+    "Globex had revenue of 987 billion.",
+    "About 60 % of all buyers prefer Acme.",
+    "| year | revenue |\n|---|---|\n| 2024 | 1,300 |",
+    "Together they employ 70,000 people.",
+    "The price is $49.99.",
+    "Revenue is 1,234.5 and 987, together 2,321.5 M EUR.",
+    "Acme was founded in 1998, Globex in 2011.",
+    "## Costs of 4,200 EUR\n\nThey rise.",
+    "The 14 March meeting cost 85,000 EUR.",
     "1. Acme: 41,234 people\n2. Globex: 32,500 people",
-]  # fmt: skip
+]
 _QUOTES = [
     'The CFO said: "We expect demand to collapse in the second half of the year."',
     "The board called it “the best year of our whole history”.",
@@ -142,19 +154,36 @@ _QUOTES = [
     'It warns that "demand will soften in the first half of the year".',
 ]
 _EMPTY = [
-    "TODO", "n/a", "[Insert answer here]", "Acme leads. [Insert figures]", "...", "Lorem ipsum dolor sit amet.", "TBD",
-    "Revenue grew by XX %.", "Acme had revenue of {{revenue}}.", "None", "<insert summary>", "The answer goes here.",
-]  # fmt: skip
+    "TODO",
+    "n/a",
+    "[Insert answer here]",
+    "Acme leads. [Insert figures]",
+    "...",
+    "Lorem ipsum dolor sit amet.",
+    "TBD",
+    "Revenue grew by XX %.",
+    "Acme had revenue of {{revenue}}.",
+    "None",
+    "<insert summary>",
+    "The answer goes here.",
+]
 _GAPS = [
-    said(FINE, "t1"), said("All prices were compared, and Acme leads.", "t1"), said(FINE, "t1", gaps=[{"task": "t4", "impact": " "}]),
-    said(f"{FINE} Everything asked for is here.", "t2"), FINE, said(FINE, "t1", gaps=[{"task": "t1", "impact": "none"}]),
-]  # fmt: skip
+    said(FINE, "t1"),
+    said("All prices were compared, and Acme leads.", "t1"),
+    said(FINE, "t1", gaps=[{"task": "t4", "impact": " "}]),
+    said(f"{FINE} Everything asked for is here.", "t2"),
+    FINE,
+    said(FINE, "t1", gaps=[{"task": "t1", "impact": "none"}]),
+]
 _HIDDEN = [
-    said("Acme was founded in 2009.", "a"), said("Acme was founded in 2011.", "b"), "Acme was founded in 2011.",
-    said("Acme was founded some time ago.", "a", "b"), said("Acme was founded in 2009.", "a", conflicts=[conflict("2009", "2011")]),
+    said("Acme was founded in 2009.", "a"),
+    said("Acme was founded in 2011.", "b"),
+    "Acme was founded in 2011.",
+    said("Acme was founded some time ago.", "a", "b"),
+    said("Acme was founded in 2009.", "a", conflicts=[conflict("2009", "2011")]),
     said("Sources disagree about the founding.", "a", conflicts=[conflict("2009", "2011")]),
     said("It was founded around then, in the first years.", "a", conflicts=[conflict("2009", "2011")]),
-]  # fmt: skip
+]
 _UNFOUNDED = [
     said(BOTH, "a", conflicts=[conflict("2009", "2009")]),
     said(
@@ -169,19 +198,28 @@ _UNFOUNDED = [
     said(BOTH, "a", conflicts=[conflict("2009", "2011", **RESOLVED, resolution="2011", method="judge")]),
 ]
 _SHAPES = [
-    ("data_unfit", shape(DATA | {"total": "much"})), ("data_unfit", shape(DATA | {"verdict": "both"})),
-    ("data_unfit", shape({"companies": []})), ("data_unfit", said(FINE, "t1")), ("data_unfit", FINE),
-    ("data_unfounded", shape(DATA | {"total": 2300})), ("data_unfounded", shape(DATA, [])),
+    ("data_unfit", shape(DATA | {"total": "much"})),
+    ("data_unfit", shape(DATA | {"verdict": "both"})),
+    ("data_unfit", shape({"companies": []})),
+    ("data_unfit", said(FINE, "t1")),
+    ("data_unfit", FINE),
+    ("data_unfounded", shape(DATA | {"total": 2300})),
+    ("data_unfounded", shape(DATA, [])),
     ("data_unfounded", shape(DATA | {"companies": [{"name": "Initech", "revenue": 987}]})),
     ("data_unfounded", shape(DATA, [{"pointer": "/companies/0", "tasks": ["t1"]}])),
-    ("data_unfounded", shape(DATA, [{"pointer": "/", "tasks": ["t3"]}])), ("data_unfounded", shape(DATA | {"asia": 0.56})),
+    ("data_unfounded", shape(DATA, [{"pointer": "/", "tasks": ["t3"]}])),
+    ("data_unfounded", shape(DATA | {"asia": 0.56})),
     ("task_unknown", shape(DATA, [{"pointer": "/", "tasks": ["t9"]}])),
-]  # fmt: skip
+]
 _PASSED = [ACME, GLOBEX, f"Here it is: {ACME}", OUTLOOK, f"# Answer\n\n{GLOBEX}"]
 _FORM = [
-    said(FINE, "t4"), said(FINE, statements=[{"text": "So.", "tasks": []}]), said("", "t1"),
-    said(FINE, statements=[{"text": " ", "tasks": ["t1"]}]), said(FINE, conflicts=[{"topic": "x", "claims": []}]), [FINE],
-]  # fmt: skip
+    said(FINE, "t4"),
+    said(FINE, statements=[{"text": "So.", "tasks": []}]),
+    said("", "t1"),
+    said(FINE, statements=[{"text": " ", "tasks": ["t1"]}]),
+    said(FINE, conflicts=[{"topic": "x", "claims": []}]),
+    [FINE],
+]
 
 BAD = [
     *(Case("whole", "figure_unfounded", said(answer, "t1")) for answer in _FIGURES),
@@ -204,57 +242,121 @@ BAD = [
 """What is to be sent back."""
 
 _GOOD_FIGURES = {
-    "separators": "Acme had revenue of 1.234,5 M EUR, Globex 987.0 million EUR.", "plain": "Acme had 1234.5 million euros.",
-    "billions": "Acme had EUR 1.2345 billion.", "rounded": "Acme had about 1.2 billion EUR and some 41,000 people.",
-    "percent": "Revenue rose by 12 percent; Globex has 55 % of its sales in Asia.", "share": "A share of 0.55 comes from Asia.",
-    "space": "Globex employs 23,500 people, Acme 41 234.", "sum": "Revenue: 1,234.5 and 987 M EUR, together 2,221.5 M EUR.",
+    "separators": "Acme had revenue of 1.234,5 M EUR, Globex 987.0 million EUR.",
+    "plain": "Acme had 1234.5 million euros.",
+    "billions": "Acme had EUR 1.2345 billion.",
+    "rounded": "Acme had about 1.2 billion EUR and some 41,000 people.",
+    "percent": "Revenue rose by 12 percent; Globex has 55 % of its sales in Asia.",
+    "share": "A share of 0.55 comes from Asia.",
+    "space": "Globex employs 23,500 people, Acme 41 234.",
+    "sum": "Revenue: 1,234.5 and 987 M EUR, together 2,221.5 M EUR.",
     "difference": "Acme had 1,234.5 M EUR, Globex 987 M EUR: 247.5 M EUR less.",
-    "growth": "Revenue rose from 1,102.2 to 1,234.5 M EUR, by 132.3 M EUR.", "ratio": "1,234.5 against 987 M EUR: 1.25 times as much.",
-    "years": "Acme was founded in 2009, Globex in 2011, two years (2) later.", "age": "From 2009 to 2024 it took Acme 15 years.",
-    "small": "There are 3 points, 2 companies and 10 reasons.", "counts": "3 of 3 tasks delivered, 100 % of them.",
-    "date": "The board met on 14 March 2024.", "date-us": "The board met on March 14, 2024, at 10:30.", "iso": "It met on 2024-03-14.",
-    "asked": "The budget of 2.5 million suffices, in 300 words.", "million": "2,500,000 are enough for Acme.",
-    "words": "Analysts see growth of 3 to 15 %; 23 of them were asked.", "list-length": "Globex has 15 sites.",
-    "numbered": "\n".join(f"{number}. Point about Acme" for number in range(1, 17)), "heading": "## 14.2 Acme\n\nIt leads.",
-    "labels": "T1 and T2 agree; see COVID-19, GPT-4, H2 2024 and x86.", "citation": "Acme leads [17], Globex follows [^23].",
-    "code": "Run this:\n\n```python\nfor n in range(100, 977):\n    print(n)\n```", "step": "See Step 14 and Table 21.",
-    "url": "See https://example.org/2023/77/outlook for more.", "half": "Half of it: 50/50 is not known, Asia has 55 %.",
-    "table": "| | revenue |\n|---|---|\n| Acme | 1,234.5 |\n| Globex | 987 |\n| Total | 2,221.5 |", "negative": "A fall of -12 % was not seen.",
-    "decade": "In the 2010s Globex grew.", "own-count": "\n".join(["13 points:", *("- a point" for _ in range(13))]),
-    "span": "In 2024/25 and 2024 Acme led.", "ordinal": "In the 21st century Acme leads.", "unit": "Acme has 41.2k people.",
-    "chf": "EUR 987m and €1,234.5m.", "parts": "Asia has 55 % and Europe 45 %, together 100 %.",
-}  # fmt: skip
+    "growth": "Revenue rose from 1,102.2 to 1,234.5 M EUR, by 132.3 M EUR.",
+    "ratio": "1,234.5 against 987 M EUR: 1.25 times as much.",
+    "years": "Acme was founded in 2009, Globex in 2011, two years (2) later.",
+    "age": "From 2009 to 2024 it took Acme 15 years.",
+    "small": "There are 3 points, 2 companies and 10 reasons.",
+    "counts": "3 of 3 tasks delivered, 100 % of them.",
+    "date": "The board met on 14 March 2024.",
+    "date-us": "The board met on March 14, 2024, at 10:30.",
+    "iso": "It met on 2024-03-14.",
+    "asked": "The budget of 2.5 million suffices, in 300 words.",
+    "million": "2,500,000 are enough for Acme.",
+    "words": "Analysts see growth of 3 to 15 %; 23 of them were asked.",
+    "list-length": "Globex has 15 sites.",
+    "numbered": "\n".join(f"{number}. Point about Acme" for number in range(1, 17)),
+    "heading": "## 14.2 Acme\n\nIt leads.",
+    "labels": "T1 and T2 agree; see COVID-19, GPT-4, H2 2024 and x86.",
+    "citation": "Acme leads [17], Globex follows [^23].",
+    "code": "Run this:\n\n```python\nfor n in range(100, 977):\n    print(n)\n```",
+    "step": "See Step 14 and Table 21.",
+    "url": "See https://example.org/2023/77/outlook for more.",
+    "half": "Half of it: 50/50 is not known, Asia has 55 %.",
+    "table": "| | revenue |\n|---|---|\n| Acme | 1,234.5 |\n| Globex | 987 |\n| Total | 2,221.5 |",
+    "negative": "A fall of -12 % was not seen.",
+    "decade": "In the 2010s Globex grew.",
+    "own-count": "\n".join(["13 points:", *("- a point" for _ in range(13))]),
+    "span": "In 2024/25 and 2024 Acme led.",
+    "ordinal": "In the 21st century Acme leads.",
+    "unit": "Acme has 41.2k people.",
+    "chf": "EUR 987m and €1,234.5m.",
+    "parts": "Asia has 55 % and Europe 45 %, together 100 %.",
+}
 _GOOD_QUOTES = {
     "verbatim": 'The CFO said: "We expect demand to soften in the second half of the year."',
     "curly": "“We expect demand to soften in the second half of the year”, says the CFO.",
-    "cut": 'The CFO expects "demand to soften […] of the year".', "short": 'Acme calls it a "soft patch".',
-    "case": 'It says "we EXPECT demand to soften in the second half".', "inches": 'A 12" screen is no 10" screen.',
-    "objective": 'You asked to "compare Acme and Globex for a budget".', "code": 'Use `say "this is not a quotation at all"`.',
-}  # fmt: skip
+    "cut": 'The CFO expects "demand to soften […] of the year".',
+    "short": 'Acme calls it a "soft patch".',
+    "case": 'It says "we EXPECT demand to soften in the second half".',
+    "inches": 'A 12" screen is no 10" screen.',
+    "objective": 'You asked to "compare Acme and Globex for a budget".',
+    "code": 'Use `say "this is not a quotation at all"`.',
+}
 _GOOD_WORDS = {
-    "todo": "Acme leads. No todo is left, and nothing is pending.", "link": "See [your link](https://example.org).",
-    "own-words": "Acme is larger. Globex is more profitable. Demand will soften.", "yes": "Yes: Acme.",
-    "most-of-one": f"{ACME} Globex, with 987 million, is smaller.", "prose": FINE,
-}  # fmt: skip
+    "todo": "Acme leads. No todo is left, and nothing is pending.",
+    "link": "See [your link](https://example.org).",
+    "own-words": "Acme is larger. Globex is more profitable. Demand will soften.",
+    "yes": "Yes: Acme.",
+    "most-of-one": f"{ACME} Globex, with 987 million, is smaller.",
+    "prose": FINE,
+}
 _GOOD_GAPS = {
-    "impact": said(FINE, "t1", gaps=GAPS), "title": said(f"{FINE} Prices in Asia are missing.", "t1"),
-    "id": said(f"{FINE} Nothing came of t4.", "t1"), "prose": f"{FINE} Prices in Asia could not be had.",
-    "both": said(FINE, "t1", gaps=[*GAPS, {"task": "t5", "impact": "No index either."}]), "share": said(f"60 % delivered, 3 of 5; t4 did not. {FINE}", "t1"),
-}  # fmt: skip
+    "impact": said(FINE, "t1", gaps=GAPS),
+    "title": said(f"{FINE} Prices in Asia are missing.", "t1"),
+    "id": said(f"{FINE} Nothing came of t4.", "t1"),
+    "prose": f"{FINE} Prices in Asia could not be had.",
+    "both": said(FINE, "t1", gaps=[*GAPS, {"task": "t5", "impact": "No index either."}]),
+    "share": said(f"60 % delivered, 3 of 5; t4 did not. {FINE}", "t1"),
+}
 _GOOD_CONFLICTS = {
-    "unresolved": said(BOTH, "a", conflicts=[conflict("2009", "2011")]), "unlisted": said(BOTH, "a", "b", "c"), "prose": BOTH,
-    "majority": said("It was 2011.", "b", conflicts=[conflict("2009", "2011", **RESOLVED, resolution="2011, by two of three", method="majority")]),
-    "evidence": said("It was 2009.", "a", conflicts=[conflict("2009", "2011", **RESOLVED, resolution="2009: s1 is the register", method="evidence")]),
-    "worded": said("It was 2009.", "a", conflicts=[conflict("founded in 2009", "it says 2011", **RESOLVED, resolution="2009", method="the evidence")]),
+    "unresolved": said(BOTH, "a", conflicts=[conflict("2009", "2011")]),
+    "unlisted": said(BOTH, "a", "b", "c"),
+    "prose": BOTH,
+    "majority": said(
+        "It was 2011.",
+        "b",
+        conflicts=[conflict("2009", "2011", **RESOLVED, resolution="2011, by two of three", method="majority")],
+    ),
+    "evidence": said(
+        "It was 2009.",
+        "a",
+        conflicts=[conflict("2009", "2011", **RESOLVED, resolution="2009: s1 is the register", method="evidence")],
+    ),
+    "worded": said(
+        "It was 2009.",
+        "a",
+        conflicts=[conflict("founded in 2009", "it says 2011", **RESOLVED, resolution="2009", method="the evidence")],
+    ),
     "span": said("Between 2009 and 2011.", "a", conflicts=[conflict("2009 [s1]", "2011 [s2]")]),
-}  # fmt: skip
+}
 _GOOD_SHAPES = {
-    "plain": shape(DATA), "null": shape(DATA | {"asia": None}), "share": shape(DATA | {"asia": 0.55}), "text": shape(str(DATA).replace("'", '"')),
-    "each": shape(DATA, [{"pointer": "/companies/0", "tasks": ["t1"]}, {"pointer": "/companies/1", "tasks": ["t2"]}, {"pointer": "/total", "tasks": ["t1", "t2"]}, {"pointer": "/verdict", "tasks": ["t1"]}]),
-    "note": shape(DATA | {"companies": [{"name": "Acme", "revenue": 1234.5, "note": "Acme is the larger one of the two."}, DATA["companies"][1]]}),
-    "left-out": shape(DATA | {"asia": None, "companies": [{"name": "Acme", "revenue": 1234.5, "note": None}, DATA["companies"][1]]}),
+    "plain": shape(DATA),
+    "null": shape(DATA | {"asia": None}),
+    "share": shape(DATA | {"asia": 0.55}),
+    "text": shape(str(DATA).replace("'", '"')),
+    "each": shape(
+        DATA,
+        [
+            {"pointer": "/companies/0", "tasks": ["t1"]},
+            {"pointer": "/companies/1", "tasks": ["t2"]},
+            {"pointer": "/total", "tasks": ["t1", "t2"]},
+            {"pointer": "/verdict", "tasks": ["t1"]},
+        ],
+    ),
+    "note": shape(
+        DATA
+        | {
+            "companies": [
+                {"name": "Acme", "revenue": 1234.5, "note": "Acme is the larger one of the two."},
+                DATA["companies"][1],
+            ]
+        }
+    ),
+    "left-out": shape(
+        DATA | {"asia": None, "companies": [{"name": "Acme", "revenue": 1234.5, "note": None}, DATA["companies"][1]]}
+    ),
     "from-data": shape(DATA, [{"pointer": "/data", "tasks": ["t1", "t2", "t3"]}]),
-}  # fmt: skip
+}
 
 GOOD = [
     *(

@@ -12,9 +12,11 @@ from jinja2 import UndefinedError
 from app.agents.prompting import opening, render
 from app.agents.roles import ROLES
 from app.agents.worker.report import report_schema
+from app.domain.answering import Settled
 from app.domain.conversation import Prompt
 from app.domain.plan import Finding, Plan, Task
 from app.domain.questions import Assumption
+from app.domain.results import Claim, Conflict
 from app.domain.team import Supervisor, Worker
 from tests.agents.asked import ASKED
 from tests.support.postgres import ROOT
@@ -105,6 +107,7 @@ def test_a_task_cannot_leave_its_tags(form: str, tag: str) -> None:
 @pytest.mark.parametrize("form", HOSTILE)
 def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
     said = attack(form, "result")
+    claims = (Claim(task="a", claim=said),)
 
     prompt = opening(
         "synthesis",
@@ -114,10 +117,21 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
         results=[{"text": said, said: [said]}, {"text": said}],
         assumptions=[Assumption(task="a", question=said, assumption=said)],
         missing=[{"message": said}],
+        conflicts=[(conflict := Conflict(id="k1", topic=said, claims=claims, status="unresolved"))],
+        settled=[Settled(said, (said,), said, conflict)],
+        data_schema={"description": said},
     )
 
     found = tags_in(prompt.message)
-    written = {"objective": 1, "result": 2, "failed": 1, "final_instruction": 1, "assumption": 1}
+    written = {
+        "objective": 1,
+        "result": 2,
+        "failed": 1,
+        "final_instruction": 1,
+        "assumption": 1,
+        "conflict": 1,
+        "settled": 1,
+    }
     assert Counter(found) == {f"{opened}{tag}": count for tag, count in written.items() for opened in ("<", "</")}
     assert json.loads(prompt.message.split("<result>\n")[1].split("\n</result>")[0])["text"] == said
 

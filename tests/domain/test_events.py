@@ -137,6 +137,7 @@ DATA: dict[str, dict[str, Any]] = {
     "tool.failed": {**TOOL, "error": PROBLEM, "provider": True},
     "synthesis.completed": {"answer": "All told.", "impacts": {"b": "less sure"}},
     "synthesis.rejected": REJECTED,
+    "conflict.found": {"id": "c1", "topic": "year", "claims": [{"task": "a", "claim": "2009"}], "status": "unresolved"},
 }
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.agents.prompting import opening
+from app.agents.supervisor.checks import objections_to
+from app.agents.supervisor.ground import Ground, Missing
 from app.agents.supervisor.plan import PLAN, read_plan
 from app.agents.supervisor.refine import REFINE
 from app.agents.supervisor.synthesize import read_synthesis, synthesis_schema
@@ -167,9 +169,8 @@ def synthesis_request(
     objective: str = "Compare A and B",
 ) -> Request:
     plan = Plan(goal="Demo model: compare", final_instruction="Say so.")
-    prompt = opening(
-        "synthesis", team=team, objective=objective, plan=plan, results=results, missing=missing, assumptions=()
-    )
+    beside: dict[str, Any] = {"assumptions": (), "conflicts": (), "settled": (), "data_schema": None}
+    prompt = opening("synthesis", team=team, objective=objective, plan=plan, results=results, missing=missing, **beside)
     schema = synthesis_schema([each["task"] for each in results], [each["task"] for each in missing])
     return request_of("synthesize", prompt, output_schema=schema)
 
@@ -212,7 +213,15 @@ async def ran(team: Team, objective: str, inputs: Sequence[JobInput] = ()) -> Ra
         missing = [gap(name) for name in job.undelivered]
         reply = await DemoModel(delay_s=0).reply(synthesis_request(team, list(delivered.values()), missing, objective))
         job.answer = read_synthesis(reply.content[0]["text"], list(delivered), job.undelivered)
+        assert objections_to(job.answer, _ground(job, objective, inputs)) == []
     return job
+
+
+def _ground(job: Ran, objective: str, inputs: Sequence[JobInput]) -> Ground:
+    outputs = {name: done.outcome for name, done in job.tasks.items() if isinstance(done.outcome, Output)}
+    titles = {task.id: task.title for task in job.plan.tasks}
+    given = [objective, *titles.values(), gap("x")["message"], *(item.name for item in inputs)]
+    return Ground(outputs, given, [Missing(name, titles[name]) for name in job.undelivered])
 
 
 def refine_request(team: Team, attempts: Sequence[dict[str, Any]]) -> Request:

@@ -64,6 +64,8 @@ ANSWERS: Mapping[Purpose, Callable[[Scene], Any]] = {
         "answer": "All told.",
         "statements": [{"text": "So.", "tasks": scene.delivered}],
         "gaps": [{"task": name, "impact": "A part is missing."} for name in scene.missing],
+        "data": {"n": 3},
+        "data_sources": [{"pointer": "/", "tasks": scene.delivered}],
     },
 }
 """A good answer, as the JSON value that is asked for."""

@@ -9,7 +9,15 @@ from app.domain.policy.budget import in_words, overspent, spent_problem
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.conflicts import asks_people, open_questions, questions_to_ask
-from app.domain.policy.endings import MESSAGE_CHARACTERS, WITHOUT_IT, deadline_of, end_partially, fail, stop_tasks
+from app.domain.policy.endings import (
+    MESSAGE_CHARACTERS,
+    WITHOUT_IT,
+    deadline_of,
+    end_partially,
+    ends_unanswered,
+    fail,
+    stop_tasks,
+)
 from app.domain.policy.tasks import NO_TIME, carry_on
 from app.domain.protocol import GiveUp
 from app.domain.snapshot import Snapshot
@@ -24,7 +32,7 @@ def is_final(run: Snapshot, now: datetime) -> bool:
 
     Another one is tried within the time for work; the last part of the run's time is never spent on it.
     """
-    if run.synthesis is None or run.wrap_up_at is None:
+    if run.synthesis is None or run.wrap_up_at is None or ends_unanswered(run) is not None:
         return False
     out_of_reach = run.exhausted is not None or run.fatal is not None or overspent(run) is not None
     return not (run.lacking or asks_people(run)) or now >= run.wrap_up_at or out_of_reach or _is_in_vain(run)
