@@ -19,6 +19,7 @@ ROUNDING_ALLOWED = 0.05
 """What a rounded figure may differ from the one it stands for, as a part of it."""
 _SAME = 1e-9
 _YEARS = range(1000, 3000)
+OUR_TIME = range(1800, 2101)
 
 _TOKEN = re.compile(r"\d+(?:[.,'\u2019\u00a0\u2009\u202f]\d+| \d{3}(?!\d))*")
 _UNIT = re.compile(
@@ -151,6 +152,8 @@ def _read(token: str) -> tuple[list[Reading], list[str]]:
     if len(kinds) == 1 and _is_grouped(parts):
         readings.append(_whole("".join(parts)))
     is_last_once = kinds[-1] in ".," and marks.count(marks[-1]) == 1 and len(kinds) <= 2
+    if readings and parts[-1].endswith("0"):
+        is_last_once = False  # 2,000 is hardly ever a 2 with three places behind it.
     if is_last_once and (len(parts) == 2 or _is_grouped(parts[:-1])):
         readings.append(_decimal("".join(parts[:-1]), parts[-1]))
     return readings, parts if not readings or " " in token else []
@@ -168,36 +171,54 @@ class Bare(float):
     """The number before a word such as million, taken alone: 41 of 41 million. It stands for no other millions."""
 
 
+class Year(float):
+    """A year of our time, by its looks: nothing is a rounding of it."""
+
+
+_KINDS: tuple[type[float], ...] = (float, Bare, Year)
+
+
 class Seen:
     """The figures that stand in some texts and values."""
 
     def __init__(self, values: Iterable[float] = ()) -> None:
-        told: tuple[set[float], set[float]] = (set(), set())
+        told: dict[type[float], set[float]] = {kind: set() for kind in _KINDS}
         for value in values:
             if isfinite(value):
-                told[isinstance(value, Bare)].add(abs(value))
-        self._values, self._bare = map(sorted, told)
+                told[type(value) if type(value) in told else float].add(abs(value))
+        self._values, self._bare, self._years = (sorted(told[kind]) for kind in _KINDS)
 
     def __or__(self, others: "Seen | Iterable[float]") -> "Seen":
-        more = [*others._values, *map(Bare, others._bare)] if isinstance(others, Seen) else others
-        return Seen([*self._values, *map(Bare, self._bare), *more])
+        return Seen([*self._all(), *(others._all() if isinstance(others, Seen) else others)])
 
-    def has(self, figure: Figure) -> bool:
-        """Whether a figure stands there, or one that it is a rounding of; or each of its parts does."""
-        if any(self._has(reading, figure) for reading in figure.readings):
+    def _all(self) -> Iterator[float]:
+        yield from self._values
+        yield from map(Bare, self._bare)
+        yield from map(Year, self._years)
+
+    def has(self, figure: Figure, allowed: float = ROUNDING_ALLOWED) -> bool:
+        """Whether a figure stands there, or one that it is a rounding of; or each of its parts does.
+
+        A single digit before zeros may differ by the part `allowed`.
+        """
+        if any(self._has(reading, figure, allowed) for reading in figure.readings):
             return True
-        return bool(figure.parts) and all(part.is_small or self.has(part) for part in figure.parts)
+        return bool(figure.parts) and all(part.is_small or self.has(part, allowed) for part in figure.parts)
 
-    def _has(self, reading: Reading, figure: Figure) -> bool:
+    def _has(self, reading: Reading, figure: Figure, allowed: float) -> bool:
         near = _SAME * max(reading.value, 1e-9)
+        if _within(self._years, reading.value - near, reading.value + near):
+            return True
         if not figure.is_year:
-            near = max(near, min(reading.grain / 2 * (1 + 1e-6), ROUNDING_ALLOWED * reading.value))
+            is_coarse = reading.grain > 1 and reading.value < 10 * reading.grain
+            part = allowed if is_coarse else ROUNDING_ALLOWED
+            near = max(near, min(reading.grain / 2 * (1 + 1e-6), part * reading.value))
         least, most = reading.value - near, reading.value + near
-        return self.within(least, most) or (not figure.scaled and _within(self._bare, least, most))
+        return _within(self._values, least, most) or (not figure.scaled and _within(self._bare, least, most))
 
     def within(self, least: float, most: float) -> bool:
         """Whether a figure between two values stands there."""
-        return _within(self._values, least, most)
+        return _within(self._values, least, most) or _within(self._years, least, most)
 
 
 def _within(values: Sequence[float], least: float, most: float) -> bool:
@@ -210,7 +231,10 @@ def values_in(text: str) -> Iterator[float]:
     factors = [factor for factor, words in _OF_TABLES if words.search(text)]
     for figure in figures_in(text):
         for reading in figure.readings:
-            yield reading.value if reading.grain else Bare(reading.value)
+            if figure.is_year and reading.value in OUR_TIME:
+                yield Year(reading.value)
+            else:
+                yield reading.value if reading.grain else Bare(reading.value)
             if not figure.scaled:
                 yield from (reading.value * factor for factor in factors)
         yield from (reading.value for part in figure.parts for reading in part.readings)

@@ -108,7 +108,7 @@ FINE = "Acme (t1) is larger than Globex: 1,234.5 M EUR against 987 M EUR. Demand
 BOTH = "Acme was founded in 2009 according to a, and in 2011 according to b and c."
 GAPS = [{"task": "t4", "impact": "Nothing can be said about prices in Asia."}]
 ALL = [{"pointer": "/", "tasks": ["t1", "t2"]}]
-DATA: Mapping[str, Any] = {
+DATA: dict[str, Any] = {
     "companies": [{"name": "Acme", "revenue": 1234.5}, {"name": "Globex", "revenue": 987}],
     "total": 2221.5,
     "verdict": "acme",
@@ -144,6 +144,7 @@ _FIGURES = [
     "## Costs of 4,200 EUR\n\nThey rise.",
     "The 14 March meeting cost 85,000 EUR.",
     "1. Acme: 41,234 people\n2. Globex: 32,500 people",
+    "Acme had 1,102.2 and then 1,234.5 M EUR, 2,000 together.",
 ]
 _QUOTES = [
     'The CFO said: "We expect demand to collapse in the second half of the year."',
@@ -204,6 +205,7 @@ _SHAPES = [
     ("data_unfit", said(FINE, "t1")),
     ("data_unfit", FINE),
     ("data_unfounded", shape(DATA | {"total": 2300})),
+    ("data_unfounded", shape(DATA | {"total": 2222})),
     ("data_unfounded", shape(DATA, [])),
     ("data_unfounded", shape(DATA | {"companies": [{"name": "Initech", "revenue": 987}]})),
     ("data_unfounded", shape(DATA, [{"pointer": "/companies/0", "tasks": ["t1"]}])),

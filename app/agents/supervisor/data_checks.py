@@ -6,7 +6,7 @@ from typing import Any
 
 from app.agents.supervisor.ground import Ground
 from app.domain.answer_figures import reckoned_from, strange_figures
-from app.domain.figures import Figure, Seen, figures_in
+from app.domain.figures import Figure, Reading, Seen, figures_in
 from app.domain.json_shape import Path, misfits
 from app.domain.plan import Finding
 from app.domain.quotations import Words, quotations_in
@@ -93,9 +93,11 @@ def _stands(leaf: _Leaf, seen: Seen, words: Words, reckoned: Seen, choices: froz
 
 
 def _figure(value: int | float) -> Figure:
-    """The number as one that has not been rounded."""
-    [*found] = figures_in(f"{abs(value):.15g}") if abs(value) < 1e15 else ()
-    return Figure(str(value), found[0].readings[:1] if found else (), scaled=False)
+    """The number as data have it: a whole one is exact, another may be rounded at its last place."""
+    written = f"{abs(value):.15g}"
+    [*found] = figures_in(written) if "e" not in written else ()
+    readings = [Reading(each.value, min(each.grain, 1) % 1) for figure in found for each in figure.readings[-1:]]
+    return Figure(written, tuple(readings))
 
 
 def _reckoned(leaves: Sequence[_Leaf], ground: Ground) -> Iterator[float]:
