@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, permutations
+from itertools import accumulate, islice, permutations
 
 from app.domain.figures import Figure, Seen, figures_in, straight
 
 OPERANDS_ALLOWED = 16
 """Figures of one paragraph that others are reckoned from. In a longer one, a table, a line stands for itself."""
+COLUMNS_SUMMED = 50
+MOST_STRANGE = 50
 SUM_ROUNDING_ALLOWED = 0.01
 """What a reckoned figure of one digit and zeros may differ from what comes out: 7,000 is not 6,850."""
 _MONTH = (
@@ -37,8 +39,13 @@ _DECADE = re.compile(r"['\u2019]?s\b")
 
 
 def strange_figures(text: str, seen: Seen) -> list[Figure]:
-    """The figures of `text` that are not among those `seen`, nor reckoned from such as stand in the same paragraph."""
-    return [figure for block in _blocks(_looked_at(text)) for figure in _strange(block, seen)]
+    """The figures of `text` that are not among those `seen`, nor reckoned from such as stand in the same paragraph.
+
+    Where there are very many, the first of them.
+    """
+    return list(
+        islice((figure for block in _blocks(_looked_at(text)) for figure in _strange(block, seen)), MOST_STRANGE)
+    )
 
 
 def _looked_at(text: str) -> str:
@@ -68,8 +75,8 @@ def _strange(block: str, seen: Seen) -> list[Figure]:
         totals = Seen(_column_sums(block, seen))
         left = [figure for line in block.split("\n") for figure in _strange(line, seen)]
         return [figure for figure in left if not _comes_out(figure, totals)]
-    reckoned = Seen(reckoned_from(known[: 2 * OPERANDS_ALLOWED])) | Seen(_column_sums(block, seen))
-    alone = Seen(reckoned_from([figure.bare for figure in known[: 2 * OPERANDS_ALLOWED]]))
+    reckoned = Seen(reckoned_from(known[:OPERANDS_ALLOWED])) | Seen(_column_sums(block, seen))
+    alone = Seen(reckoned_from([figure.bare for figure in known[:OPERANDS_ALLOWED]]))
     return [figure for figure in unknown if not (_comes_out(figure, reckoned) or _comes_out(figure.bare, alone))]
 
 
@@ -118,7 +125,7 @@ def _operand(figure: Figure) -> tuple[float, bool, bool]:
 def _column_sums(block: str, seen: Seen) -> Iterator[float]:
     """Sums of the columns of a table, and how many rows it has."""
     rows = [line.strip().strip("|").split("|") for line in block.split("\n") if line.count("|") > 1]
-    for place in range(max(map(len, rows), default=0)):
+    for place in range(min(max(map(len, rows), default=0), COLUMNS_SUMMED)):
         cells = [next(figures_in(row[place]), None) for row in rows if place < len(row)]
         known = [cell.readings[0].value for cell in cells if cell and cell.readings and seen.has(cell)]
         yield from list(accumulate(known))[1:]
@@ -136,4 +143,4 @@ def counts_in(texts: Iterable[str]) -> Iterator[float]:
         yield float(total)
 
 
-_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\(?\d{1,3}[.)]|\|)[ \t]*\S")
+_ITEM = re.compile(r"(?<![ \t])[ \t]*+(?:[-*+•]|\(?\d{1,3}[.)]|\|)[ \t]*+\S")
