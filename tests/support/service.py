@@ -1,6 +1,7 @@
 """A service for tests: the true engine and client on a test database, against the stub provider."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -192,6 +193,11 @@ class Service:
         """What the log says of the run."""
         snapshot, _ = await folded_run(self.runtime.database, run_id)
         return snapshot
+
+
+def failed_in(opening: str) -> list[str]:
+    """The tasks of which a supervisor is told that they delivered nothing."""
+    return re.findall(r'<failed>\s*{"task": "([^"]+)"', opening)
 
 
 async def _heard(news: asyncio.Event) -> None:
