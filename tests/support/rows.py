@@ -49,7 +49,8 @@ async def folded_run(database: Database, run_id: str) -> tuple[Snapshot, list[Ev
     log = await events_in(database, run_id)
     team, queued = Team.model_validate(row["definition"]), log[0].data
     assert isinstance(queued, RunQueued)
-    return fold(Brief(run_id, row["objective"], team, queued.limits, patience=Patience()), log), log
+    schema, objective = queued.output_schema, row["objective"]
+    return fold(Brief(run_id, objective, team, queued.limits, patience=Patience(), own_schema=schema), log), log
 
 
 async def check_rows(database: Database, run_id: str) -> None:
@@ -99,6 +100,9 @@ _NEWS: tuple[tuple[str, object], ...] = (
     ("assumptions", []),
     ("beside", None),
     ("deadline_s", None),
+    ("instruction_like", False),
+    ("rejected_answer", None),
+    ("data_sources", []),
 )
 """What release 0.1 had no word for, where it says nothing."""
 
