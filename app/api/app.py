@@ -13,7 +13,7 @@ from typing import Any
 
 from fastapi import Depends, FastAPI
 
-from app.api import breakers, events, health, inputs, jobs, pages, questions, replays, runs, teams, trace
+from app.api import breakers, events, health, inputs, jobs, pages, questions, replays, runs, second_looks, teams, trace
 from app.api.border import BodyLimit, HeadRequests, RequestIds, WholeBodies
 from app.api.deps import known_parameters_alone
 from app.api.description import complete
@@ -69,7 +69,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
         lifespan=lifespan,
     )
     app.state.send_limit_s = send_limit_s
-    for part in (pages, jobs, runs, questions, replays, events, inputs, trace, teams, breakers, health):
+    for part in (pages, jobs, runs, questions, replays, second_looks, events, inputs, trace, teams, breakers, health):
         app.include_router(part.router)
     install_error_handlers(app)
     # The last one added is the first one passed.

@@ -107,6 +107,11 @@ HEADERS: Mapping[str, Header] = {
 ANSWER_HEADERS: Mapping[tuple[str, str], Sequence[str]] = {
     ("accept_job", "202"): ("Location", "RetryAfter", "Vary", "PreferenceApplied", "IdempotentReplayed"),
     ("accept_job", "200"): ("Location", "Vary", "PreferenceApplied", "IdempotentReplayed"),
+    **{
+        (operation, status): ("Location", *told, "Vary", "PreferenceApplied", "IdempotentReplayed")
+        for operation in ("resynthesize_a_run", "fork_a_run", "retry_a_run")
+        for status, told in (("202", ("RetryAfter",)), ("200", ()))
+    },
     ("get_run", "200"): ("ETag", "Vary", "PreferenceApplied"),
     ("get_run", "304"): ("ETag", "Vary", "PreferenceApplied"),
     ("list_or_follow_events", "200"): ("Vary", "Buffering"),

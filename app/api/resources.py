@@ -31,6 +31,7 @@ def run_resource(row: Row, now: datetime) -> Resource:
         "objective": row["objective"],
         "team": {"name": row["team_name"], "version": row["team_version"]},
         "parent": None,
+        "origin": row["origin"],
         "metadata": row["metadata"],
         "plan_revision": row["plan_revision"],
         "progress": row["progress"],

@@ -9,6 +9,8 @@ from app.domain.quote import Grounds
 from app.domain.retries import Patience
 from app.domain.team import Team
 
+NOTHING_REUSED = ev.ResultsReused(run="")
+
 
 @dataclass(frozen=True)
 class Brief:
@@ -22,6 +24,8 @@ class Brief:
     patience: Patience = Patience()
     models: Mapping[str, str] = field(default_factory=dict)
     """Model ids of the tiers, as this process resolves them."""
+    reused: ev.ResultsReused = NOTHING_REUSED
+    """What the run begins with that another one has brought."""
     grounds: Grounds | None = None
     """What this process rests the quote on; None where the run's plan is not made."""
 

@@ -55,6 +55,7 @@ ERROR_CODES: Mapping[ErrorCode, str] = {
     "unexpected_stop_reason": "The model stopped for a reason that this release does not know.",
     "result_too_large": "The result is larger than can be kept.",
     "internal_error": "A fault of this service; its log knows more.",
+    "excluded": "The client left its result out when the answer was made anew.",
     "request_rejected": "The provider will never accept this request; often a wrong model name or address.",
     "provider_auth": "The provider does not accept the key.",
     "provider_billing": "The account at the provider cannot pay.",

@@ -98,6 +98,8 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
         case ev.RunQueued():
             asks = fact.on_question or "ask"
             return changed(run, created_at=event.at, own_plan=fact.plan, on_question=asks)
+        case ev.ResultsReused():
+            return fold_run.fold_reuse(run, event)
         case ev.RunStarted():
             return fold_run.fold_start(run, event)
         case ev.RunResumed():

@@ -14,6 +14,8 @@ from app.domain.states import RUN_MOVES, move
 from app.domain.topics import Topic
 from app.domain.values import changed
 
+_BEHIND_THE_JOB = 2
+
 
 def fold_start(run: Snapshot, event: Event) -> Snapshot:
     status = move(RUN_MOVES, run.status, event.type)
@@ -103,12 +105,31 @@ def receipt_of(asked: ev.RunCancelRequested, at: datetime) -> ev.Cancellation:
     return ev.Cancellation(requested_at=at, reason=asked.reason)
 
 
+def fold_reuse(run: Snapshot, event: Event) -> Snapshot:
+    """The brief holds what is reused, as it does all that is fixed before the run starts."""
+    if event.seq != _BEHIND_THE_JOB:
+        raise IllegalMove(f"{event.type} cannot be event {event.seq}: it stands behind run.queued")
+    return run
+
+
 def fold_plan(run: Snapshot, event: Event, plan: ev.PlanCreated) -> Snapshot:
     if run.plan is not None:
         raise IllegalMove("a run gets its first plan only once")
     to_do = () if run.brief.is_dry else plan.tasks
-    tasks = {task.id: _new(task, position) for position, task in enumerate(to_do)}
+    tasks = {task.id: _begun_with(run, _new(task, position), event.at) for position, task in enumerate(to_do)}
+    executed_at = event.at if tasks and all(task.ended for task in tasks.values()) else None
+    run = changed(run, assumptions=run.brief.reused.assumptions, executed_at=executed_at)
     return changed(run, plan=plan.alone, quote=plan.quote, planned_at=event.at, tasks=tasks)
+
+
+def _begun_with(run: Snapshot, task: TaskState, at: datetime) -> TaskState:
+    """The task as the run begins with it: to be done, or done in the run that its result comes from."""
+    for each in run.brief.reused.tasks:
+        if each.task == task.task.id:
+            following = changed(task.next, worker=each.worker)
+            ended = changed(task, status=each.status, output=each.output, error=each.error, finished_at=at)
+            return changed(ended, next=following)
+    return task
 
 
 def _new(task: Task, position: int) -> TaskState:

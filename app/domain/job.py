@@ -136,12 +136,23 @@ def _too_long(place: tuple[str | int, ...], limit: int) -> InitErrorDetails:
     return InitErrorDetails(type="string_too_long", loc=place, input=None, ctx={"max_length": limit})
 
 
+def _saying_something(objective: str) -> str:
+    if is_blank(objective):
+        raise PydanticCustomError("objective_blank", "The objective must not be blank.")
+    return objective
+
+
+Objective = Annotated[str, Field(min_length=1, max_length=200_000), AfterValidator(_saying_something)]
+OwnPlan = Annotated[Plan, BeforeValidator(_strict)]
+"""A plan of a client's own."""
+
+
 class Job(BaseModel):
     """The body of `POST /v1/jobs`."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
 
-    objective: str = Field(min_length=1, max_length=200_000)
+    objective: Objective
     """What to achieve, in plain words."""
     team: str = Field(default="general", pattern=r"^[a-z0-9][a-z0-9-]{0,63}(@[1-9][0-9]{0,8})?$")
     """`name`, or `name@version` for an older version."""
@@ -153,7 +164,7 @@ class Job(BaseModel):
     """Whether a human approves the plan before it runs: `none`, the only one offered; null is the same."""
     strategy: Literal["merge"] | None = None
     """How results are put together: `merge`, the only one offered; null leaves it to the supervisor."""
-    plan: Annotated[Plan, BeforeValidator(_strict)] | None = None
+    plan: OwnPlan | None = None
     """A plan of the client's own; the supervisor is not asked for one then."""
     planning: Literal["model"] | None = None
     """How the plan is made: `model`, the only way offered; null leaves it to the team."""
@@ -170,13 +181,6 @@ class Job(BaseModel):
     """Higher runs start first."""
     metadata: dict[MetadataKey, MetadataText | int | float | bool | None] = Field(default_factory=dict, max_length=16)
     """Labels of your own, kept with the run and shown with it: at most 16."""
-
-    @field_validator("objective")
-    @classmethod
-    def _says_something(cls, objective: str) -> str:
-        if is_blank(objective):
-            raise PydanticCustomError("objective_blank", "The objective must not be blank.")
-        return objective
 
     @field_validator("inputs")
     @classmethod

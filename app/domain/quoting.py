@@ -77,7 +77,8 @@ def quoted(run: Snapshot, plan: ev.PlanCreated, at: datetime) -> ev.PlanCreated:
 
 def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote:
     """The quote of a run that gets this plan now."""
-    tasks = {task.id: _task_part(run.brief, task, grounds) for task in plan.tasks}
+    reused = {each.task for each in run.brief.reused.tasks}
+    tasks = {task.id: _task_part(run.brief, task, grounds) for task in plan.tasks if task.id not in reused}
     answer = None if plan.needs_no_answer else _answer_part(run.brief, plan, grounds)
     parts = [*tasks.values(), *([answer] if answer else [])]
     spent, limits = run.usage.amount, run.brief.limits
@@ -86,7 +87,7 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
     most_usd = max(min(most.cost_usd, limits.cost_usd or most.cost_usd), spent.cost_usd)
     least, likely = _total(spent, (part.least for part in parts)), _total(spent, (part.likely.amount for part in parts))
     planning_s = (at - run.started_at).total_seconds() if run.started_at else 0
-    lasts = {name: part.likely.duration_s for name, part in tasks.items()}
+    lasts = dict.fromkeys(reused, 0.0) | {name: part.likely.duration_s for name, part in tasks.items()}
     works_s = time_for(plan.tasks, lasts, limits.concurrency) + (answer.likely.duration_s if answer else 0)
     least_tokens, most_s = min(least.tokens, most_tokens), max(limits.timeout_s, planning_s)
     return Quote(

@@ -31,6 +31,8 @@ class Reporter:
         self._tasks: dict[str, TaskTally] = {}
         self._current: Sequence[str] = ()
         """Ids of the tasks of the newest plan."""
+        self._reused: set[str] = set()
+        """Those that another run has done."""
         self._parts: defaultdict[str, Spent] = defaultdict(Spent)
         self._duplicates = DuplicateWork()
         self._busy = BusyTime()
@@ -59,6 +61,8 @@ class Reporter:
                 self._model_call(event, at)
             case "tool":
                 self._tool_call(event, at)
+            case "results":
+                self._reused = {each["task"] for each in told["tasks"]}
             case _:
                 self._task(event, at)
 
@@ -90,7 +94,11 @@ class Reporter:
         for task in told["tasks"]:
             known = self._tasks.setdefault(task["id"], TaskTally())
             known.needs = tuple(task["depends_on"])
-        if any(self._tasks[name].ended_at is None for name in self._current):
+        for name in self._reused & set(self._current):
+            self._tasks[name].ended_at = at
+        if all(self._tasks[name].ended_at is not None for name in self._current):
+            self._executed_at = self._executed_at or at
+        else:
             self._executed_at = None
 
     def _model_call(self, event: Told, at: datetime) -> None:

@@ -130,8 +130,8 @@ class TaskState:
 
     @property
     def worker(self) -> str:
-        """Who has made the attempt that counts, or is to make the first."""
-        return self.attempt.worker if self.attempts else self.task.worker
+        """Who has made the attempt that counts, be it in another run, or is to make the first."""
+        return self.attempt.worker if self.attempts else self.next.worker
 
     def tried(self, number: int) -> Attempt:
         """The attempt of that number."""

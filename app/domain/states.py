@@ -74,7 +74,7 @@ _WORK = frozenset({
     "breaker.opened", "breaker.closed",
 })  # fmt: skip
 ALLOWED_WHILE: Mapping[RunStatus, frozenset[str]] = {
-    "queued": frozenset({"run.cancel_requested"}),
+    "queued": frozenset({"run.cancel_requested", "results.reused"}),
     "running": frozenset({"run.cancel_requested"}) | _WORK,
     "waiting": frozenset({"run.cancel_requested", "task.cancelled", "attempt.cancelled", "question.answered"}),
 }

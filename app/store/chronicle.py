@@ -32,6 +32,8 @@ def _line(fact: ev.AnyFact) -> Line | None:
     match fact:
         case ev.RunStarted():
             return "info", "run started", {"engine": fact.engine, "epoch": fact.epoch}
+        case ev.ResultsReused():
+            return "info", "results reused", {"origin": fact.run, "tasks": len(fact.tasks)}
         case ev.RunResumed():
             return "info", "run resumed", {"engine": fact.engine, "epoch": fact.epoch, "lost_calls": fact.lost_calls}
         case ev.RunWaiting():

@@ -8,12 +8,13 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
-from app.domain.brief import Brief
+from app.domain.brief import NOTHING_REUSED, Brief
 from app.domain.errors import FAULTS, IllegalMove, RunUnreadable
 from app.domain.events import Event, event_from
 from app.domain.fold import fold
 from app.domain.results import Problem
 from app.domain.retries import Patience
+from app.domain.second_looks import with_models
 from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN, TERMINAL_TASK
 from app.domain.team import Team
@@ -78,11 +79,12 @@ def brief_from(
     return Brief(
         run_id=run_id,
         objective=job.objective,
-        team=Team.model_validate(definition),
+        team=with_models(Team.model_validate(definition), job.models),
         limits=job.limits,
         inputs=job.inputs,
         patience=patience,
         models=models,
+        reused=next((event.data for event in log[1:2] if isinstance(event.data, ev.ResultsReused)), NOTHING_REUSED),
     )
 
 

@@ -57,6 +57,11 @@ DATA: dict[str, dict[str, Any]] = {
         "limits": {"cost_usd": "2.50"},
         "plan": PLAN,
     },
+    "results.reused": {
+        "run": "run_0",
+        "tasks": [{"task": "a", "status": "succeeded", "worker": "able", "output": {"summary": "s"}}],
+        "assumptions": [{"task": "a", "question": "which?", "assumption": "this one"}],
+    },
     "run.started": {"engine": "one", "epoch": 1},
     "run.resumed": {"engine": "two", "epoch": 2, "lost_calls": 1, "usage": CALL["usage"]},
     "run.waiting": {"reason": "provider", "until": AT + timedelta(seconds=9)},

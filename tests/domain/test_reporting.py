@@ -22,8 +22,11 @@ MANY = settings(
 )
 
 
-def reported(story: Story) -> Report:
+def reported(story: Story, reused: ev.ResultsReused | None = None) -> Report:
+    """The report on a run; one that has begun with results tells of them first."""
     reporter = Reporter()
+    if reused is not None:
+        reporter.take({**as_json(story.log[0]), "type": reused.type, "data": reused.model_dump(mode="json")})
     for event in story.log:
         reporter.take(as_json(event))
     return reporter.report(story.now)

@@ -1,12 +1,13 @@
 """What may befall a run: scripts for rehearsals, and how they are generated."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from app.domain.brief import Brief
+from app.domain import events as ev
+from app.domain.brief import NOTHING_REUSED, Brief
 from app.domain.errors import Held, ModelError, OutOfTime, RateLimited, RequestRejected
 from app.domain.job import Limits
 from app.domain.plan import Plan
@@ -77,6 +78,8 @@ class Script:
     outages: frozenset[int] = frozenset()
     """When other runs have just opened a breaker that this one has to do with."""
     cancel_at: int | None = None
+    reused: ev.ResultsReused = NOTHING_REUSED
+    """What the run begins with."""
 
     @property
     def brief(self) -> Brief:
@@ -91,7 +94,8 @@ class Script:
 
     def _with(self, *workers: Worker) -> Brief:
         team = Team(name="crew", workers=workers, stragglers=self.stragglers)
-        return Brief("run_1", "Find out.", team, self.limits, patience=Patience(call_attempts=2), grounds=GROUNDS)
+        told = Brief("run_1", "Find out.", team, self.limits, patience=Patience(call_attempts=2), grounds=GROUNDS)
+        return replace(told, reused=self.reused)
 
 
 MOSTLY_FINE = st.sampled_from(

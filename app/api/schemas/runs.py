@@ -7,6 +7,7 @@ from app.api.schemas.shape import Page, Shape
 from app.domain.codes import StopReason, TaskErrorCode
 from app.domain.events import Cancellation
 from app.domain.job import DryRunLimits, Limits
+from app.domain.origin import RunOrigin
 from app.domain.plan import Plan
 from app.domain.plan import Task as PlannedTask
 from app.domain.questions import Question
@@ -100,6 +101,8 @@ class Run(Shape):
     """The team, pinned to a version."""
     parent: str | None
     """The run that it is a part of; null for a run of its own."""
+    origin: RunOrigin | None
+    """The run whose results it began with; null for a job of its own."""
     metadata: dict[str, Any]
     """The labels that the job came with."""
     plan_revision: int | None

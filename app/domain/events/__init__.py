@@ -20,6 +20,7 @@ from app.domain.events.people import QuestionAnswered, QuestionAsked, QuestionEx
 from app.domain.events.runs import (
     Cancellation,
     InputListed,
+    ResultsReused,
     RunCancelled,
     RunCancelRequested,
     RunFailed,
@@ -77,6 +78,7 @@ __all__ = [
     "QuestionAsked",
     "QuestionExpired",
     "Rejected",
+    "ResultsReused",
     "RulingRejected",
     "RunCancelRequested",
     "RunCancelled",

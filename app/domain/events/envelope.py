@@ -11,6 +11,7 @@ from app.domain.states import RUN_MOVES, TERMINAL_RUN
 
 AnyFact = (
     runs.RunQueued
+    | runs.ResultsReused
     | runs.RunStarted
     | runs.RunResumed
     | runs.RunWaiting

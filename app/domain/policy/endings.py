@@ -35,7 +35,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
     errors = errors or {}
     required = [task for task in run.tasks.values() if task.task.required]
     missing = tuple(task.task.id for task in required if not task.delivered)
-    substituted = tuple(task.task.id for task in run.delivered if task.attempt.worker != task.task.worker)
+    substituted = tuple(task.task.id for task in run.delivered if task.worker != task.task.worker)
     answer, confidence, statements = _answer(run)
     return Result(
         answer=answer,

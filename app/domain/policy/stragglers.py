@@ -100,7 +100,7 @@ def patience_s(run: Snapshot, task: TaskState) -> float:
     if (said := run.brief.team.stragglers.after_s) is not None:
         return said
     allowed = timeout_s(run, Topic("work", task.task.id, task.attempt.number))
-    took = [_took_s(other) for other in run.delivered]
+    took = [_took_s(other) for other in run.delivered if other.attempts]
     return max(TIMES_THE_OTHERS * median(took), LEAST_PATIENCE_S) if took else SHARE_OF_ITS_TIME * allowed
 
 
