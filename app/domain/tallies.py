@@ -9,6 +9,7 @@ from app.domain.outcomes import Told
 from app.domain.report import OneAgent, PartShare, WorkerShare
 from app.domain.timing import milliseconds
 
+_MICRO = Decimal("0.000001")
 PARTS = ("planning", "work", "supervision", "synthesis", "lost")
 
 
@@ -148,7 +149,7 @@ def one_agent(tasks: Iterable[TaskTally], parts: Mapping[str, Spent], answer: Sp
         input_tokens=read,
         output_tokens=written,
         largest_context_tokens=held,
-        cost_usd=round(rate * (read + written), 6),
+        cost_usd=(rate * (read + written)).quantize(_MICRO).normalize(),
         duration_ms=lasts,
         tokens_ratio=round((read + written) / tokens, 2) if tokens else None,
         duration_ratio=round(lasts / wall_ms, 2) if wall_ms else None,
