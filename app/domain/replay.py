@@ -29,6 +29,13 @@ READINGS: Mapping[Purpose, frozenset[str]] = {
     "synthesize": frozenset({"synthesis.completed", "synthesis.rejected"}),
 }  # fmt: skip
 """What the reading of a final reply may lead to, by what the model was called for."""
+ONLY_READ = frozenset().union(*READINGS.values()) - {
+    "task.retrying",
+    "task.reassigned",
+    "task.failed",
+    "question.asked",
+}
+"""Those of them that nothing else leads to."""
 STAMPED = {"plan.created": {"quote"}, "question.asked": {"expires_at"}}
 """Fields that the log gives to a fact: they rest on prices, history and the time, and not on the reply."""
 
@@ -142,6 +149,8 @@ def _read_again(run: Snapshot, event: Event, told: Sequence[Event], read: Reader
     except FAULTS as error:
         findings.add("reading", told[0].type, f"cannot be read: {type(error).__name__}", seq=event.seq)
         return
+    if not expected and told[0].type in ONLY_READ:
+        findings.add("type", told[0].type, None, seq=told[0].seq)
     findings.replies += bool(expected)
     for stored, entry in zip(told, expected, strict=False):
         if entry.fact.type != stored.type:

@@ -7,7 +7,7 @@ from app.domain import events as ev
 from app.domain.events import Event
 from app.domain.replay import DIFFERENCES_SHOWN, VALUE_CHARACTERS, Findings, Replay, drive
 from tests.support.rehearsal import runs
-from tests.support.story import Story, started, task
+from tests.support.story import Story, call_block, started, task
 
 MANY = settings(
     max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
@@ -86,6 +86,17 @@ def test_a_reply_that_today_is_rejected_is_named_with_what_it_led_to() -> None:
 
     assert (difference.seq, difference.field) == (end.seq, "type")
     assert (difference.stored, difference.replayed) == ("task.rejected", "task.succeeded")
+
+
+def test_a_reply_that_today_is_not_read_at_all_is_named_with_what_it_led_to() -> None:
+    story = reported()
+    *before, reply, end = story.log
+    assert isinstance(reply.data, ev.LlmCompleted)
+    calls = reply.data.model_copy(update={"stop_reason": "tool_use", "content": [call_block("c1")]})
+
+    [difference] = replayed(story, [*before, replace(reply, data=calls), end]).differences
+
+    assert (difference.seq, difference.stored, difference.replayed) == (end.seq, "task.succeeded", None)
 
 
 def test_an_event_that_could_not_happen_is_named_and_nothing_behind_it_is_looked_at() -> None:
