@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from app.domain.crew import Means
 from app.domain.retries import Patience
 from app.domain.team import TIERS, Team
 from app.llm.demo import DemoModel
@@ -65,6 +66,11 @@ class Runtime:
     """Set once the process has been told to stop."""
     readers: int = 0
     """Streams and long polls that are served at this moment."""
+
+    @property
+    def means(self) -> Mapping[str, Means]:
+        """What the tools of this process are good for, by their names."""
+        return {name: tool.means for name, tool in self.tools.items()}
 
 
 @asynccontextmanager

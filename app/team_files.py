@@ -47,24 +47,26 @@ def _team(file: Path, tools: Mapping[str, Tool]) -> Team:
         raise TeamFileInvalid(f"{file}: {_problems(error)}") from None
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise TeamFileInvalid(f"{file}: {' '.join(str(error).split())}") from None
-    unknown = sorted({tool for worker in team.workers for tool in worker.tools} - tools.keys())
+    used = {tool for worker in team.workers for tool in worker.tools} | {*team.dynamic_tools}
+    unknown = sorted(used - tools.keys())
     if unknown:
         raise TeamFileInvalid(f"{file}: unknown tools: {', '.join(unknown)}; known are: {', '.join(sorted(tools))}")
-    acting = sorted({tool for worker in team.workers for tool in worker.tools if tools[tool].effect != "read"})
+    acting = sorted(tool for tool in used if tools[tool].effect != "read")
     if acting and team.stragglers.policy == "hedge":
         raise TeamFileInvalid(f"{file}: two attempts side by side would act twice with: {', '.join(acting)}")
-    for worker in team.workers:
+    parts: list[tuple[str, Team | Worker]] = [(f"worker {worker.name}: ", worker) for worker in team.workers]
+    for whose, part in [*parts, ("", team)]:
         try:
-            _compile_output_schema(worker)
+            _compile_output_schema(part)
         except jsonschema_rs.ValidationError as error:
             place = ".".join(map(str, ("output_schema", *error.instance_path)))
-            raise TeamFileInvalid(f"{file}: worker {worker.name}: {place}: {error.message}") from None
+            raise TeamFileInvalid(f"{file}: {whose}{place}: {error.message}") from None
     return team
 
 
-def _compile_output_schema(worker: Worker) -> None:
-    """Do once what reading a report does, and with the schema as it will come back from the store."""
-    schema = worker.model_dump(mode="json")["output_schema"]
+def _compile_output_schema(part: Team | Worker) -> None:
+    """Do once what reading a result does, and with the schema as it will come back from the store."""
+    schema = part.model_dump(mode="json", include={"output_schema"})["output_schema"]
     if schema is not None:
         jsonschema_rs.validator_for(schema, offline=True, validate_formats=True)
 

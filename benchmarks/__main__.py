@@ -1,7 +1,7 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
-replicas, failures.
+replicas, failures, dynamic_workers.
 """
 
 import asyncio
@@ -118,13 +118,35 @@ def failures() -> None:
         print(f"| {count} | {cost.spent:,} | {cost.in_vain:,} | {cost.delivered} | {3 * one:,}, all in vain |")
 
 
+def dynamic_workers() -> None:
+    """A plan of ten tasks with workers that it brings along, against one with the team's own."""
+    with bench(call_seconds=0.05) as surroundings:
+        figures = surroundings.measured("benchmarks.dynamic_workers", surroundings.database_url)
+    print(
+        f"\nTen tasks, calls of 50 ms: {figures['static'] * 1000:.0f} ms with the team's workers, "
+        f"{figures['dynamic'] * 1000:.0f} ms with workers that the plan brings along (ratio {figures['ratio']:.3f})."
+    )
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
     )
 
 
-_PARTS = (throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup, replicas, failures)
+_PARTS = (
+    throughput,
+    slow_calls,
+    memory,
+    streams,
+    readers,
+    takeover,
+    cancel,
+    pickup,
+    replicas,
+    failures,
+    dynamic_workers,
+)
 PARTS = {part.__name__: part for part in _PARTS}
 
 if __name__ == "__main__":

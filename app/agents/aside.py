@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
-from app.domain.snapshot import TaskState
+from app.domain.task_state import TaskState
 
 LIGHT_CHARACTERS = 20_000
 """What is worked on at once: a thread costs more than it takes."""

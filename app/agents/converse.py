@@ -135,4 +135,5 @@ async def _outcome(
     if isinstance(ended, ev.LlmFailed):
         return ()
     talk = conversation_after(run.conversation(topic), ended)
-    return await done_aside(ended.content, lambda: consequences(run, topic, talk, tools))
+    held_against = ROLES[topic.purpose].material(run, topic) if topic.purpose == "synthesize" else ()
+    return await done_aside([*ended.content, *held_against], lambda: consequences(run, topic, talk, tools))

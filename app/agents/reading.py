@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from app.domain.plan import Finding, FindingCode
+from app.domain.findings import Finding, FindingCode
 from app.domain.protocol import Read
 from app.domain.text import clean, clean_text, shorten
 

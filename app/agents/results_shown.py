@@ -4,11 +4,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from app.domain.snapshot import TaskState
+from app.domain.lint import RESULTS_HELD
+from app.domain.task_state import TaskState
 from app.domain.text import shorten
 from app.tools.tool import JSON_CUT
 
-ROOM_CHARACTERS = 240_000
+RESULT_CHARACTERS = 8_000
+"""What each of as many results as may be can say."""
+ROOM_CHARACTERS = RESULTS_HELD * RESULT_CHARACTERS
 """For all that the results of one call say together; names of fields and escapes come on top."""
 TITLE_CHARACTERS = 200
 GIST_CHARACTERS = 500
@@ -43,6 +46,8 @@ def _result(task: TaskState, share: int) -> dict[str, Any]:
         result["partial"] = True
     if output.unverified:
         result["unverified"] = True
+    if output.instruction_like:
+        result["instruction_like"] = True
     omitted = sum(omitted for _, omitted in shown.values()) + sum(map(len, output.sources[len(kept) :]))
     if omitted:
         result |= {"truncated": True, "omitted_characters": omitted}

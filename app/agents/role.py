@@ -6,7 +6,7 @@ from typing import Any
 
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.plan import Finding, FindingCode
+from app.domain.findings import Finding, FindingCode
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from app.agents.critic import REVIEW
 from app.agents.role import Role
 from app.agents.supervisor.plan import PLAN
 from app.agents.supervisor.refine import REFINE
@@ -10,4 +11,11 @@ from app.agents.supervisor.synthesize import SYNTHESIZE
 from app.agents.worker.work import WORK
 from app.domain.events import Purpose
 
-ROLES: Mapping[Purpose, Role] = {"plan": PLAN, "work": WORK, "rule": RULE, "refine": REFINE, "synthesize": SYNTHESIZE}
+ROLES: Mapping[Purpose, Role] = {
+    "plan": PLAN,
+    "work": WORK,
+    "rule": RULE,
+    "refine": REFINE,
+    "synthesize": SYNTHESIZE,
+    "review": REVIEW,
+}

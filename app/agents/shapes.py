@@ -10,6 +10,7 @@ from typing import Any
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
+INTEGER: Schema = {"type": "integer"}
 NUMBER: Schema = {"type": "number"}
 FLAG: Schema = {"type": "boolean"}
 

@@ -13,7 +13,21 @@ from typing import Any
 
 from fastapi import Depends, FastAPI
 
-from app.api import breakers, events, health, inputs, jobs, pages, questions, runs, teams, trace
+from app.api import (
+    breakers,
+    events,
+    health,
+    inputs,
+    jobs,
+    pages,
+    plans,
+    questions,
+    replays,
+    runs,
+    second_looks,
+    teams,
+    trace,
+)
 from app.api.border import BodyLimit, HeadRequests, RequestIds, WholeBodies
 from app.api.deps import known_parameters_alone
 from app.api.description import complete
@@ -69,7 +83,10 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
         lifespan=lifespan,
     )
     app.state.send_limit_s = send_limit_s
-    for part in (pages, jobs, runs, questions, events, inputs, trace, teams, breakers, health):
+    parts = (
+        pages, jobs, runs, plans, questions, replays, second_looks, events, inputs, trace, teams, breakers, health,
+    )  # fmt: skip
+    for part in parts:
         app.include_router(part.router)
     install_error_handlers(app)
     # The last one added is the first one passed.

@@ -79,6 +79,9 @@ HEADERS: Mapping[str, Header] = {
         '"run_01a22168085c7788a2fef2a36551fa03-43-succeeded"',
         always=True,
     ),
+    "PlanETag": Header(
+        "ETag", "The revision of the plan, for `If-Match` with an edit, an approval or a rejection.", '"1"', always=True
+    ),
     "InputETag": Header(
         "ETag", "Names the input, which never changes.", '"run_01a22168085c7788a2fef2a36551fa03"', always=True
     ),
@@ -107,8 +110,15 @@ HEADERS: Mapping[str, Header] = {
 ANSWER_HEADERS: Mapping[tuple[str, str], Sequence[str]] = {
     ("accept_job", "202"): ("Location", "RetryAfter", "Vary", "PreferenceApplied", "IdempotentReplayed"),
     ("accept_job", "200"): ("Location", "Vary", "PreferenceApplied", "IdempotentReplayed"),
+    **{
+        (operation, status): ("Location", *told, "Vary", "PreferenceApplied", "IdempotentReplayed")
+        for operation in ("resynthesize_a_run", "fork_a_run", "retry_a_run")
+        for status, told in (("202", ("RetryAfter",)), ("200", ()))
+    },
     ("get_run", "200"): ("ETag", "Vary", "PreferenceApplied"),
     ("get_run", "304"): ("ETag", "Vary", "PreferenceApplied"),
+    ("get_plan", "200"): ("PlanETag",),
+    ("edit_a_plan", "200"): ("PlanETag",),
     ("list_or_follow_events", "200"): ("Vary", "Buffering"),
     ("get_input", "200"): ("InputETag", "Disposition", "NoSniffing", "SecurityPolicy"),
     ("get_input", "304"): ("InputETag",),

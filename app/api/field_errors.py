@@ -18,12 +18,10 @@ _IN_PLAIN_WORDS = {
 NOT_OFFERED = {
     "/limits/rounds": "Rounds other than the team's are not offered; leave it out or send null.",
     "/limits/depth": "A depth other than the team's is not offered; leave it out or send null.",
-    "/approval": 'Approval of plans is not offered; leave it out or send "none".',
     "/strategy": 'Only the strategy "merge" is offered; leave it out or send null.',
     "/plan/strategy": 'Only the strategy "merge" is offered.',
     "/planning": 'Only planning by the "model" is offered; leave it out or send null.',
     "/rubric": "Rubrics are not offered; leave it out or send null.",
-    "/output_schema": "Output schemas of jobs are not offered; leave it out or send null.",
     "/on_question": 'Only "ask" is offered; leave it out or send null.',
     "/webhook": "Webhooks are not offered; leave it out or send null.",
 }

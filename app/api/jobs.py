@@ -12,19 +12,23 @@ from uuid import uuid4
 
 import uuid_utils
 from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
 from app.api.bodies import JsonBodyRoute
 from app.api.deps import Key, Looks, Traceparent, WaitSeconds, runtime_of
 from app.api.dry_runs import DRY_RUN_WAIT_S, dry_run_answer
 from app.api.errors import Refusal
-from app.api.field_errors import FIELD_ERRORS_SHOWN, NOT_OFFERED
+from app.api.field_errors import FIELD_ERRORS_SHOWN, NOT_OFFERED, pointer_to
 from app.api.long_polls import SharedLooks, check_room, has_room, run_settled
 from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
 from app.api.schemas.service import PROBLEMS
-from app.domain.job import Job, Limits, dry
-from app.domain.plan import Plan, validated
+from app.domain.crew import Crew
+from app.domain.enlisting import checked
+from app.domain.job import Job, LimitChanges, Limits, dry, with_approval
+from app.domain.json_shape import LONGEST_SCHEMA, Path, SchemaInvalid, check_schema
+from app.domain.plan import Plan
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.runtime import TENANT, Runtime
@@ -38,6 +42,7 @@ router = APIRouter(route_class=JsonBodyRoute, tags=["jobs"], responses=PROBLEMS)
 ENDED = "The run ended within the time of `Prefer: wait=N`; with `dry_run=true`: the plan and the quote."
 PIECE_CHARACTERS = 64 * 1024
 TEAMS_SHOWN = 10
+SCHEMA_FAULT_CHARACTERS = 500
 
 
 async def _origin(request: Request, traceparent: Traceparent) -> Origin:
@@ -90,14 +95,21 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
     team = await team_named(runtime.database, TENANT, job.team)
     if team is None:
         raise await _team_unknown(runtime, job.team)
-    limits = _limits(job, team.team)
-    _refuse_unpriced(runtime, team.team, limits, job)
-    applied = dry(limits) if terms.dry_run else limits
-    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, _own_plan(job, team.team, limits), origin)
+    limits = changed_limits(job.limits, team.team.limits)
+    refuse_unpriced(runtime, team.team, limits, "/limits/cost_usd" if job.limits.cost_usd is not None else "/team")
+    _refuse_no_schema(job)
+    applied = _applied(limits, job, dry_run=terms.dry_run)
+    plan = own_plan(job.plan, Crew(team.team, runtime.means, limits, tuple(given.name for given in job.inputs)))
+    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, origin)
     accepted = await accept(runtime.database, TENANT, new, key=await _scoped(terms, job))
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
     if terms.dry_run:
         return await _answer_dry(runtime, looks, accepted, wait_s)
+    return await answer_with_run(runtime, looks, accepted, wait_s)
+
+
+async def answer_with_run(runtime: Runtime, looks: SharedLooks, accepted: Accepted, wait_s: int | None) -> Response:
+    """The run that was accepted: as it is, or at its end when that comes within the time its client waits."""
     if wait_s and not has_room(runtime):
         wait_s = None  # The job is taken: its client has to ask again, as one does who named no time.
     row = await _row_after(runtime, looks, accepted, wait_s or 0)
@@ -146,13 +158,13 @@ async def _scoped(terms: Terms, job: Job) -> IdempotencyKey | None:
     if terms.key is None:
         return None
     request = "POST /v1/jobs?dry_run=true" if terms.dry_run else "POST /v1/jobs"
-    return IdempotencyKey(terms.key, request, await asyncio.to_thread(_digest, job))
+    return IdempotencyKey(terms.key, request, await asyncio.to_thread(digest_of, job))
 
 
-def _digest(job: Job) -> str:
-    """SHA-256 of the job's canonical JSON, made in pieces: nothing else runs while a text is encoded in one go."""
+def digest_of(body: BaseModel) -> str:
+    """SHA-256 of a body's canonical JSON, made in pieces: nothing else runs while a text is encoded in one go."""
     # Without defaults: a field that a later release adds leaves the digest of an older body as it is.
-    plain = job.model_dump(mode="json", exclude_defaults=True)
+    plain = body.model_dump(mode="json", exclude_defaults=True)
     mark = uuid4().hex
     contents = [item["content"] for item in plain.get("inputs", ())]
     for item in plain.get("inputs", ()):
@@ -165,27 +177,33 @@ def _digest(job: Job) -> str:
     return digest.hexdigest()
 
 
-def _limits(job: Job, team: Team) -> Limits:
-    """The limits as applied. Raises `Refusal` when the job would change one that cannot be changed."""
-    places = [f"/limits/{name}" for name in job.limits.not_offered(team.limits)]
+def changed_limits(changes: LimitChanges, limits: Limits) -> Limits:
+    """The limits as applied. Raises `Refusal` when the client would change one that cannot be changed."""
+    places = [f"/limits/{name}" for name in changes.not_offered(limits)]
     if places:
         detail = "The job asks for limits that are not offered."
         errors = [{"pointer": place, "detail": NOT_OFFERED[place]} for place in places]
         raise Refusal(422, "request_invalid", detail, errors=errors)
-    return job.limits.applied_to(team.limits)
+    return changes.applied_to(limits)
 
 
-def _refuse_unpriced(runtime: Runtime, team: Team, limits: Limits, job: Job) -> None:
-    """A limit in money means nothing for models whose price nobody knows. Raises `Refusal` when there are some."""
+def _applied(limits: Limits, job: Job, *, dry_run: bool) -> Limits:
+    """The limits with what the run is not to do beyond: a dry run ends at its plan, and asks nobody to approve it."""
+    if dry_run:
+        return dry(limits)
+    return with_approval(limits) if job.approval == "plan" else limits
+
+
+def refuse_unpriced(runtime: Runtime, team: Team, limits: Limits, place: str) -> None:
+    """A limit in money means nothing for models whose price nobody knows. Raises `Refusal`, at `place`, for such."""
     if limits.cost_usd is None:
         return
-    model, used = runtime.model, [team.supervisor.model, *(name for worker in team.workers for name in worker.models)]
+    model, used = runtime.model, team.used_models
     if unpriced := sorted({model_id for name in used if not model.prices.knows(model_id := model.model_id(name))}):
         detail = (
             f"The run has a limit in US dollars, and these models have no known price: {', '.join(unpriced)}. "
             "Their prices are set in CHARGEHAND_MODEL_PRICES; a model that costs nothing has the price 0."
         )
-        place = "/limits/cost_usd" if job.limits.cost_usd is not None else "/team"
         raise Refusal(
             422,
             "price_unknown",
@@ -194,11 +212,29 @@ def _refuse_unpriced(runtime: Runtime, team: Team, limits: Limits, job: Job) -> 
         )
 
 
-def _own_plan(job: Job, team: Team, limits: Limits) -> Plan | None:
+def _refuse_no_schema(job: Job) -> None:
+    """Raises `Refusal` when the job's `output_schema` is nothing that data could fit."""
+    if job.output_schema is None:
+        return
+    detail = ""
+    path: Path = ()
+    if len(json.dumps(job.output_schema)) > LONGEST_SCHEMA:
+        detail = f"A schema may have at most {LONGEST_SCHEMA} characters, written as JSON."
+    else:
+        try:
+            check_schema(job.output_schema)
+        except SchemaInvalid as error:
+            detail, path = f"This is no JSON Schema that can be used: {error.message}", error.path
+    if detail:
+        errors = [{"pointer": pointer_to("output_schema", *path), "detail": detail[:SCHEMA_FAULT_CHARACTERS]}]
+        raise Refusal(422, "request_invalid", "The output schema cannot be used.", errors=errors)
+
+
+def own_plan(plan: Plan | None, crew: Crew) -> Plan | None:
     """The client's plan as the run will follow it. Raises `Refusal` when nothing could follow it."""
-    if job.plan is None:
+    if plan is None:
         return None
-    plan = validated(job.plan, [worker.name for worker in team.workers], limits.tasks)
+    plan = checked(plan, crew)
     if plan.validation.errors:
         errors = [
             {"pointer": f"/plan{finding.pointer}", "detail": finding.detail, "code": finding.code}

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.domain.policy.breakers import Breaker
 from app.domain.states import TERMINAL_RUN
+from app.store.plans import PlanRevision
 from app.store.runs import WholeRun
 from app.store.teams import StoredTeam
 
@@ -31,6 +32,7 @@ def run_resource(row: Row, now: datetime) -> Resource:
         "objective": row["objective"],
         "team": {"name": row["team_name"], "version": row["team_version"]},
         "parent": None,
+        "origin": row["origin"],
         "metadata": row["metadata"],
         "plan_revision": row["plan_revision"],
         "progress": row["progress"],
@@ -124,6 +126,18 @@ def _attempt(row: Row) -> Resource:
         "usage": detail["usage"],
         "started_at": instant(row["started_at"]),
         "finished_at": instant(row["finished_at"]),
+    }
+
+
+def revision_resource(made: PlanRevision) -> Resource:
+    """A revision of a plan."""
+    told = made.difference
+    return {
+        "revision": made.plan.revision,
+        "reason": made.reason,
+        "created_at": instant(made.made_at),
+        "difference": told.model_dump(mode="json") if told else None,
+        "tasks": [task.id for task in made.plan.tasks],
     }
 
 

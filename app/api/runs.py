@@ -1,4 +1,4 @@
-"""Runs, and what belongs to one: its plan, its tasks, its cancellation."""
+"""Runs, and what belongs to one: its tasks, its cancellation."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -18,7 +18,6 @@ from app.api.long_polls import SETTLED, check_room, run_settled
 from app.api.resources import Resource, page, run_resource, task_resources
 from app.api.schemas.runs import Run, RunPage, RunTask, TaskPage
 from app.api.schemas.service import PROBLEMS
-from app.domain.plan import Plan
 from app.domain.states import TERMINAL_RUN, RunStatus
 from app.runtime import TENANT, Runtime
 from app.store.interventions import request_cancel
@@ -30,7 +29,6 @@ from app.store.runs import (
     WholeRun,
     find_run,
     page_of_runs,
-    plan_of,
     whole_run,
 )
 
@@ -54,7 +52,6 @@ Include = Annotated[
         ),
     ),
 ]
-Revision = Annotated[int | None, Query(ge=1, le=1_000_000, description="An older revision; the newest by default.")]
 IfNoneMatch = Annotated[
     str | None,
     Header(alias="If-None-Match", description="ETag of what the client has already; 304 while it is the same."),
@@ -120,16 +117,6 @@ def is_known(tag: str, if_none_match: Sequence[str]) -> bool:
     """Whether the client has what bears this tag: the weak comparison of RFC 9110."""
     known = [each.strip().removeprefix("W/") for line in if_none_match for each in line.split(",")]
     return tag in known or "*" in known
-
-
-@router.get("/{run_id}/plan", response_model=Plan)
-async def get_plan(run_id: RunId, runtime: RuntimeOf, revision: Revision = None) -> Response:
-    """The plan, in its newest revision or in the one asked for."""
-    plan = await plan_of(runtime.database, TENANT, run_id, revision)
-    if plan is None:
-        await existing_run(runtime, run_id)
-        raise Refusal(404, "plan_not_found", "The run has no such plan, or none yet.")
-    return JSONResponse(plan)
 
 
 @router.get("/{run_id}/tasks", response_model=TaskPage)

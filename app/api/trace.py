@@ -1,5 +1,6 @@
 """The trace: a run's whole execution as one JSON document."""
 
+import asyncio
 import json
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
@@ -17,6 +18,7 @@ from app.api.runs import existing_whole_run
 from app.api.schemas.service import PROBLEMS
 from app.api.schemas.trace import Trace
 from app.domain.contents import Contents
+from app.domain.reporting import Reporter
 from app.domain.spans import Span, Spans
 from app.domain.text import shorten
 from app.runtime import TENANT, Runtime
@@ -92,13 +94,16 @@ async def _document(log: "_Log", run: WholeRun, with_content: bool) -> AsyncIter
     for part in _listed(map(_json, task_resources(run))):
         yield part
     yield '],"events":['
-    spans, comma = Spans(), ""
+    spans, reporter, comma = Spans(), Reporter(), ""
     async for event in log.events():
-        spans.take(json.loads(event.json))
+        fact = json.loads(event.json)
+        spans.take(fact)
+        reporter.take(fact)
         yield comma
         yield event.json
         comma = ","
-    yield '],"spans":['
+    report = await asyncio.to_thread(reporter.report, datetime.now(UTC))
+    yield f'],"report":{report.model_dump_json()},"spans":['
     for part in _listed(map(_json, spans.frames())):
         yield part
     async for span in _calls(log, with_content):

@@ -1,13 +1,18 @@
 """What is fixed about a run before it starts."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from app.domain import events as ev
-from app.domain.job import DryRunLimits, Limits
+from app.domain.crew import Crew, Means
+from app.domain.job import ApprovalLimits, DryRunLimits, Limits
+from app.domain.planned_worker import PlannedWorker
 from app.domain.quote import Grounds
 from app.domain.retries import Patience
 from app.domain.team import Team
+
+NOTHING_REUSED = ev.ResultsReused(run="")
 
 
 @dataclass(frozen=True)
@@ -22,10 +27,44 @@ class Brief:
     patience: Patience = Patience()
     models: Mapping[str, str] = field(default_factory=dict)
     """Model ids of the tiers, as this process resolves them."""
+    reused: ev.ResultsReused = NOTHING_REUSED
+    """What the run begins with that another one has brought."""
     grounds: Grounds | None = None
     """What this process rests the quote on; None where the run's plan is not made."""
+    own_schema: dict[str, Any] | None = None
+    """The `output_schema` of the job itself."""
+
+    rubric: str | None = None
+    """What the critic goes by beside the criteria of the team, in the words of the job."""
+
+    @property
+    def wants_review(self) -> bool:
+        """Whether a critic is to look at the answer."""
+        return self.team.review.critic or self.rubric is not None
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """What the data of the result must fit: the schema of the job, else that of the team."""
+        return self.own_schema if self.own_schema is not None else self.team.output_schema
+
+    means: Mapping[str, Means] = field(default_factory=dict)
+    """What the tools of this process are good for, by their names."""
+
+    @property
+    def crew(self) -> Crew:
+        """Who is there to carry out a plan, and with what."""
+        return Crew(self.team, self.means, self.limits, tuple(given.name for given in self.inputs))
+
+    def joined_by(self, workers: Sequence[PlannedWorker]) -> "Brief":
+        """The brief of the run once a plan has brought workers along: they are some of the team's from then on."""
+        return replace(self, team=self.team.joined_by(workers)) if workers else self
 
     @property
     def is_dry(self) -> bool:
         """Whether the run ends at its plan."""
         return isinstance(self.limits, DryRunLimits)
+
+    @property
+    def wants_approval(self) -> bool:
+        """Whether the job wants its plan approved before anything of it is carried out."""
+        return isinstance(self.limits, ApprovalLimits)

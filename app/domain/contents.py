@@ -35,7 +35,9 @@ class Contents:
             case "plan.created":
                 self._forget(Topic("plan"))
             case "synthesis.completed":
-                self._forget(Topic("synthesize"))  # It may be made again.
+                self._forget(Topic("synthesize"), Topic("review"))  # It may be made again.
+            case "review.completed":
+                self._forget(Topic("synthesize"), Topic("review"))
             case kind if kind in _ENDS:
                 self._forget(*(topic for topic in self._talks if topic.task_id == told["task_id"]))
             case "task.succeeded" | "attempt.failed" | "attempt.cancelled":

@@ -32,6 +32,7 @@ REMEDIES: Mapping[ErrorCode, Remedy] = {
     "result_too_large": "none",
     "attempts_exhausted": "none",
     "cancelled": "none",
+    "excluded": "none",
     "provider_auth": "end",
     "provider_billing": "end",
 }

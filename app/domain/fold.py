@@ -10,7 +10,16 @@ from datetime import datetime
 from typing import assert_never
 
 from app.domain import events as ev
-from app.domain import fold_calls, fold_questions, fold_run, fold_stragglers, fold_tasks
+from app.domain import (
+    fold_answers,
+    fold_approval,
+    fold_calls,
+    fold_questions,
+    fold_rounds,
+    fold_run,
+    fold_stragglers,
+    fold_tasks,
+)
 from app.domain.brief import Brief
 from app.domain.errors import IllegalMove
 from app.domain.events import Entry, Event
@@ -80,13 +89,27 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
         case ev.ToolCompleted() | ev.ToolFailed():
             return fold_calls.fold_tool_end(run, event, fact)
         case ev.PlanInvalid():
-            return changed(fold_calls.fold_rejection(run, event), findings=fact.errors)
-        case ev.TaskRejected() | ev.RulingRejected() | ev.SynthesisRejected():
+            return fold_run.fold_plan_rejection(run, event, fact)
+        case ev.TaskRejected() | ev.RulingRejected() | ev.ReviewRejected():
             return fold_calls.fold_rejection(run, event)
+        case ev.SynthesisRejected():
+            return fold_answers.fold_rejection(fold_calls.fold_rejection(run, event), fact)
+        case ev.ConflictFound():
+            return fold_answers.fold_conflict(run, fact)
         case ev.PlanCreated():
             return fold_run.fold_plan(run, event, fact)
         case ev.PlanRevised():
-            return fold_run.fold_revision(run, fact)
+            return fold_rounds.fold_round(fold_run.fold_revision(run, fact), fact)
+        case ev.GapFound():
+            return fold_rounds.fold_gap(run, fact)
+        case ev.ReviewCompleted():
+            return fold_rounds.fold_review(run, fact)
+        case ev.PlanApprovalRequested():
+            return fold_approval.fold_approval_request(run, fact)
+        case ev.PlanEdited():
+            return fold_approval.fold_edit(run, event, fact)
+        case ev.PlanApproved() | ev.PlanRejected():
+            return fold_approval.fold_decision(run, event, fact)
         case ev.BudgetExhausted():
             return changed(run, exhausted=fact)
         case ev.BreakerOpened():
@@ -94,10 +117,12 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
         case ev.BreakerClosed():
             return fold_run.fold_closing(run, event, fact)
         case ev.SynthesisCompleted():
-            return fold_stragglers.fold_answer(run, fact)
+            return fold_answers.fold_answer(fold_stragglers.fold_answer(run, fact))
         case ev.RunQueued():
             asks = fact.on_question or "ask"
             return changed(run, created_at=event.at, own_plan=fact.plan, on_question=asks)
+        case ev.ResultsReused():
+            return fold_run.fold_reuse(run, event)
         case ev.RunStarted():
             return fold_run.fold_start(run, event)
         case ev.RunResumed():

@@ -10,7 +10,8 @@ from app.domain.events import Event
 from app.domain.failures import remedy_for
 from app.domain.fold_conversation import conversation_after
 from app.domain.fold_tasks import running_task, task_named
-from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import Attempt, TaskState
 from app.domain.topics import Topic, topic_of
 from app.domain.usage import Usage
 from app.domain.values import changed

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from app.domain import events as ev
+from app.domain import fold_answers
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.fold_tasks import running_task, task_named, with_attempt_ended
 from app.domain.questions import Assumption, Question, expiry
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Snapshot
 from app.domain.states import TASK_MOVES, move
+from app.domain.task_state import TaskState
 from app.domain.values import changed
 
 AnyOfQuestions = ev.QuestionAsked | ev.QuestionAnswered | ev.QuestionExpired
@@ -27,7 +29,7 @@ def questions_after(
                 raise IllegalMove(f"the question {fact.id} is asked only once")
             said = {"question": fact.question, "choices": fact.choices, "default": fact.default}
             question = Question(
-                id=fact.id, task_id=event.task_id or "", asked_at=event.at, expires_at=fact.expires_at, **said
+                id=fact.id, task_id=event.task_id, asked_at=event.at, expires_at=fact.expires_at, **said
             )
         case ev.QuestionAnswered():
             told = {"status": "answered", "answer": fact.answer, "answered_by": fact.answered_by}
@@ -71,6 +73,10 @@ def _work_ends(run: Snapshot, task_id: str | None, wrap_up_at: datetime) -> date
 
 
 def fold_question(run: Snapshot, event: Event, asked: ev.QuestionAsked) -> Snapshot:
+    if event.task_id is None:
+        return fold_answers.fold_question(changed(run, questions=questions_after(run.questions, event, asked)), asked)
+    if asked.error is None:
+        raise IllegalMove(f"{event.type} about {event.task_id} names no failure that led to it")
     task = with_attempt_ended(running_task(run, event), event, asked.error, asked.decision)
     following = changed(task.next, climbed=(*task.next.climbed, "ask_human"))
     status = move(TASK_MOVES, task.status, event.type)
@@ -79,6 +85,9 @@ def fold_question(run: Snapshot, event: Event, asked: ev.QuestionAsked) -> Snaps
 
 
 def fold_answer(run: Snapshot, event: Event, answered: ev.QuestionAnswered) -> Snapshot:
+    if event.task_id is None:
+        run = changed(run, questions=questions_after(run.questions, event, answered))
+        return fold_answers.fold_settlement(run, answered)
     task = _task_that_waits(run, event, answered.id)
     run = changed(run, questions=questions_after(run.questions, event, answered))
     said = f"A person was asked: {run.questions[answered.id].question}\nThe answer: {answered.answer}"
@@ -86,6 +95,9 @@ def fold_answer(run: Snapshot, event: Event, answered: ev.QuestionAnswered) -> S
 
 
 def fold_expiry(run: Snapshot, event: Event, expired: ev.QuestionExpired) -> Snapshot:
+    if event.task_id is None:
+        run = changed(run, questions=questions_after(run.questions, event, expired))
+        return fold_answers.fold_settlement(run, expired)
     task = _task_that_waits(run, event, expired.id)
     run = changed(run, questions=questions_after(run.questions, event, expired))
     question = run.questions[expired.id]

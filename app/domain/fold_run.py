@@ -1,5 +1,6 @@
 """The part of the fold that concerns the run as a whole: who has it, its plan, its end."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import count
 
@@ -8,11 +9,15 @@ from app.domain.breaker_names import model_breaker
 from app.domain.conversation import Conversation
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
+from app.domain.fold_calls import fold_rejection
 from app.domain.plan import Task
-from app.domain.snapshot import NextAttempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot
 from app.domain.states import RUN_MOVES, move
+from app.domain.task_state import NextAttempt, TaskState
 from app.domain.topics import Topic
 from app.domain.values import changed
+
+_BEHIND_THE_JOB = 2
 
 
 def fold_start(run: Snapshot, event: Event) -> Snapshot:
@@ -103,12 +108,42 @@ def receipt_of(asked: ev.RunCancelRequested, at: datetime) -> ev.Cancellation:
     return ev.Cancellation(requested_at=at, reason=asked.reason)
 
 
+def fold_plan_rejection(run: Snapshot, event: Event, rejected: ev.PlanInvalid) -> Snapshot:
+    sound = rejected.sound or run.sound_plan
+    return changed(fold_rejection(run, event), findings=rejected.errors, sound_plan=sound)
+
+
+def fold_reuse(run: Snapshot, event: Event) -> Snapshot:
+    """The brief holds what is reused, as it does all that is fixed before the run starts."""
+    if event.seq != _BEHIND_THE_JOB:
+        raise IllegalMove(f"{event.type} cannot be event {event.seq}: it stands behind run.queued")
+    return run
+
+
 def fold_plan(run: Snapshot, event: Event, plan: ev.PlanCreated) -> Snapshot:
     if run.plan is not None:
         raise IllegalMove("a run gets its first plan only once")
     to_do = () if run.brief.is_dry else plan.tasks
-    tasks = {task.id: _new(task, position) for position, task in enumerate(to_do)}
+    tasks = {name: _begun_with(run, task, event.at) for name, task in new_tasks(to_do).items()}
+    executed_at = event.at if tasks and all(task.ended for task in tasks.values()) else None
+    brief = run.brief.joined_by(plan.workers)
+    run = changed(run, brief=brief, assumptions=brief.reused.assumptions, executed_at=executed_at)
     return changed(run, plan=plan.alone, quote=plan.quote, planned_at=event.at, tasks=tasks)
+
+
+def new_tasks(tasks: Iterable[Task]) -> dict[str, TaskState]:
+    """The states of the tasks of a plan of which nothing has begun."""
+    return {task.id: _new(task, position) for position, task in enumerate(tasks)}
+
+
+def _begun_with(run: Snapshot, task: TaskState, at: datetime) -> TaskState:
+    """The task as the run begins with it: to be done, or done in the run that its result comes from."""
+    for each in run.brief.reused.tasks:
+        if each.task == task.task.id:
+            following = changed(task.next, worker=each.worker)
+            ended = changed(task, status=each.status, output=each.output, error=each.error, finished_at=at)
+            return changed(ended, next=following)
+    return task
 
 
 def _new(task: Task, position: int) -> TaskState:
@@ -129,7 +164,8 @@ def fold_revision(run: Snapshot, revised: ev.PlanRevised) -> Snapshot:
         known = run.tasks.get(task.id)
         tasks[task.id] = changed(known, task=task) if known else _new(task, next(position))
     executed_at = run.executed_at if all(task.ended for task in tasks.values()) else None
-    return changed(run, plan=revised.alone, tasks=tasks, replaced={**run.replaced, **gone}, executed_at=executed_at)
+    replaced, brief = {**run.replaced, **gone}, run.brief.joined_by(revised.workers)
+    return changed(run, brief=brief, plan=revised.alone, tasks=tasks, replaced=replaced, executed_at=executed_at)
 
 
 def fold_end(run: Snapshot, event: Event, end: ev.RunSucceeded | ev.RunPartial | ev.RunFailed) -> Snapshot:
@@ -140,6 +176,7 @@ def fold_end(run: Snapshot, event: Event, end: ev.RunSucceeded | ev.RunPartial |
         error=end.error if isinstance(end, ev.RunFailed) else None,
         result=end.result,
         finished_at=event.at,
+        waiting=None,
     )
 
 

@@ -1,15 +1,15 @@
-"""The part of the fold that concerns dropped tasks: the answer goes without them, and is made again when they land."""
+"""The part of the fold that concerns results which come after an answer was begun: it is made again with them.
 
-from collections.abc import Mapping
+They are those of dropped tasks that land, and those of a further round of work.
+"""
 
 from app.domain import events as ev
 from app.domain import fold_tasks
-from app.domain.conversation import Conversation
-from app.domain.events import Event
+from app.domain.events import Event, Purpose
+from app.domain.fold_rounds import without
 from app.domain.fold_tasks import task_named
 from app.domain.snapshot import Snapshot
 from app.domain.states import TASK_MOVES, move
-from app.domain.topics import Topic
 from app.domain.values import changed
 
 
@@ -23,18 +23,14 @@ def fold_success(run: Snapshot, event: Event, output: ev.TaskSucceeded) -> Snaps
     the making goes without a dropped task that delivers now, and another one follows.
     """
     after = fold_tasks.fold_success(run, event, output)
-    task = task_named(after, event)
-    if not task.dropped or run.phase != "synthesizing":
+    name, is_making = event.task_id or "", run.phase == "synthesizing" and run.wants_answer
+    if is_making:
+        return changed(after, late=run.late | {name})
+    if run.synthesis is None:
         return after
-    if run.wants_answer:
-        return changed(after, late=run.late | {task.task.id})
-    return changed(after, lacking=frozenset({task.task.id}), conversations=_without_answer(run))
+    return changed(after, lacking=run.lacking | {name}, conversations=without(run, "synthesize", "review"))
 
 
 def fold_answer(run: Snapshot, answer: ev.SynthesisCompleted) -> Snapshot:
-    run = changed(run, synthesis=answer, lacking=run.late, late=frozenset())
-    return changed(run, conversations=_without_answer(run)) if run.lacking else run
-
-
-def _without_answer(run: Snapshot) -> Mapping[Topic, Conversation]:
-    return {topic: talk for topic, talk in run.conversations.items() if topic.purpose != "synthesize"}
+    again: tuple[Purpose, ...] = ("synthesize", "review") if run.late else ("review",)
+    return changed(run, synthesis=answer, lacking=run.late, late=frozenset(), conversations=without(run, *again))

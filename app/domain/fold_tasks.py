@@ -4,8 +4,9 @@ from app.domain import events as ev
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.results import Problem
-from app.domain.snapshot import Attempt, NextAttempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot
 from app.domain.states import ATTEMPT_MOVES, TASK_MOVES, move
+from app.domain.task_state import Attempt, NextAttempt, TaskState
 from app.domain.team import Rung
 from app.domain.topics import Topic
 from app.domain.values import changed
@@ -29,6 +30,8 @@ def running_task(run: Snapshot, event: Event) -> TaskState:
 
 def fold_start(run: Snapshot, event: Event, started: ev.TaskStarted) -> Snapshot:
     task = task_named(run, event)
+    if run.approval is not None and run.approval.status != "approved":
+        raise IllegalMove(f"{event.task_id} cannot start before the plan has been approved")
     number = len(task.attempts) + 1
     if event.attempt != number:
         raise IllegalMove(f"attempt {event.attempt} of {event.task_id} cannot start as its attempt {number}")

@@ -1,7 +1,7 @@
 """What a client asks for, and the limits it is done within."""
 
 import unicodedata
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -37,9 +37,10 @@ MetadataText = Annotated[str, StringConstraints(max_length=512)]
 
 Amount = Annotated[Money, Field(gt=0, max_digits=12, decimal_places=6), BeforeValidator(exact_amount)]
 
+PlanT = TypeVar("PlanT", bound=Plan)
 TOKENS_CEILING = 10**12
-UNCHANGEABLE = ("rounds", "depth")
-"""Limits of a team that nothing goes by yet: there is one round of work and synthesis, and supervisors do not nest."""
+UNCHANGEABLE = ("depth",)
+"""Limits of a team that nothing goes by yet: supervisors do not nest."""
 
 
 class Limits(BaseModel):
@@ -75,9 +76,24 @@ class DryRunLimits(Limits):
     """Nothing is executed."""
 
 
+class ApprovalLimits(Limits):
+    """Bounds of a run whose job wants its plan approved before anything of it is carried out.
+
+    Older releases cannot read a run that has them either, so none of them carries out a plan that nobody approved.
+    """
+
+    approval: Literal["plan"] = Field()
+    """The plan waits for approval."""
+
+
 def dry(limits: Limits) -> DryRunLimits:
     """The same bounds for a run that ends at its plan."""
     return DryRunLimits(**limits.model_dump(), dry_run=True)
+
+
+def with_approval(limits: Limits) -> ApprovalLimits:
+    """The same bounds for a run whose plan is to be approved."""
+    return ApprovalLimits(**limits.model_dump(), approval="plan")
 
 
 class LimitChanges(BaseModel):
@@ -98,7 +114,7 @@ class LimitChanges(BaseModel):
     cost_usd: Amount | None = None
     """US dollars at the provider's published prices."""
     rounds: Annotated[int, Field(ge=1, le=10), BeforeValidator(exact)] | None = None
-    """Changing it is not offered: null, or what the team has."""
+    """Rounds of work and synthesis: 1 for no further one, whatever is missing."""
     depth: Annotated[int, Field(ge=1, le=5), BeforeValidator(exact)] | None = None
     """Changing it is not offered: null, or what the team has."""
 
@@ -124,9 +140,9 @@ class JobInput(BaseModel):
     """The text; base64 when `media_type` is `application/vnd.apache.parquet`."""
 
 
-def _strict(plan: Any) -> Plan:
-    """Models may add fields to a plan and write at length, and are forgiven; clients are told."""
-    read = Plan.model_validate(plan, extra="forbid")
+def strictly(form: type[PlanT], plan: Any) -> PlanT:
+    """A client's plan. Models may add fields to one and write at length, and are forgiven; clients are told."""
+    read = form.model_validate(plan, extra="forbid")
     if too_long := list(too_long_in(read)):
         raise ValidationError.from_exception_data("plan", [_too_long(place, limit) for place, limit in too_long])
     return read
@@ -136,12 +152,23 @@ def _too_long(place: tuple[str | int, ...], limit: int) -> InitErrorDetails:
     return InitErrorDetails(type="string_too_long", loc=place, input=None, ctx={"max_length": limit})
 
 
+def _saying_something(objective: str) -> str:
+    if is_blank(objective):
+        raise PydanticCustomError("objective_blank", "The objective must not be blank.")
+    return objective
+
+
+Objective = Annotated[str, Field(min_length=1, max_length=200_000), AfterValidator(_saying_something)]
+OwnPlan = Annotated[Plan, BeforeValidator(lambda plan: strictly(Plan, plan))]
+"""A plan of a client's own."""
+
+
 class Job(BaseModel):
     """The body of `POST /v1/jobs`."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
 
-    objective: str = Field(min_length=1, max_length=200_000)
+    objective: Objective
     """What to achieve, in plain words."""
     team: str = Field(default="general", pattern=r"^[a-z0-9][a-z0-9-]{0,63}(@[1-9][0-9]{0,8})?$")
     """`name`, or `name@version` for an older version."""
@@ -149,18 +176,19 @@ class Job(BaseModel):
     """Texts and data to work on. Only workers with a tool that reads inputs see them."""
     limits: LimitChanges = LimitChanges()
     """Limits that differ from the team's."""
-    approval: Literal["none"] | None = "none"
-    """Whether a human approves the plan before it runs: `none`, the only one offered; null is the same."""
+    approval: Literal["none", "plan"] | None = "none"
+    """`plan`: the run waits until a person has approved its plan. `none`, or null: it waits only if its team wants
+    that."""
     strategy: Literal["merge"] | None = None
     """How results are put together: `merge`, the only one offered; null leaves it to the supervisor."""
-    plan: Annotated[Plan, BeforeValidator(_strict)] | None = None
+    plan: OwnPlan | None = None
     """A plan of the client's own; the supervisor is not asked for one then."""
     planning: Literal["model"] | None = None
     """How the plan is made: `model`, the only way offered; null leaves it to the team."""
-    rubric: None = None
-    """Not offered: null."""
-    output_schema: None = None
-    """Not offered: null. A worker of a team may have one."""
+    rubric: Annotated[str, Field(min_length=1, max_length=20_000)] | None = None
+    """What a critic holds the answer against before it goes out, beside what the team wants of it."""
+    output_schema: dict[str, Any] | None = None
+    """JSON Schema that `result.data` then fits, each value of it traceable to a task; null for the team's own."""
     on_question: OnQuestion | None = None
     """What becomes of a question for a human: `ask`, `default` (what it says is done when nobody answers, at once) or
     `fail` (the run fails); null is `ask`."""
@@ -170,13 +198,6 @@ class Job(BaseModel):
     """Higher runs start first."""
     metadata: dict[MetadataKey, MetadataText | int | float | bool | None] = Field(default_factory=dict, max_length=16)
     """Labels of your own, kept with the run and shown with it: at most 16."""
-
-    @field_validator("objective")
-    @classmethod
-    def _says_something(cls, objective: str) -> str:
-        if is_blank(objective):
-            raise PydanticCustomError("objective_blank", "The objective must not be blank.")
-        return objective
 
     @field_validator("inputs")
     @classmethod

@@ -27,6 +27,11 @@ def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def is_plain_name(name: str) -> bool:
+    """Whether tasks and workers may have it as it stands."""
+    return re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name) is not None
+
+
 Name = Annotated[str, BeforeValidator(normalised)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(_listed), AfterValidator(_each_once)]
 """What is named twice counts once."""

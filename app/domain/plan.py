@@ -7,11 +7,11 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from typing_extensions import TypeAliasType
 
-from app.domain.codes import described
+from app.domain.findings import Finding
 from app.domain.names import Name, Names, normalised
 from app.domain.numbers import exact
+from app.domain.planned_worker import MOST_DYNAMIC, PlannedWorker
 from app.domain.text import is_blank, shorten
 
 TASKS_CEILING = 100
@@ -28,32 +28,6 @@ REPORT_LIMIT = 20_000
 """Characters of each text in the report of a plan's validation."""
 
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-
-_Code = Literal[
-    "plan_empty", "plan_too_large", "id_invalid", "id_duplicate", "worker_missing", "worker_unknown",
-    "dependency_unknown", "dependency_on_itself", "cycle", "instruction_blank", "field_invalid",
-    "plan_unparseable", "output_invalid", "result_rejected", "breaker_open", "task_unknown",
-]  # fmt: skip
-
-FINDING_CODES: Mapping[_Code, str] = {
-    "plan_empty": "The plan has no tasks.",
-    "plan_too_large": "The plan has more tasks than are allowed.",
-    "id_invalid": "A task id has characters that ids may not have, or too many.",
-    "id_duplicate": "Two tasks have the same id.",
-    "worker_missing": "A task names no worker.",
-    "worker_unknown": "A task names a worker that the team does not have.",
-    "dependency_unknown": "A task depends on one that is not in the plan.",
-    "dependency_on_itself": "A task depends on itself.",
-    "cycle": "Tasks wait for each other in a circle.",
-    "instruction_blank": "A task has no instruction.",
-    "field_invalid": "A field does not have the form it should have.",
-    "plan_unparseable": "The reply could not be read as a plan.",
-    "output_invalid": "The reply does not have the form that was asked for.",
-    "result_rejected": "The result does not show that the work was done.",
-    "breaker_open": "The work cannot be done without a tool that is left alone for a while.",
-    "task_unknown": "The reply names a task that the plan does not have.",
-}
-FindingCode = TypeAliasType("FindingCode", Annotated[_Code, described(FINDING_CODES, "What is wrong with a plan.")])
 
 
 class TaskBudget(BaseModel):
@@ -98,19 +72,6 @@ class Task(BaseModel):
     """Bounds of its own."""
 
 
-class Finding(BaseModel):
-    """One thing that is wrong about what a model wrote."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    code: FindingCode
-    """What is wrong, for programs."""
-    pointer: str = ""
-    """JSON pointer to the place."""
-    detail: str
-    """What is wrong, for people."""
-
-
 class Validation(BaseModel):
     """The report of the plan's validation."""
 
@@ -152,6 +113,8 @@ class Plan(BaseModel):
     """What the synthesis is told about the answer."""
     tasks: tuple[Task, ...] = ()
     """The tasks."""
+    workers: tuple[PlannedWorker, ...] = Field(default=(), max_length=2 * MOST_DYNAMIC)
+    """Workers that it brings along beside the team's, where the team allows it; they are those of this run alone."""
     validation: Validation = Validation()
     """What the validation found."""
     shape: Shape | None = None

@@ -51,8 +51,8 @@ class Question(Inquiry):
 
     id: str
     """Its id: `q_…`."""
-    task_id: str
-    """The task that waits for the answer."""
+    task_id: str | None
+    """The task that waits for the answer; null for a question about a conflict of results, which no task waits for."""
     asked_at: datetime
     """When it was asked."""
     expires_at: datetime
@@ -104,6 +104,11 @@ class NotAChoice(AnswerRefused):
 def question_id(run_id: str, task_id: str, attempt: int) -> str:
     """The id of the question that an attempt leads to: always the same, so that a crash asks nothing twice."""
     return f"q_{sha256(f'{run_id} {task_id} {attempt}'.encode()).hexdigest()[:32]}"
+
+
+def conflict_question_id(run_id: str, conflict: str) -> str:
+    """The id of the question about a conflict; no task has a name with a slash."""
+    return question_id(run_id, f"conflict/{conflict}", 0)
 
 
 def expiry(asked_at: datetime, patience_s: float, ends_at: datetime) -> datetime:

@@ -1,6 +1,6 @@
 """The quote of a run: what it will cost, take and last at least, likely and at most, and what it rests on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
@@ -120,5 +120,9 @@ class Grounds:
     reply_tokens: int
     """The cap on a reply, before any has been cut."""
     searches: Mapping[str, int] = field(default_factory=dict)
-    """By worker: how often the provider may search for one call of it."""
+    """By tool: how often the provider may search for one call of a worker that has it."""
     history: History = History()
+
+    def searches_with(self, tools: Iterable[str]) -> int:
+        """How often it may search for one call of a worker with these tools."""
+        return sum(self.searches.get(tool, 0) for tool in tools)

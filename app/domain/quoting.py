@@ -9,16 +9,17 @@ a crash breaks off, are not.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import reduce
 from graphlib import TopologicalSorter
+from typing import TypeVar
 
 from app.domain import events as ev
 from app.domain.brief import Brief
 from app.domain.plan import Plan, Task
-from app.domain.policy.agenda import SUPERVISOR_REPLIES
+from app.domain.policy.agenda import SUPERVISOR_REPLIES, needs_no_answer
 from app.domain.quote import Grounds, MoneyRange, Planning, Quote, SecondsRange, TokenPrices, TokensRange, Typical
 from app.domain.snapshot import Snapshot
 from app.domain.team import Worker
@@ -54,6 +55,7 @@ LONGEST_OUTCOME = 20_000
 """What comes back to one reply that calls tools, at about."""
 SEARCH_TOKENS = 10_000
 """What one search of the provider brings to read, at about; nobody bounds it."""
+PlanT = TypeVar("PlanT", ev.PlanCreated, ev.PlanEdited)
 _FREE = TokenPrices(*[Decimal(0)] * 6)
 _MICRO = Decimal("0.000001")
 
@@ -67,7 +69,7 @@ class _Part:
     most: Amount
 
 
-def quoted(run: Snapshot, plan: ev.PlanCreated, at: datetime) -> ev.PlanCreated:
+def quoted(run: Snapshot, plan: PlanT, at: datetime) -> PlanT:
     """The plan with its quote, where something is known that one can rest on."""
     grounds = run.brief.grounds
     if grounds is None or plan.quote is not None:
@@ -77,8 +79,10 @@ def quoted(run: Snapshot, plan: ev.PlanCreated, at: datetime) -> ev.PlanCreated:
 
 def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote:
     """The quote of a run that gets this plan now."""
-    tasks = {task.id: _task_part(run.brief, task, grounds) for task in plan.tasks}
-    answer = None if plan.needs_no_answer else _answer_part(run.brief, plan, grounds)
+    run = replace(run, brief=run.brief.joined_by(plan.workers))
+    reused = {each.task for each in run.brief.reused.tasks}
+    tasks = {task.id: _task_part(run.brief, task, grounds) for task in plan.tasks if task.id not in reused}
+    answer = None if needs_no_answer(run, plan) else _answer_part(run.brief, plan, grounds)
     parts = [*tasks.values(), *([answer] if answer else [])]
     spent, limits = run.usage.amount, run.brief.limits
     most = _total(spent, (part.most for part in parts))
@@ -86,7 +90,7 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
     most_usd = max(min(most.cost_usd, limits.cost_usd or most.cost_usd), spent.cost_usd)
     least, likely = _total(spent, (part.least for part in parts)), _total(spent, (part.likely.amount for part in parts))
     planning_s = (at - run.started_at).total_seconds() if run.started_at else 0
-    lasts = {name: part.likely.duration_s for name, part in tasks.items()}
+    lasts = dict.fromkeys(reused, 0.0) | {name: part.likely.duration_s for name, part in tasks.items()}
     works_s = time_for(plan.tasks, lasts, limits.concurrency) + (answer.likely.duration_s if answer else 0)
     least_tokens, most_s = min(least.tokens, most_tokens), max(limits.timeout_s, planning_s)
     return Quote(
@@ -215,12 +219,12 @@ def _steps(task: Task, worker: Worker) -> int:
 
 def _fees(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -> Decimal:
     fee = max(_prices(brief, grounds, name).search for name in worker.models)
-    return _steps(task, worker) * grounds.searches.get(worker.name, 0) * fee
+    return _steps(task, worker) * grounds.searches_with(worker.tools) * fee
 
 
 def _worst_attempt(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -> Amount:
     opening = LONGEST_FORM + _told(task, worker) + (LONGEST_RESULTS if task.depends_on else 0)
-    searched = grounds.searches.get(worker.name, 0) * SEARCH_TOKENS
+    searched = grounds.searches_with(worker.tools) * SEARCH_TOKENS
     turn = grounds.reply_tokens + LONGEST_OUTCOME + searched
     steps = _steps(task, worker)
     read = sum(min(opening + searched + number * turn, LONGEST_REQUEST) for number in range(steps))

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.domain.codes import TaskErrorCode
+from app.domain.findings import Finding
 from app.domain.questions import Assumption
 
 
@@ -43,6 +44,8 @@ class Output(_Value):
     unverified: bool = False
     """True when each of these calls failed, or none was made and the result seems to say that something was done in the
     world: it rests on nothing but the worker's word."""
+    instruction_like: bool = False
+    """True when it speaks as the system or a user would, or in the marks of a prompt: it is material all the same."""
 
 
 EscalationDecision = Literal["retry_stronger_model", "reassign", "split", "ask_human", "accept_partial", "give_up"]
@@ -95,7 +98,7 @@ class Conflict(_Value):
     resolution: str | None = None
     """What the answer holds to be right; null while unresolved."""
     method: str | None = None
-    """How it was settled; null while unresolved."""
+    """How it was settled: `evidence`, `majority`, or `human` when a person was asked; null while unresolved."""
     confidence: float | None = None
     """0 to 1, how sure the supervisor is of that; null when it did not say."""
 
@@ -128,15 +131,54 @@ class Coverage(_Value):
     """Ids of the tasks whose result rests on nothing but the word of their worker: see the outputs' `unverified`."""
 
 
-class Review(_Value):
-    """A critic's judgement."""
+Verdict = Literal["accepted", "needs_revision"]
 
-    verdict: str
-    """What the critic decided."""
+
+class Criterion(_Value):
+    """One thing that an answer must be like, and whether it is."""
+
+    criterion: str
+    """What it must be like."""
+    met: bool
+    """Whether the critic finds that it is."""
+    note: str = ""
+    """What the critic says to that."""
+
+
+class Review(_Value):
+    """A critic's judgement of the answer."""
+
+    verdict: Literal["accepted", "needs_revision", "none"]
+    """What the critic decided of the newest answer; `none` when no judgement of it could be had."""
     rounds: int
     """How often it looked."""
     notes: str = ""
-    """What it remarked."""
+    """What it remarked last."""
+    criteria: tuple[Criterion, ...] = ()
+    """What it went by."""
+
+    @property
+    def unmet(self) -> list[dict[str, str]]:
+        """What it went by that the answer is not like, and what it says to that."""
+        return [{"criterion": each.criterion, "note": each.note} for each in self.criteria if not each.met]
+
+
+class DataSource(_Value):
+    """Where a value of the caller's data comes from."""
+
+    pointer: str
+    """JSON pointer to the value, or to what holds it."""
+    tasks: tuple[str, ...]
+    """Ids of the tasks it comes from; only such as delivered."""
+
+
+class RejectedAnswer(_Value):
+    """An answer that was turned down: what it said, and what is wrong with it."""
+
+    answer: str
+    """The answer, Markdown. Nothing vouches for it."""
+    errors: tuple[Finding, ...]
+    """What is wrong with it."""
 
 
 class Synthesis(_Value):
@@ -154,6 +196,10 @@ class Synthesis(_Value):
     """What the absence of a task means for the answer, by task id."""
     free_form: bool = False
     """True when the reply was prose, taken for the answer as it stood: it has no statements then."""
+    data: Any = None
+    """The answer in the form that the job asks for; null when it asks for none."""
+    data_sources: tuple[DataSource, ...] = ()
+    """Where the values of `data` come from."""
 
 
 class TaskReport(_Value):
@@ -188,6 +234,8 @@ class TaskReport(_Value):
     unverified: bool = False
     """True when each of these calls failed, or none was made and the result seems to say that something was done in the
     world: it rests on nothing but the worker's word."""
+    instruction_like: bool = False
+    """True when it speaks as the system or a user would, or in the marks of a prompt: it is material all the same."""
 
 
 class Result(_Value):
@@ -195,8 +243,13 @@ class Result(_Value):
 
     answer: str | None
     """Markdown; null when no synthesis was possible, while `outputs` still holds what the workers delivered."""
+    rejected_answer: RejectedAnswer | None = None
+    """The best answer that was turned down, and why, where there is no other; null otherwise."""
     data: Any = None
-    """Structured data of the only task of a run, when its worker has an output schema."""
+    """What fits the `output_schema` of the job, or else of the team. Without one: the structured data of the only task
+    of a run, when its worker has an output schema."""
+    data_sources: tuple[DataSource, ...] = ()
+    """Which tasks the values of `data` come from, where the job or the team has an output schema."""
     confidence: float | None = None
     """0 to 1, how far the answer can be trusted; null when nobody said."""
     statements: tuple[Statement, ...] = ()

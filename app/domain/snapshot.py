@@ -10,15 +10,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from app.domain import events as ev
+from app.domain.answering import Answering
+from app.domain.approvals import Approval
 from app.domain.breaker_names import model_breaker
 from app.domain.brief import Brief
 from app.domain.conversation import Conversation
-from app.domain.plan import Plan, Task
+from app.domain.plan import Plan
 from app.domain.questions import Assumption, OnQuestion, Question
 from app.domain.quote import Quote
-from app.domain.results import Escalation, Output, Problem, Result, Synthesis
-from app.domain.states import TERMINAL_RUN, TERMINAL_TASK, AttemptStatus, Phase, RunStatus, TaskStatus
-from app.domain.team import Rung
+from app.domain.results import Problem, Result, Synthesis
+from app.domain.states import TERMINAL_RUN, Phase, RunStatus
+from app.domain.task_state import Attempt, TaskState
 from app.domain.topics import Topic
 from app.domain.usage import Amount, Usage
 from app.domain.values import changed
@@ -27,121 +29,6 @@ WRAP_UP_SHARE = 0.15
 WRAP_UP_CEILING_S = 30.0
 """The last part of a run's time is kept for the synthesis of what is there."""
 _NOTHING_SAID = Conversation()
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One try of one worker at a task."""
-
-    number: int
-    worker: str
-    model: str
-    instruction: str
-    started_at: datetime
-    since: datetime
-    """When its clock started: anew after a resume, since a crash costs no attempt its time. Waits for the provider
-    set it on."""
-    heard_at: datetime | None = None
-    """When its conversation last moved on."""
-    refined_from: int | None = None
-    change: str = ""
-    beside: int | None = None
-    """The attempt at whose side it was begun; None for one that began alone."""
-    status: AttemptStatus = "running"
-    error: Problem | None = None
-    escalation: Escalation | None = None
-    finished_at: datetime | None = None
-    usage: Usage = Usage()
-
-
-@dataclass(frozen=True)
-class NextAttempt:
-    """What the next attempt at a task will be, as far as that is settled."""
-
-    worker: str
-    instruction: str
-    model: str | None = None
-    """The tier that plays the worker; None for the worker's own model."""
-    refined_from: int | None = None
-    """The attempt whose failure led to the instruction; None for the plan's own."""
-    change: str = ""
-    """What is different about the instruction."""
-    not_before: datetime | None = None
-    first: Topic | None = None
-    """The conversation that must be had before it may start."""
-    climbed: tuple[Rung, ...] = ()
-    """The rungs of the team's ladder that the task has taken."""
-    told: tuple[str, ...] = ()
-    """What people have said about the task, or what is taken for granted since they have not."""
-
-    @property
-    def words(self) -> str:
-        """All that the worker is told to do."""
-        return "\n\n".join((self.instruction, *self.told))
-
-
-@dataclass(frozen=True)
-class TaskState:
-    """A task of the plan and what became of it so far."""
-
-    task: Task
-    next: NextAttempt
-    position: int = 0
-    """Its place among all the tasks that the run has had."""
-    status: TaskStatus = "pending"
-    attempts: tuple[Attempt, ...] = ()
-    question: str | None = None
-    """Id of the question that it waits for, or whose default is to be taken."""
-    split_into: tuple[str, ...] = ()
-    """Ids of the tasks that were to take its place."""
-    output: Output | None = None
-    error: Problem | None = None
-    finished_at: datetime | None = None
-    usage: Usage = Usage()
-    dropped: bool = False
-    """Whether the run goes on to its answer without it. It may still deliver."""
-
-    @property
-    def ended(self) -> bool:
-        return self.status in TERMINAL_TASK
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether something may still wait for it."""
-        return not self.ended and not self.dropped
-
-    @property
-    def delivered(self) -> bool:
-        return self.status == "succeeded"
-
-    @property
-    def running(self) -> tuple[Attempt, ...]:
-        """The attempts under way: two while one is made beside another; one that the end of the task left behind."""
-        return tuple(attempt for attempt in self.attempts if attempt.status == "running")
-
-    @property
-    def attempt(self) -> Attempt:
-        """The attempt that counts, of a task that has one: which has delivered, else which runs, else the latest."""
-        for status in ("succeeded", "running"):
-            for attempt in reversed(self.attempts):
-                if attempt.status == status:
-                    return attempt
-        return self.attempts[-1]
-
-    @property
-    def worker(self) -> str:
-        """Who has made the attempt that counts, or is to make the first."""
-        return self.attempt.worker if self.attempts else self.task.worker
-
-    def tried(self, number: int) -> Attempt:
-        """The attempt of that number."""
-        return self.attempts[number - 1]
-
-    def with_attempt(self, number: int, **changes: Any) -> "TaskState":
-        """The task with one attempt changed."""
-        place = number - 1
-        attempt = changed(self.attempts[place], **changes)
-        return changed(self, attempts=(*self.attempts[:place], attempt, *self.attempts[number:]))
 
 
 @dataclass(frozen=True)
@@ -175,14 +62,19 @@ class Snapshot:
     """Everything that was said, by what it was about."""
     findings: tuple[Any, ...] = ()
     """What was wrong with the last rejected plan."""
+    sound_plan: Plan | None = None
+    """A rejected plan that is followed if no better one comes."""
     plan: Plan | None = None
     quote: Quote | None = None
+    approval: Approval | None = None
+    """The approval that the plan waits for, or that was decided on; None where nobody was asked."""
     tasks: Mapping[str, TaskState] = field(default_factory=dict)
     """Those of the newest plan, in its order."""
     replaced: Mapping[str, TaskState] = field(default_factory=dict)
     """Those of earlier revisions that the newest plan lacks."""
     synthesis: Synthesis | None = None
     """The newest answer."""
+    answering: Answering = field(default_factory=Answering)
     lacking: frozenset[str] = frozenset()
     """Dropped tasks that delivered too late for the newest answer: another one is to be made with them."""
     late: frozenset[str] = frozenset()
@@ -222,7 +114,9 @@ class Snapshot:
             return None
         if self.plan is None:
             return "planning"
-        return "executing" if any(task.is_awaited for task in self.tasks.values()) else "synthesizing"
+        if any(task.is_awaited for task in self.tasks.values()):
+            return "executing"
+        return "reviewing" if self.is_under_review else "synthesizing"
 
     @property
     def deadline(self) -> datetime | None:
@@ -246,9 +140,25 @@ class Snapshot:
         return [*self.tasks.values(), *self.replaced.values()]
 
     @property
+    def answers_alone(self) -> bool:
+        """Whether the plan's only task has said it all: there is nothing to reconcile, and no form to put it into."""
+        if self.plan is None or not self.plan.needs_no_answer or self.brief.output_schema is not None:
+            return False
+        if self.synthesis is not None or self.answering.is_refused or not self.delivered:
+            return False
+        output = self.delivered[0].output
+        return output is not None and bool(output.text.strip() or output.summary.strip())
+
+    @property
     def wants_answer(self) -> bool:
         """Whether the answer is still to be made, or made again with what has come since."""
-        return self.synthesis is None or bool(self.lacking)
+        is_there = self.synthesis is not None or self.answers_alone
+        return not is_there or self.answering.needs_another(self.lacking)
+
+    @property
+    def is_under_review(self) -> bool:
+        """Whether there is an answer at which a critic is to look, once all work is done."""
+        return self.brief.wants_review and not self.wants_answer and not self.answering.is_reviewed
 
     @property
     def reconcilable(self) -> list[TaskState]:
@@ -286,8 +196,13 @@ class Snapshot:
         if topic.purpose == "work":
             name = topic.task_id or ""
             return (self.tasks.get(name) or self.replaced[name]).tried(topic.number).model
-        supervisor = self.brief.team.supervisor.model
-        return self.brief.models.get(supervisor, supervisor)
+        name = self.critic_model if topic.purpose == "review" else self.brief.team.supervisor.model
+        return self.brief.models.get(name, name)
+
+    @property
+    def critic_model(self) -> str:
+        """The tier or model that plays the critic."""
+        return self.brief.team.review.model or self.brief.team.supervisor.model
 
     def conversation(self, topic: Topic) -> Conversation:
         """What was said about `topic` so far."""

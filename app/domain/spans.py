@@ -20,6 +20,7 @@ _HOLDERS: Mapping[str, str] = {
     "work": "attempt:{0}:{1}",
     "rule": "attempt:{0}:{1}",
     "synthesize": "synthesis",
+    "review": "review",
 }
 """The span that holds the calls of a purpose, by task and attempt; others are held by their task, or by the run."""
 _CALLED = ("purpose", "model", "max_tokens", "request_id")
@@ -69,6 +70,8 @@ class Spans:
                 self._end_attempt(event, "error", problem_of(event["data"]["error"]))
             case "synthesis":
                 self._synthesis(event, what)
+            case "review":
+                self._review(event, what)
             case "ruling":
                 self._judge(Topic("rule", event["task_id"], event["attempt"]), rejection(event["data"]))
         complete, self._complete = self._complete, []
@@ -98,7 +101,7 @@ class Spans:
             self._end_calls(topic, at, status)
 
     def _plan(self, event: Told, what: str) -> None:
-        if what in ("created", "revised"):
+        if what in ("created", "revised", "edited"):
             tasks = event["data"]["tasks"]
             self._titles |= {task["id"]: task.get("title") or task["id"] for task in tasks}
             self._close("plan", event["at"], "ok", {"tasks": len(tasks)})
@@ -109,6 +112,12 @@ class Spans:
         if what == "completed":
             _ended(self._frames["synthesis"], event["at"], "ok", form_of(told))  # It may be made again.
         self._judge(Topic("synthesize"), rejection(told) if what == "rejected" else form_of(told))
+
+    def _review(self, event: Told, what: str) -> None:
+        told = event["data"]
+        if what == "completed":
+            _ended(self._frames["review"], event["at"], "ok", {"verdict": told["verdict"], "round": told["round"]})
+        self._judge(Topic("review"), rejection(told) if what == "rejected" else {})
 
     def _task(self, event: Told, what: str) -> None:
         at, told, number = event["at"], event["data"], event["attempt"]
@@ -193,6 +202,8 @@ class Spans:
         """The span that holds the calls of a conversation. That of the synthesis begins with the first of them."""
         if topic.purpose == "synthesize":
             self._open("synthesis", "run", "synthesis", "synthesis", self._worked_until or started, {})
+        if topic.purpose == "review":
+            self._open("review", "run", "review", "review", started, {})
         holder = _HOLDERS.get(topic.purpose) or ("run" if topic.task_id is None else "task:{0}")
         return holder.format(topic.task_id, topic.attempt)
 

@@ -8,7 +8,7 @@ from app.domain.errors import IllegalMove
 RunStatus = Literal["queued", "running", "waiting", "succeeded", "partial", "failed", "cancelled"]
 Phase = Literal["planning", "executing", "synthesizing", "reviewing"]
 TaskStatus = Literal["pending", "running", "waiting", "succeeded", "failed", "skipped", "cancelled"]
-WaitReason = Literal["provider", "answer"]
+WaitReason = Literal["provider", "answer", "plan_approval"]
 """What a run waits for when it is parked; the first of several."""
 AttemptStatus = Literal["running", "succeeded", "failed", "cancelled"]
 
@@ -22,6 +22,7 @@ RUN_MOVES: Mapping[tuple[RunStatus, str], RunStatus] = {
     ("running", "run.failed"): "failed",
     ("running", "run.cancelled"): "cancelled",
     ("waiting", "run.resumed"): "running",
+    ("waiting", "run.failed"): "failed",
     ("waiting", "run.cancelled"): "cancelled",
 }
 
@@ -65,19 +66,24 @@ ATTEMPT_MOVES: Mapping[tuple[AttemptStatus, str], AttemptStatus] = {
 
 _WORK = frozenset({
     "plan.created", "plan.revised", "plan.invalid",
+    "plan.approval_requested", "plan.edited", "plan.approved", "plan.rejected",
     "task.started", "task.succeeded", "task.failed", "task.retrying", "task.refined", "task.rejected",
     "task.reassigned", "task.split", "ruling.rejected",
     "question.asked", "question.answered", "question.expired",
     "task.escalated", "task.skipped", "task.cancelled", "task.dropped", "attempt.failed", "attempt.cancelled",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
-    "synthesis.completed", "synthesis.rejected", "budget.exhausted",
+    "synthesis.completed", "synthesis.rejected", "conflict.found", "gap.found", "review.completed", "review.rejected",
+    "budget.exhausted",
     "breaker.opened", "breaker.closed",
 })  # fmt: skip
 ALLOWED_WHILE: Mapping[RunStatus, frozenset[str]] = {
-    "queued": frozenset({"run.cancel_requested"}),
+    "queued": frozenset({"run.cancel_requested", "results.reused"}),
     "running": frozenset({"run.cancel_requested"}) | _WORK,
-    "waiting": frozenset({"run.cancel_requested", "task.cancelled", "attempt.cancelled", "question.answered"}),
-}
+    "waiting": frozenset({
+        "run.cancel_requested", "task.cancelled", "attempt.cancelled", "question.answered",
+        "plan.edited", "plan.approved", "plan.rejected",
+    }),
+}  # fmt: skip
 """What may happen in a run beside what moves it. Nothing may in one that has ended."""
 
 State = TypeVar("State", bound=str)

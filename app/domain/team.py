@@ -1,17 +1,17 @@
 """A team: a supervisor, its workers, and the limits they work within."""
 
 import hashlib
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from app.domain.job import Limits, TeamName
+from app.domain.planned_worker import DynamicWorkers, PlannedWorker
+from app.domain.team_rules import ApprovalRules, ModelName, ReviewRules, Route, Stragglers, TeamPart, WorkerName
 
-WorkerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 TIERS = ("fast", "balanced", "deep")
-ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-"""A tier (`fast`, `balanced`, `deep`) or a model id."""
 
 
 Rung = Literal["refine", "stronger_model", "fallback_worker", "ask_human", "give_up"]
@@ -23,11 +23,7 @@ LADDER: tuple[Rung, ...] = ("refine", "stronger_model", "fallback_worker", "ask_
 QUESTION_TIMEOUT_S = 3_600.0
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
-
-
-class Supervisor(_Part):
+class Supervisor(TeamPart):
     """Who plans and reconciles."""
 
     model: ModelName = "deep"
@@ -38,7 +34,7 @@ class Supervisor(_Part):
     """Plans that it should take as models, each after the objective it belongs to."""
 
 
-class Worker(_Part):
+class Worker(TeamPart):
     """A role: what it is good for, what it is told, and what it may use."""
 
     name: WorkerName
@@ -65,6 +61,17 @@ class Worker(_Part):
     kind: WorkerName | None = None
     """Workers of one kind do the same work: a task for one of them is begun by whichever is less loaded."""
 
+    @classmethod
+    def enlisted(cls, planned: PlannedWorker) -> "Worker":
+        """A worker that a plan brings along, as one of the team."""
+        return cls(
+            name=planned.name,
+            description=planned.description.strip() or planned.name,
+            instructions=planned.instructions,
+            model=planned.model,
+            tools=planned.tools,
+        )
+
     @property
     def needed_tools(self) -> tuple[tuple[str, ...], ...]:
         """What it must use, as alternatives each."""
@@ -81,49 +88,14 @@ def _unsaid_of(worker: Worker) -> set[str]:
     return {name for name in ("fallback", "kind", "must_use") if not getattr(worker, name)}
 
 
-class Condition(_Part):
-    """What a text must have for a route to be taken."""
-
-    contains: tuple[Annotated[str, StringConstraints(min_length=1, max_length=200)], ...] = Field(
-        min_length=1, max_length=50
-    )
-    """Words or phrases, of which the text holds at least one; letter case does not matter."""
-
-    def holds_for(self, folded: str) -> bool:
-        """Whether a text meets it, of which the letter case is folded."""
-        return any(phrase.casefold() in folded for phrase in self.contains)
+_LATER = (
+    "ladder", "question_timeout_s", "routing", "stragglers", "review", "approval", "conflicts", "output_schema",
+    "dynamic_workers",
+)  # fmt: skip
+"""The fields that the first release lacked."""
 
 
-class Route(_Part):
-    """A rule that sends jobs or tasks to a worker, without asking a model."""
-
-    when: Condition
-    """Looked for in the objective of a job, and in the title and the instruction of a task."""
-    worker: WorkerName
-    """Who does them."""
-
-
-class Stragglers(_Part):
-    """What is done about tasks that take much longer than the others."""
-
-    policy: Literal["wait", "drop", "hedge"] = "wait"
-    """`wait` for them; `drop` them once all else is done: the run goes on to its answer, and uses what still comes
-    before its end; or `hedge`: a second worker tries the same side by side, and the first result counts."""
-    quorum: float | None = Field(default=None, gt=0, lt=1)
-    """With `drop`, the part of the tasks that must have delivered before any is dropped; null for 0.75."""
-    after_s: float | None = Field(default=None, gt=0, le=86_400)
-    """Seconds after which a task is a straggler; null for three times what the others took."""
-
-    @model_validator(mode="after")
-    def _fits_its_policy(self) -> "Stragglers":
-        if self.quorum is not None and self.policy != "drop":
-            raise ValueError(f"a quorum goes with the policy drop; this is {self.policy}")
-        if self.after_s is not None and self.policy == "wait":
-            raise ValueError("after_s goes with the policies drop and hedge; this is wait")
-        return self
-
-
-class Team(_Part):
+class Team(TeamPart):
     """A team as it is stored: immutable, and numbered by version."""
 
     name: TeamName
@@ -149,6 +121,19 @@ class Team(_Part):
 
     stragglers: Stragglers = Stragglers()
     """What is done about tasks that take much longer than the others."""
+    approval: ApprovalRules = ApprovalRules()
+    """Whose plans people approve before they are carried out. A job may ask for it; it cannot do without what its team
+    wants."""
+    conflicts: Literal["surface", "fail", "ask_human"] = "surface"
+    """What becomes of contradictions between results that the supervisor could not resolve: the answer gives every side
+    (`surface`), there is no answer (`fail`), or a person is asked first (`ask_human`)."""
+    output_schema: dict[str, Any] | None = None
+    """JSON Schema that the `data` of its results must fit, unless a job has its own."""
+
+    review: ReviewRules = ReviewRules()
+    """Whether a critic looks at answers before they go out."""
+    dynamic_workers: bool | DynamicWorkers = False
+    """Whether a plan may bring workers of its own along; an object says what tools they may have, and how many."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Team":
@@ -167,6 +152,8 @@ class Team(_Part):
             raise ValueError(f"routes lead to workers that the team lacks: {', '.join(strangers)}")
         if self.tool_isolation == "exclusive" and (shared := self._tools_of_several()):
             raise ValueError(f"workers share tools, and tool_isolation is exclusive: {', '.join(shared)}")
+        if self.tool_isolation == "exclusive" and (shared := sorted({*self.dynamic_tools} & {*self._tools_of_workers})):
+            raise ValueError(f"dynamic workers would share tools, and tool_isolation is exclusive: {', '.join(shared)}")
         return self
 
     def _tools_of_several(self) -> list[str]:
@@ -194,6 +181,34 @@ class Team(_Part):
         """The worker that the first rule for any of the texts leads to; None without one."""
         folded = [text.casefold() for text in texts] if self.routing else []
         return next((route.worker for route in self.routing if any(map(route.when.holds_for, folded))), None)
+
+    @property
+    def dynamic(self) -> DynamicWorkers | None:
+        """What workers a plan may bring along; None where it may not."""
+        return DynamicWorkers() if self.dynamic_workers is True else self.dynamic_workers or None
+
+    @property
+    def dynamic_tools(self) -> tuple[str, ...]:
+        """The tools that they may have: those of a list, or of the team's workers where these are not theirs alone."""
+        if self.dynamic is None or self.dynamic.tools is not None:
+            return self.dynamic.tools or () if self.dynamic else ()
+        return () if self.tool_isolation == "exclusive" else tuple(self._tools_of_workers)
+
+    @property
+    def _tools_of_workers(self) -> dict[str, None]:
+        return dict.fromkeys(tool for worker in self.workers for tool in worker.tools)
+
+    @property
+    def used_models(self) -> set[str]:
+        """The tiers and model ids that its runs may ask."""
+        brought = TIERS if self.dynamic is not None else ()
+        return {self.supervisor.model, *brought, *(name for worker in self.workers for name in worker.models)}
+
+    def joined_by(self, workers: Sequence[PlannedWorker]) -> "Team":
+        """The team with the workers that a plan has brought along. Those it has stay as they are."""
+        new = (Worker.enlisted(each) for each in workers if self.worker(each.name) is None)
+        fields = {name: getattr(self, name) for name in Team.model_fields}
+        return Team.model_construct(**fields | {"workers": (*self.workers, *new)})
 
     def worker(self, name: str) -> Worker | None:
         """The worker of that name."""
@@ -229,18 +244,12 @@ class Team(_Part):
         unsaid: dict[str, Any] = {
             "workers": {n: fields for n, each in enumerate(self.workers) if (fields := _unsaid_of(each))}
         }
-        if self.ladder == LADDER:
-            unsaid["ladder"] = True
-        if self.question_timeout_s == QUESTION_TIMEOUT_S:
-            unsaid["question_timeout_s"] = True
-        if not self.routing:
-            unsaid["routing"] = True
-        if self.stragglers == Stragglers():
-            unsaid["stragglers"] = True
+        defaults = {name: type(self).model_fields[name].default for name in _LATER}
+        unsaid |= {name: True for name, default in defaults.items() if getattr(self, name) == default}
         return self.model_dump_json(exclude=unsaid)
 
 
-class TeamRef(_Part):
+class TeamRef(TeamPart):
     """A team and the version a run is pinned to."""
 
     name: str

@@ -7,6 +7,7 @@ infinities. Everything that enters (job bodies, model replies, tool outputs, err
 import math
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Any
 
 DEEPEST = 200
@@ -66,6 +67,19 @@ def has_line_end(text: str) -> bool:
     office programs and chats put them there.
     """
     return _CONTROL.search(text) is not None
+
+
+def texts_within(value: Any) -> Iterator[str]:
+    """Every text within a JSON value, names of fields included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from texts_within(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from texts_within(item)
 
 
 def shorten(text: str, limit: int) -> tuple[str, int]:

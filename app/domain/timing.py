@@ -1,10 +1,12 @@
 """How long a run took, how long it would have taken one step at a time, and what bounded it."""
 
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import TaskState
 
 
 class Timing(BaseModel):
@@ -29,15 +31,15 @@ def timing_of(run: Snapshot, now: datetime) -> Timing:
     if run.created_at is None:
         return Timing()
     if run.started_at is None:
-        return Timing(queued_ms=_ms(run.created_at, run.finished_at or now))
+        return Timing(queued_ms=milliseconds(run.created_at, run.finished_at or now))
     end = run.finished_at or now
-    planning = _ms(run.started_at, run.planned_at or end)
-    wrapping_up = _ms(run.executed_at, end) if run.executed_at else 0
+    planning = milliseconds(run.started_at, run.planned_at or end)
+    wrapping_up = milliseconds(run.executed_at, end) if run.executed_at else 0
     worked = {task.task.id: worked_ms(task, end) for task in run.every_task}
-    wall = _ms(run.started_at, end)
+    wall = milliseconds(run.started_at, end)
     sequential = planning + sum(worked.values()) + wrapping_up
     return Timing(
-        queued_ms=_ms(run.created_at, run.started_at),
+        queued_ms=milliseconds(run.created_at, run.started_at),
         wall_ms=wall,
         critical_path_ms=planning + _longest_chain(run, worked) + wrapping_up,
         sequential_ms=sequential,
@@ -45,7 +47,8 @@ def timing_of(run: Snapshot, now: datetime) -> Timing:
     )
 
 
-def _ms(start: datetime, end: datetime) -> int:
+def milliseconds(start: datetime, end: datetime) -> int:
+    """From one moment to a later one; 0 when it is no later."""
     return max(round((end - start).total_seconds() * 1000), 0)
 
 
@@ -55,20 +58,30 @@ def worked_ms(task: TaskState, end: datetime) -> int:
     for attempt in task.attempts:
         since = attempt.started_at if until is None else max(attempt.started_at, until)
         until = max(since, min(attempt.finished_at or end, task.finished_at or end))
-        worked += _ms(since, until)
+        worked += milliseconds(since, until)
     return worked
 
 
 def _longest_chain(run: Snapshot, worked: dict[str, int]) -> int:
-    """The heaviest path through the graph; tasks come in any order, so lengths are found by need.
-
-    The parts of a task that was split begin where it ended.
+    """How long the heaviest path through the graph took. The parts of a task that was split begin where it ended,
+    and so does what is to close a gap.
     """
     needs = {task.task.id: task.task.depends_on for task in run.every_task}
     for whole in run.replaced.values():
         needs |= {part: (*needs[part], whole.task.id) for part in whole.split_into}
+    for name, gap in run.answering.gaps.items():
+        if (closing := gap.redispatched_as) is not None:
+            needs |= {closing: (*needs[closing], name)}
     dropped = {task.task.id for task in run.every_task if task.dropped}
+    return sum(worked[name] for name in longest_chain(needs, worked, dropped))
+
+
+def longest_chain(
+    needs: Mapping[str, Sequence[str]], worked: Mapping[str, int], dropped: Collection[str]
+) -> Sequence[str]:
+    """The tasks on the heaviest path, first to last; they come in any order, so lengths are found by need."""
     lengths: dict[str, int] = {}
+    before: dict[str, str | None] = {}
     waiting = list(needs)
     while waiting:
         unknown = [name for name in needs[waiting[-1]] if name not in lengths]
@@ -77,6 +90,12 @@ def _longest_chain(run: Snapshot, worked: dict[str, int]) -> int:
             continue
         name = waiting.pop()
         # Nothing has waited for a dropped task to its end.
-        awaited = [lengths[needed] for needed in needs[name] if needed not in dropped]
-        lengths[name] = worked[name] + max(awaited, default=0)
-    return max(lengths.values(), default=0)
+        awaited = [needed for needed in needs[name] if needed not in dropped]
+        before[name] = max(awaited, key=lengths.__getitem__, default=None)
+        lengths[name] = worked[name] + max((lengths[needed] for needed in awaited), default=0)
+    last = max(lengths, key=lengths.__getitem__, default=None)
+    chain: list[str] = []
+    while last is not None:
+        chain.append(last)
+        last = before[last]
+    return chain[::-1]

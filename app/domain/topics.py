@@ -13,6 +13,7 @@ GO_ON: Mapping[str, Purpose] = {
     "tool.completed": "work",
     "tool.failed": "work",
     "synthesis.rejected": "synthesize",
+    "review.rejected": "review",
 }
 """The events other than model calls that a conversation goes on by, and what it is for."""
 

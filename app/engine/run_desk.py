@@ -29,7 +29,9 @@ from app.store.deltas import Passage
 from app.store.journal import RunLog
 from app.tools.tool import Tool
 
-SETTLING = ("plan.", "task.", "attempt.", "ruling.", "question.", "synthesis.", "budget.")
+SETTLING = (
+    "plan.", "task.", "attempt.", "ruling.", "question.", "synthesis.", "conflict.", "gap.", "review.", "budget.",
+)  # fmt: skip
 """Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
 
 
@@ -124,7 +126,7 @@ class RunDesk:
             return Kept()
         if (spent := run.exhausted) is not None:
             raise BudgetSpent(spent.limit, spent.allowed, spent.needed, spent.left)
-        reckoned_for = (*(task.status for task in run.tasks.values()), run.late, run.lacking)
+        reckoned_for = (*(task.status for task in run.tasks.values()), run.late, run.lacking, run.answering.round)
         if reckoned_for not in self._kept:
             self._kept = {reckoned_for: await kept_for_answer(run, self.model)}
         return self._kept[reckoned_for]

@@ -7,7 +7,8 @@ from app.domain.breaker_names import worker_breaker
 from app.domain.errors import Held
 from app.domain.events import Entry
 from app.domain.failures import OF_WORKERS
-from app.domain.snapshot import Attempt, Snapshot
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import Attempt
 from app.engine.brake import Brake, Door
 
 
@@ -42,13 +43,15 @@ class WorkerDoors:
         started = [
             (entry, worker_breaker(run.brief.team.name, entry.fact.worker))
             for entry in entries
-            if isinstance(entry.fact, ev.TaskStarted)
+            if isinstance(entry.fact, ev.TaskStarted) and _is_of_the_team(run, entry.fact.worker)
         ]
         return [(entry, name) for entry, name in started if self._brake.is_due(name)]
 
     def hear(self, run: Snapshot, entries: Sequence[Entry]) -> None:
         """Tell the breakers how attempts ended."""
         for entry, attempt, code in ends_in(run, entries):
+            if not _is_of_the_team(run, attempt.worker):
+                continue
             key = entry.task_id, entry.attempt
             name, about = worker_breaker(run.brief.team.name, attempt.worker), run.brief.run_id
             door = self._probes.pop(key, None) or self._brake.door(name, about, attempt.started_at)
@@ -57,6 +60,11 @@ class WorkerDoors:
             elif code in OF_WORKERS:
                 door.failed(code)
             door.leave()
+
+
+def _is_of_the_team(run: Snapshot, worker: str) -> bool:
+    """One that the plan has brought along is of this run alone: what it fails at says nothing of those of its name."""
+    return run.plan is None or all(each.name != worker for each in run.plan.workers)
 
 
 def ends_in(run: Snapshot, entries: Sequence[Entry]) -> Iterator[tuple[Entry, Attempt, str | None]]:

@@ -9,13 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from app.domain.lint_words import is_delicate
 from app.llm.demo_objective import Wish, stems, wish_of
 from app.llm.demo_prompts import (
     FIGURES,
     GATHER,
     PART,
+    SAY,
     SIGNED,
     WRITE,
+    asked_and_about,
     excerpt,
     gist,
     number_after,
@@ -28,6 +31,7 @@ from app.llm.model import Request
 
 TASKS_UNLESS_TOLD = 4
 CONTEXT_CHARACTERS = 2_000
+QUOTED_CHARACTERS = 300
 _TABLE = re.compile(r"csv|tab-separated|json|parquet", re.IGNORECASE)
 
 
@@ -81,6 +85,10 @@ class _Job:
             return None
         return next((worker["name"] for worker in self.workers if "fetch_page" in worker["tools"]), None)
 
+    def sees_inputs(self, worker: str) -> bool:
+        """Whether a worker has a tool that reads inputs."""
+        return any({"query_data", "read_input"} & set(each["tools"]) for each in self.workers if each["name"] == worker)
+
     def inside(self) -> str | None:
         """The worker that can see the job's inputs; None when there are none, or nobody can."""
         kinds = {"query_data" if _is_table(given) else "read_input" for given in self.inputs}
@@ -101,7 +109,9 @@ def plan(request: Request) -> dict[str, Any]:
     )
     tasks = _tasks(_fitted(_stages(job), job), job)
     told = f"Say first that the demo model wrote it. Then give the {job.wish.kind}, task by task."
+    brings: dict[str, Any] = {"workers": []} if "workers" in (request.output_schema or {}).get("properties", {}) else {}
     return {
+        **brings,
         "goal": f"{SIGNED} {gist(objective)}",
         "final_instruction": told if len(tasks) > 1 else "",
         "tasks": tasks,
@@ -213,17 +223,31 @@ def _tasks(stages: list[list[_Step]], job: _Job) -> list[dict[str, Any]]:
 
 
 def _task(step: _Step, task_id: str, before: list[str], job: _Job) -> dict[str, Any]:
-    told = job.objective in step.instruction
+    instruction = _careful(step, job)
+    told = job.objective in instruction
     return {
         "id": task_id,
         "title": step.title,
-        "instruction": step.instruction,
+        "instruction": instruction,
         "context": "" if told else f"The objective: {excerpt(job.objective, CONTEXT_CHARACTERS)}",
         "success_criterion": step.criterion,
         "worker": step.worker,
         "depends_on": before,
         "required": True,
     }
+
+
+def _careful(step: _Step, job: _Job) -> str:
+    """The instruction, which quotes what it is about where that would order what the worker may not be able to do."""
+    instruction, names = step.instruction, (given["name"] for given in job.inputs)
+    if not is_delicate(instruction) and (
+        job.sees_inputs(step.worker) or not any(name in instruction for name in names)
+    ):
+        return instruction
+    asks, about = asked_and_about(instruction)
+    line = " ".join(about.split()).replace('"', "'")
+    quoted = line if len(line) <= QUOTED_CHARACTERS else gist(line, QUOTED_CHARACTERS)
+    return f'{SAY if asks == about else asks} "{quoted}"'
 
 
 def _fitness(worker: dict[str, Any], talent: _Talent) -> int:

@@ -18,9 +18,12 @@ PART = "Find out what the objective asks about this part of it alone:"
 GATHER = "Find what bears on this, and leave the rest to those who get your result:"
 FIGURES = "Give the figures that this asks for:"
 WRITE = "Write the {} for this, from the results alone:"
+SAY = "Say what can be said to this, and change nothing:"
 """What its instructions begin with. The worker tells by them what is asked of it from what it is about."""
 
-_OWN = re.compile("|".join(re.escape(each).replace(r"\{\}", ".{1,40}?") for each in (PART, GATHER, FIGURES, WRITE)))
+_OWN = re.compile(
+    "|".join(re.escape(each).replace(r"\{\}", ".{1,40}?") for each in (PART, GATHER, FIGURES, WRITE, SAY))
+)
 _SECTION = re.compile(r"^<(\w+)>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
 _URL = re.compile(r"https?://[^\s<>\"'`\])}]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")

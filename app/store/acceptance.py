@@ -1,5 +1,6 @@
 """How a run comes to be: the job, its first event and its place in line, in one transaction."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,9 +13,11 @@ from app.domain.errors import JobRefused
 from app.domain.events import Entry
 from app.domain.fold import extend
 from app.domain.job import Job, Limits
+from app.domain.origin import RunOrigin
 from app.domain.plan import Plan
 from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
+from app.store.chronicle import tell
 from app.store.database import Database
 from app.store.projection import Row, as_json, plain, run_row
 from app.store.queue import NEW_ENTRY
@@ -29,18 +32,27 @@ _ACCEPT = f"""
         ON CONFLICT DO NOTHING RETURNING run_id
     ), run AS (
         INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
-                          progress, usage, timing, last_seq, created_at)
+                          progress, usage, timing, origin, last_seq, created_at)
         SELECT %(id)s, %(tenant)s, 'queued', %(objective)s, %(team_name)s, %(team_version)s, %(priority)s,
                greatest((SELECT min(turn) FROM runs WHERE status = 'queued' AND priority = %(priority)s),
                         (SELECT max(turn) + 1 FROM runs
                          WHERE status = 'queued' AND priority = %(priority)s AND tenant = %(tenant)s), 0),
                CAST(%(metadata)s AS json), CAST(%(limits)s AS json), CAST(%(progress)s AS json),
-               CAST(%(usage)s AS json), CAST(%(timing)s AS json), 1, %(at)s
+               CAST(%(usage)s AS json), CAST(%(timing)s AS json), CAST(%(origin)s AS json), %(last_seq)s, %(at)s
         WHERE CAST(%(key)s AS text) IS NULL OR EXISTS (SELECT FROM key)
         RETURNING id, priority, turn
     ), event AS (
         INSERT INTO events (run_id, seq, type, at, data)
         SELECT id, 1, 'run.queued', %(at)s, CAST(%(queued)s AS json) FROM run
+    ), reused AS (
+        INSERT INTO events (run_id, seq, type, at, data)
+        SELECT id, 2, 'results.reused', %(at)s, CAST(%(reused)s AS json) FROM run
+        WHERE CAST(%(reused)s AS text) IS NOT NULL
+    ), copied AS (
+        -- Each run has its own, for each is deleted at its own time.
+        INSERT INTO run_inputs (run_id, position, name, media_type, content)
+        SELECT run.id, source.position, source.name, source.media_type, source.content
+        FROM run JOIN run_inputs AS source ON source.run_id = CAST(%(source)s AS text)
     ), inputs AS (
         INSERT INTO run_inputs (run_id, position, name, media_type, content)
         SELECT run.id, n.position - 1, n.name, n.media_type, n.content
@@ -86,6 +98,18 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Inheritance:
+    """What a run takes over from another one."""
+
+    origin: RunOrigin
+    reused: ev.ResultsReused
+    models: Mapping[str, str]
+    """Models that differ from the team's, by worker."""
+    inputs: tuple[ev.InputListed, ...]
+    """Those of the other run; they are copied."""
+
+
+@dataclass(frozen=True, slots=True)
 class NewRun:
     """A job that was found fit to be executed."""
 
@@ -97,6 +121,8 @@ class NewRun:
     plan: Plan | None = None
     """The client's own plan, validated."""
     origin: Origin = Origin()
+    inherited: Inheritance | None = None
+    """What it takes over from another run; then its job has no inputs of its own."""
 
 
 async def accept(database: Database, tenant: str, new: NewRun, *, key: IdempotencyKey | None = None) -> Accepted:
@@ -106,8 +132,10 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
     """
     if key and (found := await _replayed(database, tenant, key)):
         return found
-    run, [event] = extend(Snapshot(_brief(new)), [Entry(queued := _queued(new))], datetime.now(UTC))
-    row = _row(new, run, event.at)
+    queued = _queued(new)
+    told = [Entry(queued), *([Entry(new.inherited.reused)] if new.inherited else [])]
+    run, events = extend(Snapshot(_brief(new)), told, datetime.now(UTC))
+    row = _row(new, run, events[0].at)
     async with database.driver() as connection:
         stored = await connection.rows(_ACCEPT, _values_of(tenant, new, queued, row, key))
     if not stored:  # Somebody else has used the key while we were at it.
@@ -116,11 +144,14 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
         assert found is not None
         return found
     team = f"{new.team.team.name}@{new.team.version}"
-    log.info("run accepted", run_id=new.run_id, team=team, inputs=len(new.job.inputs), priority=new.job.priority)
+    log.info("run accepted", run_id=new.run_id, team=team, inputs=len(_inputs(new)), priority=new.job.priority)
+    tell(run, events)
     return Accepted(new.run_id, row)
 
 
 def _inputs(new: NewRun) -> tuple[ev.InputListed, ...]:
+    if new.inherited is not None:
+        return new.inherited.inputs
     return tuple(
         ev.InputListed(name=item.name, media_type=item.media_type, characters=len(item.content))
         for item in new.job.inputs
@@ -128,7 +159,16 @@ def _inputs(new: NewRun) -> tuple[ev.InputListed, ...]:
 
 
 def _brief(new: NewRun) -> Brief:
-    return Brief(new.run_id, new.job.objective, new.team.team, new.limits, _inputs(new))
+    job = new.job
+    return Brief(
+        new.run_id,
+        job.objective,
+        new.team.team,
+        new.limits,
+        _inputs(new),
+        own_schema=job.output_schema,
+        rubric=job.rubric,
+    )
 
 
 def _queued(new: NewRun) -> ev.RunQueued:
@@ -140,6 +180,10 @@ def _queued(new: NewRun) -> ev.RunQueued:
         inputs=_inputs(new),
         plan=new.plan,
         on_question=new.job.on_question,
+        output_schema=new.job.output_schema,
+        rubric=new.job.rubric,
+        origin=new.inherited.origin if new.inherited else None,
+        models=dict(new.inherited.models) if new.inherited else {},
         request_id=new.origin.request_id,
         traceparent=new.origin.traceparent,
     )
@@ -153,6 +197,7 @@ def _row(new: NewRun, run: Snapshot, at: datetime) -> Row:
         "team_version": new.team.version,
         "metadata": new.job.metadata,
         "limits": new.limits,
+        "origin": new.inherited.origin if new.inherited else None,
         "created_at": at,
     }
     return plain(run_row(run, at) | job)
@@ -173,7 +218,11 @@ def _values_of(tenant: str, new: NewRun, queued: ev.RunQueued, row: Row, key: Id
         **{name: row[name] for name in ("objective", "team_name", "team_version")},
         **{name: as_json(row[name]) for name in ("metadata", "limits", "progress", "usage", "timing")},
         "at": row["created_at"],
+        "last_seq": row["last_seq"],
         "queued": as_json(queued),
+        "origin": as_json(row["origin"]) if row["origin"] else None,
+        "reused": as_json(new.inherited.reused) if new.inherited else None,
+        "source": new.inherited.origin.run if new.inherited else None,
         "names": [item.name for item in inputs],
         "media_types": [item.media_type for item in inputs],
         "contents": [item.content for item in inputs],

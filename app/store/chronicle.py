@@ -32,6 +32,8 @@ def _line(fact: ev.AnyFact) -> Line | None:
     match fact:
         case ev.RunStarted():
             return "info", "run started", {"engine": fact.engine, "epoch": fact.epoch}
+        case ev.ResultsReused():
+            return "info", "results reused", {"origin": fact.run, "tasks": len(fact.tasks)}
         case ev.RunResumed():
             return "info", "run resumed", {"engine": fact.engine, "epoch": fact.epoch, "lost_calls": fact.lost_calls}
         case ev.RunWaiting():
@@ -40,10 +42,27 @@ def _line(fact: ev.AnyFact) -> Line | None:
             return "info", "plan made", {"tasks": len(fact.tasks), "revision": fact.revision}
         case ev.PlanRevised():
             return "info", "plan revised", {"tasks": len(fact.tasks), "revision": fact.revision}
+        case ev.PlanApprovalRequested():
+            fields = {"cause": fact.cause, "revision": fact.revision, "expires_at": fact.expires_at.isoformat()}
+            return "info", "plan waits for approval", fields
+        case ev.PlanEdited():
+            return "info", "plan edited", {"tasks": len(fact.tasks), "revision": fact.revision}
+        case ev.PlanApproved():
+            return "info", "plan approved", {"revision": fact.revision, "by": fact.by}
+        case ev.PlanRejected():
+            return "warning", "plan not approved", {"revision": fact.revision, "by": fact.by}
         case ev.PlanInvalid():
             return "info", "plan rejected", {"codes": _codes(fact)}
         case ev.SynthesisRejected():
             return "info", "answer rejected", {"codes": _codes(fact)}
+        case ev.ConflictFound():
+            return "info", "conflict found", {"conflict": fact.id, "claims": len(fact.claims), "status": fact.status}
+        case ev.GapFound():
+            return "info", "gap found", {"reason": fact.reason, "redispatched_as": fact.redispatched_as}
+        case ev.ReviewCompleted():
+            return "info", "answer reviewed", {"verdict": fact.verdict, "round": fact.round}
+        case ev.ReviewRejected():
+            return "info", "review rejected", {"codes": _codes(fact)}
         case ev.BudgetExhausted():
             return "warning", "budget exhausted", {"limit": fact.limit, "call": fact.call}
         case ev.BreakerOpened():

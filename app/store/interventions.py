@@ -20,7 +20,7 @@ from app.domain.errors import RunUnreadable
 from app.domain.events import Entry
 from app.domain.fold import extend
 from app.domain.fold_run import receipt_of
-from app.domain.policy.decide import decide
+from app.domain.policy.decide import decide, ends_now
 from app.domain.retries import Patience
 from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN
@@ -65,6 +65,15 @@ _NOTE_CANCEL = text(
     """
 )
 
+KEEP_WAITING = ("plan.edited",)
+"""What may be said into a run that waits, and gives nobody anything to do."""
+_FORGET_TASKS = text(
+    """
+    WITH run AS (SELECT id FROM runs WHERE id = :id AND tenant = :tenant FOR UPDATE)
+    DELETE FROM tasks USING run WHERE tasks.run_id = run.id
+    """
+)
+
 Intervention = Callable[[Snapshot], Sequence[Entry]]
 """What is to be added to a run in the state it is in; it may refuse by raising."""
 
@@ -78,8 +87,9 @@ async def intervene(
 ) -> bool | None:
     """Add to the log of a run. False when it has ended, None when there is no such run.
 
-    A run that nobody executes and that is asked to end does so in this very transaction. One that others may go on
-    with is announced, to be looked at again at once. Raises `RunUnreadable`, and whatever the intervention raises.
+    A run that nobody executes and that is to end, since a client cancels it or rejects its plan, does so in this very
+    transaction. One that others may go on with is announced, to be looked at again at once.
+    Raises `RunUnreadable`, and whatever the intervention raises.
     """
     values = {"id": run_id, "tenant": tenant}
     for _ in range(TRIES_BEFORE_LOCKING):
@@ -103,13 +113,16 @@ async def _intervene(
         run = await asyncio.to_thread(_read, values["id"], row)
         now = datetime.now(UTC)
         run, events = extend(run, intervention(run), now)
-        if row.owner is None and run.cancel_requested:
+        if row.owner is None and ends_now(run):
             run, ends = extend(run, decide(run, now).entries, now)
             events += ends
-        batch = Batch(run, events, row.owner_epoch, row.last_seq, now, wakes=row.owner is None)
+        rests = bool(events) and all(event.type in KEEP_WAITING for event in events)
+        batch = Batch(run, events, row.owner_epoch, row.last_seq, now, wakes=row.owner is None and not rests)
+        if any(event.type == "plan.edited" for event in events):
+            await connection.execute(_FORGET_TASKS, values)  # Those of the new plan are written with it.
         if events and not await write(await driver_of(connection), row.owner, [batch]):
             raise _Overtaken
-        if not run.ended and (row.owner is None or row.lapsed):
+        if not rests and not run.ended and (row.owner is None or row.lapsed):
             await queue.announce(connection, run.brief.run_id, Place(row.priority, row.turn))
     tell(run, events)
     return True

@@ -36,7 +36,7 @@ _CLAIM = f"""
         SELECT runs.id, runs.lease_until AS lapsed_at, runs.status = 'queued' AND told.is_new AS begins
         FROM runs, LATERAL (
             SELECT max(seq) AS newest,
-                   count(*) > 0 AND bool_and(type IN ('run.queued', 'run.cancel_requested')) AS is_new
+                   count(*) > 0 AND bool_and(type IN ('run.queued', 'results.reused', 'run.cancel_requested')) AS is_new
             FROM events WHERE events.run_id = runs.id
         ) AS told
         WHERE runs.id = %(id)s AND NOT runs.status = ANY(%(ended)s) AND (runs.owner IS NULL OR runs.lease_until < now())

@@ -10,10 +10,11 @@ from typing import Any, get_args
 
 from pydantic_core import to_json, to_jsonable_python
 
-from app.domain.events import Event, PlanCreated, PlanRevised
+from app.domain.events import Event, PlanCreated, PlanEdited, PlanRevised
 from app.domain.plan import Plan
-from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot
 from app.domain.states import TaskStatus
+from app.domain.task_state import Attempt, TaskState
 from app.domain.timing import timing_of
 from app.domain.topics import Topic
 
@@ -75,7 +76,7 @@ def progress_of(run: Snapshot) -> Row:
     """How many tasks are in each state."""
     counts: Counter[str] = Counter(task.status for task in run.tasks.values())
     states: Row = {state: counts.get(state, 0) for state in TASK_STATES}
-    return {"tasks": {"total": len(run.tasks), **states}, "round": 1}
+    return {"tasks": {"total": len(run.tasks), **states}, "round": run.answering.round}
 
 
 def plan_row(event: Event, plan: Plan) -> Row:
@@ -157,7 +158,7 @@ def plans_of(events: Sequence[Event]) -> tuple[list[Row], set[str]]:
     new: set[str] = set()
     for event in events:
         match event.data:
-            case PlanCreated() as plan:
+            case PlanCreated() | PlanEdited() as plan:
                 plans.append(plan_row(event, plan))
                 new.update(plan.by_id)
             case PlanRevised() as plan:

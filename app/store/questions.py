@@ -61,7 +61,7 @@ async def answer_question(
 
     def take(run: Snapshot) -> Sequence[Entry]:
         question = check_answer(run.questions, question_id, answer, datetime.now(UTC))
-        attempt = run.tasks[question.task_id].attempt.number
+        attempt = run.tasks[question.task_id].attempt.number if question.task_id is not None else None
         return [Entry(ev.QuestionAnswered(id=question_id, answer=answer), question.task_id, attempt)]
 
     taken = await intervene(database, queue, tenant, run_id, take)

@@ -1,6 +1,6 @@
 """A run as its log tells it, and the end of a run whose log tells nothing."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,12 +8,13 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import events as ev
-from app.domain.brief import Brief
+from app.domain.brief import NOTHING_REUSED, Brief
 from app.domain.errors import FAULTS, IllegalMove, RunUnreadable
-from app.domain.events import event_from
+from app.domain.events import Event, event_from
 from app.domain.fold import fold
 from app.domain.results import Problem
 from app.domain.retries import Patience
+from app.domain.second_looks import with_models
 from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN, TERMINAL_TASK
 from app.domain.team import Team
@@ -63,21 +64,30 @@ def read_run(
     """
     try:
         events = [event_from(event) for event in log]
-        job = events[0].data
-        if not isinstance(job, ev.RunQueued):
-            raise IllegalMove(f"a log cannot begin with {job.type}")
-        brief = Brief(
-            run_id=run_id,
-            objective=job.objective,
-            team=Team.model_validate(definition),
-            limits=job.limits,
-            inputs=job.inputs,
-            patience=patience,
-            models=models,
-        )
-        return fold(brief, events)
+        return fold(brief_from(run_id, definition, events, patience, models), events)
     except FAULTS as error:
         raise RunUnreadable(run_id) from error
+
+
+def brief_from(
+    run_id: str, definition: Any, log: Sequence[Event], patience: Patience, models: Mapping[str, str]
+) -> Brief:
+    """What is fixed about a run, by the `definition` of its team and its log. Raises one of `FAULTS`."""
+    job = log[0].data
+    if not isinstance(job, ev.RunQueued):
+        raise IllegalMove(f"a log cannot begin with {job.type}")
+    return Brief(
+        run_id=run_id,
+        objective=job.objective,
+        team=with_models(Team.model_validate(definition), job.models),
+        limits=job.limits,
+        inputs=job.inputs,
+        patience=patience,
+        models=models,
+        own_schema=job.output_schema,
+        rubric=job.rubric,
+        reused=next((event.data for event in log[1:2] if isinstance(event.data, ev.ResultsReused)), NOTHING_REUSED),
+    )
 
 
 async def end_unreadable(

@@ -87,6 +87,7 @@ runs = Table(
     Column("result", JSON),
     Column("error", JSON),
     Column("cancellation", JSON, comment="the request, then the receipt"),
+    Column("origin", JSON, comment="the run whose results it begins with; null for a job of its own"),
     Column("last_seq", BigInteger, nullable=False, comment="number of the newest event"),
     Column("created_at", TIME, nullable=False),
     Column("started_at", TIME),

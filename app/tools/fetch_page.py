@@ -170,6 +170,7 @@ def fetch_page(pages: PageFetcher) -> Tool:
         ),
         arguments=FetchPage,
         effect="read",
+        reads="web",
         run=run,
         timeout_s=WAIT_S,
     )

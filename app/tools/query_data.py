@@ -86,6 +86,7 @@ def query_data(sandbox: Sandbox) -> Tool:
         ),
         arguments=QueryData,
         effect="read",
+        reads="inputs",
         run=run,
         timeout_s=WAIT_S,
     )

@@ -132,5 +132,6 @@ READ_INPUT = Tool(
     ),
     arguments=ReadInput,
     effect="read",
+    reads="inputs",
     run=_run,
 )

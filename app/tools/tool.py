@@ -15,6 +15,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.domain.conversation import ToolSpec
+from app.domain.crew import Means, Reach
 from app.domain.errors import ToolError, ToolInputInvalid, place_of
 from app.domain.events import Effect
 from app.domain.job import JobInput
@@ -60,11 +61,18 @@ class Tool:
     A coroutine function must not block. A plain function may: it runs in a thread, which goes on when the call is given
     up.
     """
+    reads: Reach | None = None
+    """What its calls bring in, if it is one of the things that plans must tell apart."""
     server: Mapping[str, Any] | None = None
     """How a provider-run tool is declared in the request."""
     timeout_s: float = 30
     output_limit: int = 20_000
     """Characters of output that the model sees."""
+
+    @property
+    def means(self) -> Means:
+        """The tool as plans go by it."""
+        return Means(self.effect, self.reads)
 
     @property
     def spec(self) -> ToolSpec:

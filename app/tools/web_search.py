@@ -19,5 +19,6 @@ WEB_SEARCH = Tool(
     ),
     arguments=WebSearch,
     effect="read",
+    reads="web",
     server={"type": "web_search_20260318", "name": "web_search", "max_uses": 5},
 )

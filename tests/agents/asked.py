@@ -3,10 +3,18 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from app.domain.planned_worker import DynamicWorkers
 from app.domain.topics import Topic
-from tests.support.story import PAIR, Story, brief, planning, started, task, with_team
+from tests.support.story import PAIR, TEAM, Story, brief, planning, started, task, with_team
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+def planning_with_workers() -> Story:
+    story = Story(replace(brief(), team=TEAM.model_copy(update={"dynamic_workers": DynamicWorkers(tools=("look",))})))
+    story.queued()
+    story.started()
+    return story
 
 
 def working() -> Story:
@@ -44,12 +52,31 @@ def synthesizing() -> Story:
     return story
 
 
+def reviewing() -> Story:
+    story = Story(replace(brief(), rubric="It names the year."))
+    story.begin(task("a"), task("b"))
+    story.succeed("a")
+    story.succeed("b")
+    story.synthesize()
+    return story
+
+
+def synthesizing_to_a_schema() -> Story:
+    story = Story(replace(brief(), own_schema=SCHEMA))
+    story.begin(task("a"))
+    story.succeed("a", data={"n": 3})
+    return story
+
+
 ASKED: Mapping[str, tuple[Topic, Callable[[], Story]]] = {
     "plan": (Topic("plan"), planning),
+    "plan with workers": (Topic("plan"), planning_with_workers),
     "work": (Topic("work", "a"), working),
     "work to a schema": (Topic("work", "a"), working_to_a_schema),
     "rule": (Topic("rule", "a"), ruling),
     "refine": (Topic("refine", "a", 2), refining),
     "synthesize": (Topic("synthesize"), synthesizing),
+    "review": (Topic("review"), reviewing),
+    "synthesize to a schema": (Topic("synthesize"), synthesizing_to_a_schema),
 }
 """What a model is asked, and how it comes to that."""

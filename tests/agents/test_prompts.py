@@ -12,10 +12,18 @@ from jinja2 import UndefinedError
 from app.agents.prompting import opening, render
 from app.agents.roles import ROLES
 from app.agents.worker.report import report_schema
+from app.domain.answering import Settled
+from app.domain.brief import Brief
 from app.domain.conversation import Prompt
-from app.domain.plan import Finding, Plan, Task
+from app.domain.crew import Means
+from app.domain.findings import Finding
+from app.domain.job import Limits
+from app.domain.plan import Plan, Task
 from app.domain.questions import Assumption
+from app.domain.results import Claim, Conflict, Review
+from app.domain.snapshot import Snapshot
 from app.domain.team import Supervisor, Worker
+from app.domain.topics import Topic
 from tests.agents.asked import ASKED
 from tests.support.postgres import ROOT
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
@@ -33,7 +41,8 @@ HOSTILE = [
 ]
 TAGS = (
     "objective", "task", "context", "result", "failed", "final_instruction", "success_criterion", "findings",
-    "dependency", "escalation", "attempt", "inputs", "worker", "workers", "assumption",
+    "dependency", "escalation", "attempt", "inputs", "worker", "workers", "tools", "assumption", "conflict", "settled",
+    "answer", "review",
 )  # fmt: skip
 
 
@@ -46,12 +55,15 @@ def attack(form: str, tag: str) -> str:
     return form.format(tag=tag, shout=tag.upper())
 
 
+def opened_for_planning(objective: str, **changes: Any) -> Prompt:
+    brief = Brief("run_1", objective, CREW, Limits(**changes), means={"calculate": Means("read"), "pay": Means("once")})
+    return ROLES["plan"].open(Snapshot(brief), Topic("plan"))
+
+
 @pytest.mark.parametrize("form", HOSTILE)
 def test_an_objective_cannot_leave_its_tags(form: str) -> None:
-    values = {"team": CREW, "tasks_allowed": 3, "inputs": (), "out_of_order": ()}
-
-    harmless = opening("plan", objective="x", **values)
-    hostile = opening("plan", objective=attack(form, "objective"), **values)
+    harmless = opened_for_planning("x")
+    hostile = opened_for_planning(attack(form, "objective"))
 
     written = ["<workers", "</workers", "<objective", "</objective"]
     assert tags_in(hostile.message) == tags_in(harmless.message) == written
@@ -64,18 +76,17 @@ def test_no_tag_that_a_template_writes_can_be_written_in_a_text() -> None:
 
     assert tags == set(TAGS)
     for tag in tags:
-        prompt = opening(
-            "plan", objective=f"<{tag}> </{tag}> end", team=CREW, tasks_allowed=3, inputs=(), out_of_order=()
-        )
+        prompt = opened_for_planning(f"<{tag}> </{tag}> end")
         assert f"<\\{tag}> <\\/{tag}> end" in prompt.message
 
 
 @pytest.mark.parametrize("form", HOSTILE)
-@pytest.mark.parametrize("kind", ["plan", "work", "rule", "synthesis"])
+@pytest.mark.parametrize("kind", ["plan", "work", "rule", "synthesis", "review"])
 def test_what_was_wrong_with_a_reply_cannot_leave_its_tags(kind: str, form: str) -> None:
     findings = [Finding(code="output_invalid", detail=attack(form, "findings"))]
 
-    note = render(f"{kind}_repair", findings=findings, tasks_allowed=3, workers=["writer"], delivered=["a"], options={})
+    beside = {"tasks_allowed": 3, "workers": ["writer"], "delivered": ["a"], "options": {}, "criteria": {}}
+    note = render(f"{kind}_repair", findings=findings, **beside)
 
     assert tags_in(note) == ["<findings", "</findings"]
 
@@ -105,6 +116,7 @@ def test_a_task_cannot_leave_its_tags(form: str, tag: str) -> None:
 @pytest.mark.parametrize("form", HOSTILE)
 def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
     said = attack(form, "result")
+    claims = (Claim(task="a", claim=said),)
 
     prompt = opening(
         "synthesis",
@@ -114,10 +126,26 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
         results=[{"text": said, said: [said]}, {"text": said}],
         assumptions=[Assumption(task="a", question=said, assumption=said)],
         missing=[{"message": said}],
+        conflicts=[(conflict := Conflict(id="k1", topic=said, claims=claims, status="unresolved"))],
+        settled=[Settled(said, (said,), said, conflict)],
+        data_schema={"description": said},
+        review=Review(verdict="needs_revision", rounds=1, notes=said),
+        closable=["a"],
+        workers=CREW.workers,
     )
 
     found = tags_in(prompt.message)
-    written = {"objective": 1, "result": 2, "failed": 1, "final_instruction": 1, "assumption": 1}
+    written = {
+        "objective": 1,
+        "result": 2,
+        "failed": 1,
+        "final_instruction": 1,
+        "assumption": 1,
+        "conflict": 1,
+        "settled": 1,
+        "review": 1,
+        "workers": 1,
+    }
     assert Counter(found) == {f"{opened}{tag}": count for tag, count in written.items() for opened in ("<", "</")}
     assert json.loads(prompt.message.split("<result>\n")[1].split("\n</result>")[0])["text"] == said
 
@@ -125,7 +153,7 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
 def test_text_that_is_no_tag_of_ours_stays_as_it_is() -> None:
     said = "if a < b and c > d: <p>Taskforce</p> <tasks> &amp; <objectives>"
 
-    prompt = opening("plan", objective=said, team=CREW, tasks_allowed=3, inputs=(), out_of_order=())
+    prompt = opened_for_planning(said)
 
     assert said in prompt.message
 

@@ -7,7 +7,7 @@ import pytest
 from app.agents.results_shown import ROOM_CHARACTERS, gists_of, missing_of, results_of
 from app.domain.plan import TASKS_CEILING, Task
 from app.domain.results import Output, Problem
-from app.domain.snapshot import NextAttempt, TaskState
+from app.domain.task_state import NextAttempt, TaskState
 from app.tools.tool import JSON_CUT
 
 LONG = "word " * 80_000

@@ -8,7 +8,7 @@ import pytest
 
 from app.api import long_polls
 from app.api.problem_codes import PROBLEM_CODES
-from app.domain.team import Condition, Route
+from app.domain.team_rules import Condition, Route
 from app.runtime import TENANT
 from app.store.teams import put_team
 from tests.api.test_description import DESCRIPTION
@@ -44,13 +44,30 @@ async def run_of(client: httpx2.AsyncClient, answer: httpx2.Response) -> Any:
     return (await client.get(answer.headers["location"])).json()
 
 
+async def test_a_clients_own_plan_is_taken_whatever_is_odd_about_it_and_says_so(
+    client: httpx2.AsyncClient, stub: StubProvider
+) -> None:
+    own = {"tasks": [{"id": "t1", "worker": "writer", "instruction": "Write a note on vans and save it as note.md."}]}
+
+    answer = await client.post(DRY, json=JOB | {"plan": own})
+
+    assert answer.status_code == 200
+    validation = answer.json()["plan"]["validation"]
+    assert (validation["ok"], validation["errors"]) == (True, [])
+    assert [(found["code"], found["pointer"]) for found in validation["warnings"]] == [
+        ("tool_missing", "/tasks/0/instruction"),
+        ("criterion_missing", "/tasks/0/success_criterion"),
+    ]
+    assert stub.log == []
+
+
 async def test_a_dry_run_is_planned_and_nothing_is_executed(client: httpx2.AsyncClient, stub: StubProvider) -> None:
     answer = await client.post(DRY, json=JOB)
 
     assert answer.status_code == 200
     assert [seen.role for seen in stub.log] == ["plan"]
     assert [each["id"] for each in answer.json()["plan"]["tasks"]] == ["a", "b", "c"]
-    assert answer.json()["plan"]["validation"] == {"ok": True, "errors": [], "warnings": []}
+    assert answer.json()["plan"]["validation"]["errors"] == []
     quote = answer.json()["quote"]
     assert (quote["basis"], quote["runs_considered"]) == ("limits", 0)
     assert set(quote["cost_usd"]) == set(quote["tokens"]) == set(quote["duration_s"]) == {"least", "likely", "most"}
@@ -141,6 +158,21 @@ async def test_a_plan_of_the_clients_own_that_cannot_be_carried_out_is_refused(c
 
     assert (answer.status_code, answer.json()["code"]) == (422, "plan_invalid")
     assert (await client.get("/v1/runs")).json()["data"] == []
+
+
+async def test_a_plan_that_brings_workers_along_is_refused_where_the_team_allows_none(
+    client: httpx2.AsyncClient,
+) -> None:
+    worker = {"name": "own", "instructions": "Do it well."}
+    plan = {"tasks": [{"id": "one", "instruction": "Do it.", "worker": "own"}], "workers": [worker]}
+    answer = await client.post(DRY, json=JOB | {"plan": plan})
+    odd = await client.post(DRY, json=JOB | {"plan": plan | {"workers": [worker | {"tier": "deep"}]}})
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "plan_invalid")
+    assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [
+        ("/plan/workers", "worker_invalid")
+    ]
+    assert (odd.status_code, odd.json()["errors"][0]["pointer"]) == (422, "/plan/workers/0/tier")
 
 
 async def test_a_rule_of_the_team_plans_without_a_call(

@@ -279,11 +279,9 @@ async def test_unknown_fields_of_a_plan_are_named(api: Api) -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("approval", "plan"),
         ("strategy", "reduce"),
         ("planning", "template"),
         ("rubric", "Be strict."),
-        ("output_schema", {"type": "object"}),
         ("webhook", {"url": "https://example.org/", "secret": "whsec_x"}),
     ],
 )

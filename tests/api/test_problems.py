@@ -54,7 +54,7 @@ async def test_what_is_not_there_is_a_problem(api: Api) -> None:
     check(await api.client.get("/v1/runs/"), 404, "not_found")
 
 
-@pytest.mark.parametrize("path", ["", "/plan", "/tasks", "/tasks/t1", "/events", "/trace"])
+@pytest.mark.parametrize("path", ["", "/plan", "/plan/revisions", "/tasks", "/tasks/t1", "/events", "/trace"])
 async def test_no_part_of_a_run_that_is_not_there_can_be_read(api: Api, path: str) -> None:
     check(await api.client.get(f"{NO_RUN}{path}"), 404, "run_not_found")
 

@@ -41,11 +41,15 @@ async def test_the_trace_holds_the_run_its_plan_tasks_and_every_event(api: Api) 
     trace = await trace_of(api, play)
     path = f"/v1/runs/{play.run_id}"
 
-    assert set(trace) == {"run", "plan_revisions", "tasks", "spans", "events"}
+    assert set(trace) == {"run", "plan_revisions", "tasks", "report", "spans", "events"}
     assert trace["run"] == await api.get(path)
     assert trace["plan_revisions"] == [await api.get(f"{path}/plan")]
     assert trace["tasks"] == (await api.get(f"{path}/tasks"))["data"]
     assert trace["events"] == (await api.get(f"{path}/events"))["data"]
+    critical, timing = trace["report"]["critical_path"], trace["run"]["timing"]
+    assert critical.pop("tasks") == ["t1"]
+    assert sum(critical.values()) == timing["critical_path_ms"]
+    assert trace["report"]["speedup"] == timing["speedup"]
 
 
 @pytest.mark.parametrize(("form", "status"), [("json", 200), ("otlp", 422), ("", 422), ("JSON", 422)])

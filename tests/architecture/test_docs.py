@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.findings import FINDING_CODES
 from app.domain.job import Job
+from app.domain.lint import RULES
 from app.domain.team import Supervisor, Team, Worker
 from app.runtime import known_teams
 from app.settings import Settings, variable
@@ -40,7 +42,7 @@ def test_links_between_documents_lead_somewhere(document: str) -> None:
 
 
 def test_what_a_job_offers_is_in_the_readme() -> None:
-    not_offered = {"approval", "strategy", "planning", "rubric", "output_schema", "on_question", "webhook"}
+    not_offered = {"strategy", "planning", "rubric", "output_schema", "on_question", "webhook"}
 
     assert [name for name in Job.model_fields if name not in not_offered and f'"{name}"' not in README] == []
 
@@ -52,6 +54,14 @@ def test_the_team_file_that_the_docs_show_is_one(tmp_path: Path) -> None:
     teams = {team.name: team for team in known_teams(Settings(teams_dir=tmp_path))}
 
     assert [worker.name for worker in teams["invoices"].workers] == ["checker", "writer"]
+
+
+def test_the_docs_of_plans_have_a_line_for_every_finding_of_the_lint() -> None:
+    plans = (ROOT / "docs" / "plans.md").read_text()
+    rows = {row.split("|")[1].strip(" `"): row for row in plans.splitlines() if row.startswith("| `")}
+
+    assert {rule.code: "serious" in rows[rule.code] for rule in RULES} == {rule.code: rule.serious for rule in RULES}
+    assert {rule.code for rule in RULES} <= FINDING_CODES.keys()
 
 
 @pytest.mark.parametrize("part", [Team, Supervisor, Worker])

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from app.domain.team import Team, Worker
+from app.domain.team_rules import ReviewRules
 from tests.support.service import plan_of, report, synthesis, task
 from tests.support.stub_answers import (
     Answer,
@@ -28,6 +29,7 @@ QUESTION_S = 0.3
 EVERYBODY = Team(
     name="everybody",
     question_timeout_s=QUESTION_S,
+    review=ReviewRules(critic=True),
     workers=(
         Worker(
             name="clerk",
@@ -67,6 +69,19 @@ DELIVERED = (
     "errands", "search", "overloaded", "long", "sloppy", "vague", "unclear", "large-1", "large-2", "makes-do", "last",
 )  # fmt: skip
 
+CLOSABLE = {
+    "task": "hopeless", "impact": "Less is known.",
+    "follow_up": {
+        "title": "", "instruction": "Do closing, narrowly.", "success_criterion": "",
+        "worker": "writer", "depends_on": [],
+    },
+}  # fmt: skip
+"""What the first answer lacks, and who may bring it in another round of work."""
+ACCEPTED = {
+    "verdict": "accepted", "notes": "Fine.",
+    "criteria": [{"criterion": f"c{number}", "met": True, "note": "so"} for number in (1, 2, 3)],
+}  # fmt: skip
+
 RULINGS: dict[str, dict[str, Any]] = {
     "vague": {"decision": "reassign", "worker": "clerk", "instruction": "Do vague, narrowly.", "reason": "Narrower."},
     "unclear": {
@@ -105,8 +120,14 @@ class Features:
                 return as_json({"instruction": "Do sloppy, narrowly.", "change": "Narrower."})
             case "rule":
                 return self._rule(seen, turns)
+            case "synthesize" if "hopeless-1" in seen.body["messages"][0]["content"][0]["text"]:
+                return as_json(synthesis(ANSWER, *DELIVERED, "hopeless-1", "needs-hopeless-1"))
+            case "synthesize" if turns == 1:
+                return as_json(synthesis(ANSWER, "hopeless"))
             case "synthesize":
-                return as_json(synthesis(ANSWER, *(("hopeless",) if turns == 1 else DELIVERED)))
+                return as_json(synthesis(ANSWER, *DELIVERED, gaps=[CLOSABLE]))
+            case "review":
+                return as_json(ACCEPTED)
             case _:
                 return self._work(seen, turns)
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.team import Stragglers, Team, Worker
+from app.domain.team import Team, Worker
+from app.domain.team_rules import Stragglers
 from tests.crash.doomed import Doom, Zygote
 from tests.crash.recovery import leave_to_others, survivor_of
 from tests.crash.test_matrix import DOOMED_KEY, Course, commits_in, course_of, lost_requests, stored

@@ -30,7 +30,7 @@ FEATURES = {
     "plan.invalid", "task.rejected", "task.escalated", "task.retrying", "task.refined", "task.failed", "task.skipped",
     "task.succeeded", "tool.started", "tool.completed", "llm.failed", "synthesis.rejected", "synthesis.completed",
     "run.waiting", "ruling.rejected", "task.reassigned", "question.asked", "question.expired",
-    "task.split", "plan.revised",
+    "task.split", "plan.revised", "gap.found", "review.completed",
 }  # fmt: skip
 """Types of event that the run must have for the matrix to be worth its name."""
 DOOMED_KEY = "sk-doomed"
@@ -124,9 +124,8 @@ async def test_the_run_of_the_matrix_uses_everything(database_url: str, stub: St
     assert {stop for event in course.log for stop in [getattr(event.data, "stop_reason", None)]} >= {
         "max_tokens", "pause_turn", "refusal", "tool_use", "end_turn",
     }  # fmt: skip
-    assert [state["task"] for state in course.row["result"]["outputs"] if state["status"] == "skipped"] == [
-        "needs-hopeless"
-    ]
+    closed = [(gap["task"], gap["redispatched_as"]) for gap in course.row["result"]["gaps"]]
+    assert closed == [("hopeless", "hopeless-1"), ("needs-hopeless", "needs-hopeless-1")]
     assert lost_requests(course) == []
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.errors import ErrorCode
-from app.domain.plan import Finding, FindingCode
+from app.domain.findings import Finding, FindingCode
 from app.domain.policy.agenda import PLANNING
 from app.domain.policy.commands import Converse, Decision
 from app.domain.policy.endings import MESSAGE_CHARACTERS
@@ -51,6 +51,42 @@ def test_a_plan_of_the_client_is_taken_without_asking_the_supervisor() -> None:
 
     assert story.settle() == ["plan.created", "task.started"]
     assert story.talking() == [Topic("work", "a")]
+
+
+def find_flaws(story: Story) -> None:
+    """The supervisor's plan could be carried out, and is seriously flawed."""
+    story.hear("plan", [text_block("a plan")])
+    flaw = Finding(code="tool_missing", detail="t1 orders to save it")
+    story.tell(ev.PlanInvalid(errors=(flaw,), note="Again.", sound=plan_of(task("a"))))
+
+
+def test_a_flawed_plan_is_written_once_more_and_the_new_one_is_followed() -> None:
+    story = planning()
+    find_flaws(story)
+    assert story.talking() == [PLANNING]
+
+    story.hear("plan", [text_block("another plan")])
+    story.planned(task("b"))
+
+    assert list(story.run.tasks) == ["b"]
+
+
+def test_a_flawed_plan_is_followed_when_the_next_one_cannot_be_carried_out() -> None:
+    story = planning()
+    find_flaws(story)
+    refuse_plan(story, "cycle", note=None)
+
+    assert story.settle() == ["plan.created", "task.started"]
+    assert list(story.run.tasks) == ["a"]
+
+
+def test_a_flawed_plan_is_followed_when_no_other_one_comes() -> None:
+    story = planning()
+    find_flaws(story)
+    story.fail_call("plan", "model_refusal")
+
+    assert story.settle() == ["plan.created", "task.started"]
+    assert list(story.run.tasks) == ["a"]
 
 
 def test_an_invalid_plan_is_repaired_once() -> None:

@@ -9,7 +9,8 @@ from app.domain.errors import IllegalMove
 from app.domain.policy.agenda import ANSWERING, left_behind
 from app.domain.policy.conditions import Conditions
 from app.domain.results import Problem
-from app.domain.team import Stragglers, Team
+from app.domain.team import Team
+from app.domain.team_rules import Stragglers
 from app.domain.topics import Topic
 from tests.support.story import PAIR, TEAM, Story, brief, called, statuses, task, text_block
 

@@ -57,6 +57,11 @@ DATA: dict[str, dict[str, Any]] = {
         "limits": {"cost_usd": "2.50"},
         "plan": PLAN,
     },
+    "results.reused": {
+        "run": "run_0",
+        "tasks": [{"task": "a", "status": "succeeded", "worker": "able", "output": {"summary": "s"}}],
+        "assumptions": [{"task": "a", "question": "which?", "assumption": "this one"}],
+    },
     "run.started": {"engine": "one", "epoch": 1},
     "run.resumed": {"engine": "two", "epoch": 2, "lost_calls": 1, "usage": CALL["usage"]},
     "run.waiting": {"reason": "provider", "until": AT + timedelta(seconds=9)},
@@ -76,7 +81,7 @@ DATA: dict[str, dict[str, Any]] = {
     "breaker.closed": {"name": "model:model-1", "kind": "model"},
     "budget.exhausted": {"limit": "cost_usd", "call": "work", "allowed": "1.00", "needed": "0.05", "left": "0.04"},
     "plan.created": PLAN,
-    "plan.invalid": REJECTED,
+    "plan.invalid": REJECTED | {"sound": PLAN},
     "task.started": {"worker": "able", "model": "model-1", "instruction": "do", "tools": ["look"]},
     "task.succeeded": {
         "summary": "s",
@@ -103,7 +108,13 @@ DATA: dict[str, dict[str, Any]] = {
         "added": ["a-1"],
         "removed": ["a"],
         "changed": ["b"],
+        "round": 2,
+        "redispatched": {"a": "a-1"},
     },
+    "plan.approval_requested": {"revision": 1, "cause": "cost", "expires_at": AT, "default": "reject"},
+    "plan.edited": {**PLAN, "revision": 2, "reason": "too broad", "added": ["b"], "removed": ["c"], "changed": ["a"]},
+    "plan.approved": {"revision": 2, "by": "client"},
+    "plan.rejected": {"revision": 1, "by": "client", "reason": "too broad"},
     "ruling.rejected": REJECTED,
     "question.asked": {
         "id": "q_1",
@@ -137,6 +148,15 @@ DATA: dict[str, dict[str, Any]] = {
     "tool.failed": {**TOOL, "error": PROBLEM, "provider": True},
     "synthesis.completed": {"answer": "All told.", "impacts": {"b": "less sure"}},
     "synthesis.rejected": REJECTED,
+    "gap.found": {"task": "a", "reason": "timeout", "impact": "no prices", "redispatched_as": "a-1"},
+    "review.completed": {
+        "verdict": "needs_revision",
+        "notes": "Name the year.",
+        "criteria": [{"criterion": "It names the year.", "met": False, "note": "It does not."}],
+        "round": 2,
+    },
+    "review.rejected": REJECTED,
+    "conflict.found": {"id": "c1", "topic": "year", "claims": [{"task": "a", "claim": "2009"}], "status": "unresolved"},
 }
 
 

@@ -3,8 +3,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from app.domain.findings import Finding
 from app.domain.names import normalised
-from app.domain.plan import TEXT_LIMITS, Finding, Plan, Task, validated
+from app.domain.plan import TEXT_LIMITS, Plan, Task, validated
 
 TEAM = ("web_researcher", "analyst")
 

@@ -131,7 +131,9 @@ def test_more_attempts_and_steps_may_take_more() -> None:
 
 
 def test_searches_cost_their_fee_and_what_they_bring() -> None:
-    without, found = quote(ALONE, attempts=1), quote(ALONE, attempts=1, grounds=replace(GROUNDS, searches={"able": 5}))
+    looking = ABLE.model_copy(update={"tools": ("look",)})
+    without = quote(ALONE, attempts=1, worker=looking)
+    found = quote(ALONE, attempts=1, worker=looking, grounds=replace(GROUNDS, searches={"look": 5}))
 
     assert found.tokens.most > without.tokens.most + 5 * 4 * 10_000
     assert money(found)[2] >= money(without)[2] + 5 * 4 * DEAR.search

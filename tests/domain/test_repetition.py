@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.plan import Finding
+from app.domain.findings import Finding
 from app.domain.policy.ladder import next_rung, rulings
 from app.domain.team import LADDER, Rung, Team, Worker
 from app.domain.topics import Topic

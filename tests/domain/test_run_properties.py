@@ -23,17 +23,19 @@ from app.domain.policy.agenda import (
     open_topics,
     step_in,
 )
+from app.domain.policy.approval import cause_of_approval
 from app.domain.policy.decide import decide
 from app.domain.protocol import GiveUp
 from app.domain.results import Result
-from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import Attempt, TaskState
 from app.domain.text import plain_words
 from app.domain.timing import timing_of
 from app.domain.topics import GO_ON, topic_named, topic_of
 from app.domain.usage import Usage
 from app.domain.values import changed
 from tests.support.rehearsal import rehearse, runs
-from tests.support.script import IMPATIENT, Script, scripts
+from tests.support.script import IMPATIENT, RULES, Script, scripts
 from tests.support.story import Story, as_json, before_each
 
 MANY = settings(
@@ -41,6 +43,7 @@ MANY = settings(
 )
 """For each rule; every rule is tried on runs of its own, so that all together see more than a thousand."""
 MORE = settings(MANY, max_examples=150)
+DECIDED = ("plan.approved", "plan.rejected")
 
 
 @MORE
@@ -243,7 +246,44 @@ def test_a_run_lacking_a_required_task_never_succeeds_and_one_lacking_none_of_an
         assert run.result.answer
     if run.status == "partial":
         assert run.result is not None
-        assert run.result.gaps or run.result.answer is None
+        assert run.result.gaps or run.result.answer is None or _is_unreviewed(run)
+
+
+def _is_unreviewed(run: Snapshot) -> bool:
+    answering = run.answering
+    is_accepted = answering.is_reviewed and answering.reviews[-1].verdict == "accepted"
+    return run.brief.wants_review and not is_accepted
+
+
+@MANY
+@given(runs())
+def test_an_answer_goes_out_as_accepted_only_when_the_critic_has_accepted_that_very_answer(story: Story) -> None:
+    run, review = story.run, story.run.result.review if story.run.result else None
+    assert (review is not None) == (run.result is not None and run.brief.wants_review)
+    if run.status == "succeeded" and review is not None:
+        assert review.verdict == "accepted"
+        last = max((event.seq for event in story.log if event.type == "synthesis.completed"), default=0)
+        assert [event.seq for event in story.log if event.type == "review.completed"][-1] > last
+    looks = [event for event in story.log if event.type == "review.completed"]
+    answers = [event for event in story.log if event.type == "synthesis.completed"]
+    assert len(looks) <= max(len(answers), 1)
+
+
+@MANY
+@given(runs())
+def test_rounds_of_work_are_bounded_and_one_that_brings_nothing_is_the_last(story: Story) -> None:
+    run = story.run
+    begun = [event.data.round for event in story.log if isinstance(event.data, ev.PlanRevised) and event.data.round]
+    assert begun == list(range(2, run.answering.round + 1))
+    assert run.answering.round <= run.brief.limits.rounds
+    for before, event in before_each(story):
+        if isinstance(event.data, ev.PlanRevised) and event.data.round is not None:
+            assert before.answering.round == event.data.round - 1
+            assert before.synthesis is not None
+            old = event.data.redispatched
+            assert set(old) <= set(before.tasks)
+            assert set(old.values()) <= set(event.data.added)
+            assert all(before.tasks[name].ended for name in old)
 
 
 @MANY
@@ -258,7 +298,9 @@ def test_a_result_accounts_for_every_task(story: Story) -> None:
     assert result.coverage.missing == tuple(name for name in required if not tasks[name].delivered)
     unheard = story.run.late | story.run.lacking
     gaps = [name for name, state in tasks.items() if not state.delivered or name in unheard]
-    assert [gap.task for gap in result.gaps] == gaps
+    closed = [*story.run.answering.gaps]
+    assert [gap.task for gap in result.gaps] == [*closed, *gaps]
+    assert not set(closed) & set(tasks)
     assert [(report.task, report.status) for report in result.outputs] == [(n, s.status) for n, s in tasks.items()]
     assert _rests_only_on_what_was_delivered(result, story.run)
 
@@ -307,6 +349,38 @@ def test_a_question_expires_when_its_time_is_up_and_no_sooner(story: Story) -> N
     for run, event in before_each(story):
         if isinstance(event.data, ev.QuestionExpired):
             assert event.at >= run.questions[event.data.id].expires_at
+
+
+@MORE
+@given(runs(rules=RULES))
+def test_nothing_of_a_plan_begins_before_it_is_approved_once_where_that_is_wanted(story: Story) -> None:
+    decided = Counter(event.type for event in story.log if event.type in DECIDED)
+    assert decided.total() <= 1
+    for run, event in before_each(story):
+        if event.type == "task.started":
+            assert decided["plan.approved"] or cause_of_approval(run) is None
+            assert run.approval is None or run.approval.status == "approved"
+        elif event.type in (*DECIDED, "plan.edited"):
+            assert run.approval is not None
+            assert run.plan is not None
+            assert not any(state.attempts for state in run.every_task)
+            by_default = getattr(event.data, "by", "client") == "default"
+            assert (event.at >= run.approval.expires_at) == by_default
+            assert not run.cancel_requested
+    rejected = decided["plan.rejected"] == 1
+    assert (story.run.stop_reason == "plan_rejected") == (rejected and not story.run.cancel_requested)
+
+
+@MANY
+@given(runs(rules=RULES))
+def test_what_is_carried_out_is_the_plan_as_it_was_approved(story: Story) -> None:
+    for run, event in before_each(story):
+        if isinstance(event.data, ev.PlanApproved):
+            assert run.plan is not None
+            assert event.data.revision == run.plan.revision
+            assert list(run.tasks) == [each.id for each in run.plan.tasks]
+            assert run.replaced == {}
+            assert [state.position for state in run.tasks.values()] == list(range(len(run.tasks)))
 
 
 @MANY

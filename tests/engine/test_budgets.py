@@ -15,6 +15,7 @@ from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
 
 MANY = plan_of(*(task(f"t{number}") for number in range(1, 51)))
+ALL = [f"t{number}" for number in range(1, 51)]
 TWO = plan_of(task("first"), task("second"))
 FILLED = CREW.model_copy(update={"limits": CREW.limits.model_copy(update={"tasks": 50, "concurrency": 50})})
 """A team that does fifty tasks at once."""
@@ -39,7 +40,7 @@ async def test_fifty_workers_side_by_side_never_pass_a_limit(
     service: Service, stub: StubProvider, limit: dict[str, Any]
 ) -> None:
     stub.on("work", at_most(report("worth it")))
-    stub.on("synthesize", at_most(synthesis("what there is", "t1")))
+    stub.on("synthesize", at_most(synthesis("what there is", "t1", without=ALL)))
 
     run_id = await service.submit(team=FILLED, plan=MANY, limits=limit)
     run = await service.ended(run_id)
@@ -112,7 +113,7 @@ async def test_an_answer_for_which_nothing_is_left_is_not_asked_for(service: Ser
 
 async def test_a_task_has_a_budget_of_its_own(service: Service, stub: StubProvider) -> None:
     stub.on("work", as_json(report("worth it")))
-    stub.on("synthesize", as_json(synthesis("half of it", "rich")))
+    stub.on("synthesize", as_json(synthesis("half of it", "rich", without=["poor"])))
     plan = plan_of(task("rich"), task("poor", budget={"tokens": 2_000}))
 
     run_id = await service.submit(plan=plan)
@@ -130,7 +131,7 @@ QUICK: dict[str, Any] = {"lease_seconds": 0.6, "poll_seconds": 0.1}
 
 async def test_what_is_kept_pays_for_an_answer_from_long_results(service: Service, stub: StubProvider) -> None:
     stub.on("work", as_json(report("x" * 6_000, summary="long"), usage={"input_tokens": 2_000, "output_tokens": 2_000}))
-    stub.on("synthesize", as_json(synthesis("what there is", "t1")))
+    stub.on("synthesize", as_json(synthesis("what there is", "t1", without=ALL)))
 
     run_id = await service.submit(team=FILLED, plan=MANY, limits={"tokens": 150_000, "concurrency": 4})
     run = await service.ended(run_id)
@@ -161,7 +162,7 @@ async def test_what_a_dead_process_may_have_spent_counts_towards_the_limit(
     run_id = await first.submit(plan=TWO, limits={"tokens": 100_000})
     await stub.seen(2, role="work:writer")
     stub.on("work", at_most(report("at last")))
-    stub.on("synthesize", as_json(synthesis("in the end", "first")))
+    stub.on("synthesize", as_json(synthesis("in the end", "first", without=["first", "second"])))
     await services.crash(first)
     second = await services.start(**QUICK)
 
@@ -185,7 +186,7 @@ async def test_a_call_that_only_waited_for_room_is_not_lost_with_its_process(
     await stub.seen(1, role="work:writer")
     sent = len(stub.log)
     stub.on("work", as_json(report("at last")))
-    stub.on("synthesize", as_json(synthesis("in the end", "t1")))
+    stub.on("synthesize", as_json(synthesis("in the end", "t1", without=ALL)))
     await services.crash(first)
     second = await services.start(**QUICK)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.domain import events as ev
-from app.domain.snapshot import TaskState
+from app.domain.task_state import TaskState
 from app.domain.team import Team, Worker
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import Answer, as_json, server_error, text

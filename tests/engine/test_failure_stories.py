@@ -20,7 +20,7 @@ async def test_a_run_in_which_most_workers_are_dead_says_so_by_name(service: Ser
 
     living = [f"t{number}" for number in range(DEAD, ALL)]
     stub.on("work", answer)
-    stub.on("synthesize", as_json(synthesis("what there is", *living)))
+    stub.on("synthesize", as_json(synthesis("what there is", *living, without=sorted(dead))))
     plan = plan_of(*(task(f"t{number}") for number in range(ALL)))
 
     run_id = await service.submit(team=CREW, plan=plan, limits={"tasks": ALL, "concurrency": ALL, "attempts": 1})

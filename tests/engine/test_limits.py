@@ -12,7 +12,7 @@ async def test_shortly_before_the_deadline_work_stops_and_what_is_there_is_recon
 ) -> None:
     stub.on("work:researcher", held(as_json(report())))
     stub.on("work", as_json(report("in time")))
-    stub.on("synthesize", as_json(synthesis("half an answer", "quick")))
+    stub.on("synthesize", as_json(synthesis("half an answer", "quick", without=["slow"])))
 
     run = await service.ended(await service.submit(plan=TWO, limits={"timeout_s": 1.5}))
 

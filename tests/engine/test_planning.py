@@ -4,11 +4,13 @@ from typing import Any
 import pytest
 
 from app.domain.conversation import CUT_SHORT
+from app.domain.plan import TaskBudget
 from app.domain.team import Team, Worker
 from tests.support.rows import every
 from tests.support.service import Service, plan_of, report, synthesis, task
-from tests.support.stub_answers import Answer, as_json, fault, paused, text, truncated
+from tests.support.stub_answers import Answer, as_json, fault, paused, refusal, text, truncated
 from tests.support.stub_provider import StubProvider
+from tests.support.stub_script import system_of
 
 ONE = plan_of(task("t1"))
 TWELVE = json.dumps(plan_of(*(task(f"t{number}") for number in range(1, 13))))
@@ -86,6 +88,63 @@ async def test_a_plan_that_is_mended_is_carried_out(service: Service, stub: Stub
     first, second = stub.of("plan")
     assert second.body["messages"][:1] == first.body["messages"]
     assert [message["role"] for message in second.body["messages"]] == ["user", "assistant", "user"]
+
+
+SAVING = plan_of(task("t1", instruction="Write the report on vans, save report.md, commit it and send the mail."))
+TELLING = plan_of(task("t1", instruction="Write the report on vans in full, as Markdown. Change nothing."))
+
+
+async def test_a_worker_without_the_means_is_not_told_to_act(service: Service, stub: StubProvider) -> None:
+    stub.on("plan", replies=[as_json(SAVING), as_json(TELLING)])
+    stub.on("work", as_json(report()))
+
+    run_id = await service.submit()
+    run = await service.ended(run_id)
+
+    assert run["status"] == "succeeded"
+    assert "'t1' orders 'save report.md', and writer has no tool that changes anything" in said_to_the_supervisor(stub)
+    assert "acts_with names the tools by which a worker changes something" in system_of(stub.of("plan")[0].body)
+    snapshot = await service.folded(run_id)
+    assert snapshot.plan is not None
+    assert (snapshot.plan.tasks[0].instruction, snapshot.plan.validation.warnings) == (
+        TELLING["tasks"][0]["instruction"],
+        (),
+    )
+
+
+@pytest.mark.parametrize("second", [as_json(SAVING), text("No."), refusal()], ids=["the same", "prose", "a refusal"])
+async def test_a_plan_that_code_merely_doubts_is_followed_when_no_better_one_comes(
+    service: Service, stub: StubProvider, second: Answer
+) -> None:
+    stub.on("plan", replies=[as_json(SAVING), second])
+    stub.on("work", as_json(report()))
+
+    run_id = await service.submit()
+    run = await service.ended(run_id)
+
+    assert run["status"] == "succeeded"
+    plan = (await service.folded(run_id)).plan
+    assert plan is not None
+    assert [(found.code, found.pointer) for found in plan.validation.warnings] == [
+        ("tool_missing", "/tasks/0/instruction")
+    ]
+    assert len(stub.of("plan")) == 2
+
+
+async def test_the_supervisor_gives_tasks_budgets_within_what_the_run_has(service: Service, stub: StubProvider) -> None:
+    budget = {"tokens": 10**9, "steps": None, "timeout_s": 86_000}
+    stub.on("plan", as_json(plan_of(task("t1", budget=budget, on_missing_input="proceed"), task("t2", budget=None))))
+    stub.on("work", as_json(report()))
+    stub.on("synthesize", as_json(synthesis()))
+
+    run_id = await service.submit(limits={"tokens": 500_000, "timeout_s": 60})
+    await service.ended(run_id)
+
+    plan = (await service.folded(run_id)).plan
+    assert plan is not None
+    first, second = plan.tasks
+    assert (first.budget.tokens, first.budget.steps, first.budget.timeout_s) == (500_000, None, 60)
+    assert (first.on_missing_input, second.budget) == ("proceed", TaskBudget())
 
 
 WRAPPED = {

@@ -6,7 +6,8 @@ from typing import Any
 
 from app.domain import events as ev
 from app.domain.spans import Spans
-from app.domain.team import Stragglers, Team, Worker
+from app.domain.team import Team, Worker
+from app.domain.team_rules import Stragglers
 from app.runtime import TENANT
 from app.store.runs import events_of
 from tests.support.fixtures import Services
@@ -47,7 +48,7 @@ def one_hangs(stub: StubProvider) -> None:
 
     stub.on("work:junior", work)
     stub.on("work:senior", as_json(report("done by the senior")))
-    stub.on("synthesize", as_json(synthesis("the answer", *NAMES[:7])))
+    stub.on("synthesize", as_json(synthesis("the answer", *NAMES[:7], without=["t8"])))
 
 
 async def started_and_done(service: Service, team: Team, **job: Any) -> tuple[dict[str, Any], float]:
@@ -93,7 +94,7 @@ async def test_a_dropped_straggler_that_lands_before_the_end_is_used(service: Se
     one_hangs(stub)
     stub.on(
         "synthesize",
-        replies=[held(as_json(synthesis("without t8", *NAMES[:7])), "answer")],
+        replies=[held(as_json(synthesis("without t8", *NAMES[:7], without=["t8"])), "answer")],
         reply=as_json(synthesis("with t8", *NAMES)),
     )
 
@@ -120,7 +121,9 @@ async def test_a_dropped_straggler_that_lands_before_the_end_is_used(service: Se
 
 async def test_a_dropped_straggler_lands_after_a_crash_in_between(services: Services, stub: StubProvider) -> None:
     one_hangs(stub)
-    answers = [held(as_json(synthesis("lost", *NAMES[:7])), "never")] + [as_json(synthesis("with t8", *NAMES))] * 2
+    answers = [held(as_json(synthesis("lost", *NAMES[:7], without=["t8"])), "never")] + [
+        as_json(synthesis("with t8", *NAMES))
+    ] * 2
     stub.on("synthesize", replies=answers)
     first = await services.start(lease_seconds=0.6, poll_seconds=0.1)
     run_id = await first.submit(team=crew("drop", after_s=0.2), plan=EIGHT)

@@ -112,7 +112,7 @@ async def test_a_refinement_that_breaks_ends_its_task_alone(service: Service, st
     service.runtime.model = model = BreakingModel(service.runtime.model, "refine")
     stub.on("work:researcher", text('{"summary": ""}'))
     stub.on("work", as_json(report()))
-    stub.on("synthesize", as_json(synthesis()))
+    stub.on("synthesize", as_json(synthesis(without=["b"])))
 
     run = await service.ended(await service.submit(plan=plan_of(task("a"), task("b", "researcher"))))
 
@@ -242,7 +242,7 @@ async def test_words_that_cannot_be_written_down_end_what_said_them_and_are_told
 
     monkeypatch.setattr(journal_sql, "changed_rows", broken)
     stub.on("work", as_json(report()))
-    stub.on("synthesize", as_json(synthesis()))
+    stub.on("synthesize", as_json(synthesis(without=["a"])))
     then = task("b", needs=["a"], on_missing_input="proceed")
 
     with capture_logs() as lines:
@@ -291,7 +291,7 @@ async def test_one_task_with_a_final_instruction_is_put_into_the_form_that_was_a
 async def test_the_log_tells_a_runs_life_and_nothing_of_what_it_is_about(service: Service, stub: StubProvider) -> None:
     stub.on("work:researcher", refusal())
     stub.on("work", as_json(report("the secret of the matter")))
-    stub.on("synthesize", as_json(synthesis("the secret of the matter")))
+    stub.on("synthesize", as_json(synthesis("the secret of all this matter", without=["b"])))
     plan = plan_of(task("a"), task("b", "researcher"), task("c", needs=["b"]))
 
     with capture_logs() as lines:

@@ -25,13 +25,13 @@ async def test_a_job_is_planned_worked_on_in_parallel_and_reconciled(service: Se
     stub.on("plan", as_json(FORK))
     stub.on("work:researcher", call=1, reply=tool_calls(call("calculate", {"expression": "6*7"})))
     stub.on("work", lambda seen: as_json(report(f"by {seen.role}")))
-    stub.on("synthesize", as_json(synthesis("It is 42.", "a", "c")))
+    stub.on("synthesize", as_json(synthesis("It is as they say.", "a", "c")))
 
     run = await service.ended(await service.submit())
 
     assert (run["status"], run["stop_reason"]) == ("succeeded", "completed")
-    assert run["result"]["answer"] == "It is 42."
-    assert run["result"]["statements"] == [{"text": "It is 42.", "tasks": ["a", "c"]}]
+    assert run["result"]["answer"] == "It is as they say."
+    assert run["result"]["statements"] == [{"text": "It is as they say.", "tasks": ["a", "c"]}]
     assert [output["summary"] for output in run["result"]["outputs"]] == [
         "by work:researcher",
         "by work:analyst",
@@ -144,7 +144,7 @@ async def test_what_needs_a_dead_task_is_skipped_at_any_distance_and_counted(
     )
     stub.on("work:researcher", text("", stop_reason="refusal"))
     stub.on("work", as_json(report()))
-    stub.on("synthesize", as_json(synthesis("the answer", "c")))
+    stub.on("synthesize", as_json(synthesis("the answer", "c", without=["a", "d"])))
 
     run = await service.ended(await service.submit())
 
@@ -169,7 +169,7 @@ async def test_a_task_that_may_proceed_is_told_which_inputs_are_missing(service:
     )
     stub.on("work:researcher", text("", stop_reason="refusal"))
     stub.on("work", as_json(report("what is here")))
-    stub.on("synthesize", as_json(synthesis("the answer", "on")))
+    stub.on("synthesize", as_json(synthesis("the answer", "on", without=["gone"])))
 
     run = await service.ended(await service.submit(plan=plan))
 
@@ -189,7 +189,7 @@ async def test_a_failed_workers_words_are_no_result_and_the_run_no_success(
     stub.on("work:writer", as_json(report("Revenue 2025: 41 M")))
     stub.on("work:analyst", tool_calls(call("read_input", {"action": "list"}), before="margins about 12%"))
     stub.on("work:researcher", as_json(report(), stall_after_events=4, latch="never"))
-    stub.on("synthesize", as_json(synthesis("Revenue was 41 M.", "a")))
+    stub.on("synthesize", as_json(synthesis("Revenue was 41 M.", "a", without=["b", "c"])))
 
     run = await service.ended(await service.submit(plan=plan, limits={"attempts": 1}))
 

@@ -19,6 +19,7 @@ PATHS: Sequence[str] = (
     "/v1/jobs", "/v1/runs", "/v1/runs/{}", "/v1/runs/{}/plan", "/v1/runs/{}/tasks", "/v1/runs/{}/tasks/t1",
     "/v1/runs/{}/events", "/v1/runs/{}/trace", "/v1/runs/{}/inputs/data.csv", "/v1/teams", "/v1/teams/general",
     "/v1/tools", "/livez", "/readyz", "/", "/docs", "/openapi.json", "/v1/runs/{}/cancel",
+    "/v1/runs/{}/plan/revisions", "/v1/runs/{}/plan/approve", "/v1/runs/{}/plan/reject",
 )  # fmt: skip
 QUERIES: Sequence[str] = (
     "limit=1", "limit=0", "limit=1e3", "limit=999999999999999999999", "limit=1&limit=2", "after=1",
@@ -31,6 +32,7 @@ HEADERS: Sequence[str] = (
     "accept: text/event-stream", "accept: application/json", "accept: */*;q=0", "last-event-id: 5",
     "last-event-id: x", "last-event-id: -1", "last-event-id: 99999999999999999999", "prefer: wait=1",
     "prefer: wait=-1", "prefer: wait=1e9", "prefer: wait=1, wait=2", "if-none-match: *", 'if-none-match: W/"1"',
+    "if-match: *", 'if-match: "1"',
     "idempotency-key: k", "idempotency-key: ", "idempotency-key: " + "k" * 300, "idempotency-key: é",
     "traceparent: 00-x", "content-encoding: gzip", "expect: 100-continue", "x-request-id: \x01",
     "cookie: " + "c" * 5_000, "host: evil.example", "range: bytes=0-1", "transfer-encoding: chunked",
@@ -108,7 +110,7 @@ def odd_request(chance: Random, run_id: str) -> bytes:
     else:
         path, method = (
             chance.choice(PATHS).format(_id(chance, run_id)),
-            chance.choice(("GET", "GET", "GET", "POST", "PUT", "DELETE", "HEAD", "X")),
+            chance.choice(("GET", "GET", "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "X")),
         )
         body = chance.choice((b"", b"", b"{}", b'{"reason": "\x00"}')) if method != "GET" else b""
     query = chance.choice(QUERIES) if chance.random() < 0.3 else ""

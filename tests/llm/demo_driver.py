@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.agents.prompting import opening
+from app.agents.shapes import TEXT, closed
+from app.agents.supervisor.checks import objections_to
+from app.agents.supervisor.ground import Ground, Missing
 from app.agents.supervisor.plan import PLAN, read_plan
 from app.agents.supervisor.refine import REFINE
 from app.agents.supervisor.synthesize import read_synthesis, synthesis_schema
@@ -12,8 +15,10 @@ from app.agents.worker.report import read_report, report_schema
 from app.agents.worker.tools import INPUT_TOOLS
 from app.domain.brief import Brief
 from app.domain.conversation import Block, Conversation, Message, Prompt, ToolResult, Turn
+from app.domain.crew import Crew
 from app.domain.events import InputListed, Purpose
 from app.domain.job import JobInput, Limits
+from app.domain.lint import linted
 from app.domain.plan import Plan, Task, validated
 from app.domain.policy.agenda import PLANNING
 from app.domain.protocol import Read, UseTools, next_step
@@ -34,6 +39,10 @@ SALES = JobInput(
 )
 APP_LOG = JobInput(name="app.log", content="10:00 export started\n10:01 E1042 disk full\n10:02 export failed\n")
 
+_SANDBOX = Sandbox()
+MEANS = {name: tool.means for name, tool in catalogue(_SANDBOX, PageFetcher(_SANDBOX)).items()}
+"""What the tools of the service are good for."""
+
 
 def worker(*tools: str, **changes: Any) -> Worker:
     """A worker with these tools."""
@@ -51,16 +60,17 @@ def plan_request(
     team: Team, objective: str, inputs: Sequence[JobInput] = (), tasks_allowed: int = TASKS_ALLOWED
 ) -> Request:
     given = [InputListed(name=each.name, media_type=each.media_type, characters=len(each.content)) for each in inputs]
-    run = Snapshot(Brief("run_1", objective, team, Limits(tasks=tasks_allowed), tuple(given)))
+    run = Snapshot(Brief("run_1", objective, team, Limits(tasks=tasks_allowed), tuple(given), means=MEANS))
     return request_of("plan", PLAN.open(run, PLANNING), output_schema=PLAN.offer(run, PLANNING).schema)
 
 
 async def planned(
     team: Team, objective: str, inputs: Sequence[JobInput] = (), tasks_allowed: int = TASKS_ALLOWED
 ) -> Plan:
-    """The demo model's plan, validated."""
+    """The demo model's plan, validated and linted."""
     reply = await DemoModel(delay_s=0).reply(plan_request(team, objective, inputs, tasks_allowed))
-    return validated(read_plan(reply.content[0]["text"]), [worker.name for worker in team.workers], tasks_allowed)
+    crew = Crew(team, MEANS, Limits(tasks=tasks_allowed), tuple(given.name for given in inputs))
+    return linted(validated(read_plan(reply.content[0]["text"]), [*crew.workers], tasks_allowed), crew)
 
 
 def work_prompt(worker: Worker, instruction: str, *, max_steps: int, **given: Any) -> Prompt:
@@ -167,10 +177,10 @@ def synthesis_request(
     objective: str = "Compare A and B",
 ) -> Request:
     plan = Plan(goal="Demo model: compare", final_instruction="Say so.")
-    prompt = opening(
-        "synthesis", team=team, objective=objective, plan=plan, results=results, missing=missing, assumptions=()
-    )
-    schema = synthesis_schema([each["task"] for each in results], [each["task"] for each in missing])
+    beside: dict[str, Any] = {"assumptions": (), "conflicts": (), "settled": (), "data_schema": None}
+    beside |= {"review": None, "closable": (), "workers": team.workers}
+    prompt = opening("synthesis", team=team, objective=objective, plan=plan, results=results, missing=missing, **beside)
+    schema = synthesis_schema([each["task"] for each in results], closed(task=TEXT, impact=TEXT))
     return request_of("synthesize", prompt, output_schema=schema)
 
 
@@ -212,7 +222,15 @@ async def ran(team: Team, objective: str, inputs: Sequence[JobInput] = ()) -> Ra
         missing = [gap(name) for name in job.undelivered]
         reply = await DemoModel(delay_s=0).reply(synthesis_request(team, list(delivered.values()), missing, objective))
         job.answer = read_synthesis(reply.content[0]["text"], list(delivered), job.undelivered)
+        assert objections_to(job.answer, _ground(job, objective, inputs)) == []
     return job
+
+
+def _ground(job: Ran, objective: str, inputs: Sequence[JobInput]) -> Ground:
+    outputs = {name: done.outcome for name, done in job.tasks.items() if isinstance(done.outcome, Output)}
+    titles = {task.id: task.title for task in job.plan.tasks}
+    given = [objective, *titles.values(), gap("x")["message"], *(item.name for item in inputs)]
+    return Ground(outputs, given, [Missing(name, titles[name]) for name in job.undelivered])
 
 
 def refine_request(team: Team, attempts: Sequence[dict[str, Any]]) -> Request:

@@ -77,6 +77,13 @@ def test_arithmetic_is_found_whole_or_not_at_all(text: str, expressions: list[st
     assert expressions_in(text) == expressions
 
 
+async def test_a_plan_brings_no_workers_along_and_says_so_where_it_might() -> None:
+    for dynamic in (False, True):
+        request = driver.plan_request(TEAM.model_copy(update={"dynamic_workers": dynamic}), "Find out about tea.")
+        reply = json.loads((await DemoModel(delay_s=0).reply(request)).content[0]["text"])
+        assert set(reply) == set((request.output_schema or {})["properties"])
+
+
 async def test_what_is_compared_is_looked_into_side_by_side_and_written_up_after() -> None:
     plan = await planned(TEAM, "Compare the cost of Oslo, Rome and Lima as a place to study, and write a report.")
 

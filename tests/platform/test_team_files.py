@@ -86,6 +86,10 @@ def test_an_output_schema_may_hold_whatever_yaml_reads(settings: Settings, write
     [
         ("[]", "the file: this must be a mapping, of names to values"),
         (TEAM % ", tools: [drill]", "unknown tools: drill; known are: calculate, .+, web_search"),
+        (
+            TEAM.removesuffix("}") % "" + ", dynamic_workers: {tools: [saw]}}",
+            "unknown tools: saw; known are: calculate, .+, web_search",
+        ),
         ("{name: general, workers: []}", "workers: this must have at least 1"),
         ("{name: general, workers: {a: b}}", "workers: this must be a list"),
         ("{name: general, workers: [{name: writer}]}", "workers.0.description: this is required; [^;]+"),
@@ -95,6 +99,7 @@ def test_an_output_schema_may_hold_whatever_yaml_reads(settings: Settings, write
     ids=[
         "no object",
         "unknown tool",
+        "unknown tool of dynamic workers",
         "no worker",
         "no list",
         "one worker that is none",
@@ -134,6 +139,8 @@ def test_a_team_in_which_two_may_try_the_same_has_no_tools_that_act(tmp_path: Pa
         file.write_text(f"{{name: crew, stragglers: {{policy: {policy}}}, workers: [{worker}]}}")
         assert len(teams_in(tmp_path, tools=tools)) == 1
 
-    file.write_text(f"{{name: crew, stragglers: {{policy: hedge}}, workers: [{worker}]}}")
-    with pytest.raises(TeamFileInvalid, match=r"act twice with: send$"):
-        teams_in(tmp_path, tools=tools)
+    harmless = worker.replace("look, send", "look")
+    for rest in (f"workers: [{worker}]", f"workers: [{harmless}], dynamic_workers: {{tools: [send]}}"):
+        file.write_text(f"{{name: crew, stragglers: {{policy: hedge}}, {rest}}}")
+        with pytest.raises(TeamFileInvalid, match=r"act twice with: send$"):
+            teams_in(tmp_path, tools=tools)

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +38,8 @@ class Clients:
     """The event numbers that followers have read, by run id."""
     answers: Counter[str] = field(default_factory=Counter)
     """How often each question was answered, as the clients were told."""
+    decisions: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """What was taken of what clients did about plans, by run id, as they were told."""
     _http: httpx2.AsyncClient = field(
         default_factory=lambda: httpx2.AsyncClient(
             timeout=PATIENCE_S, trust_env=False, limits=httpx2.Limits(max_connections=None)
@@ -68,6 +70,8 @@ class Clients:
                 group.create_task(self._cancel(run_id, job.cancel_after))
             if job.shape == "asking" and job.answers:
                 group.create_task(self._answer(run_id))
+            if job.decides:
+                group.create_task(self._decide(run_id, job.decides))
             if job.follow:
                 group.create_task(self._follow(run_id))
             await self._end_of(run_id)
@@ -96,6 +100,32 @@ class Clients:
             if run["finished_at"] is not None:
                 return
             await asyncio.sleep(PARKED_S)  # As above: nothing tells of a question that is asked later.
+
+    async def _decide(self, run_id: str, decisions: Sequence[str]) -> None:
+        """Do something about the plan of a run once that waits for approval, one thing after the other."""
+        while True:
+            run = (await self._request("GET", f"/v1/runs/{run_id}", headers={"prefer": "wait=1"})).json()
+            if run["finished_at"] is not None:
+                return
+            if run["waiting_for"] == "plan_approval":
+                break
+            await asyncio.sleep(PARKED_S)  # It waits for its provider, or has not got this far.
+        for what in decisions:
+            taken = await (self._edit(run_id) if what == "edit" else self._say(run_id, what))
+            assert taken.status_code in (200, 409, 412), taken.text
+            if taken.status_code == 200:
+                self.decisions[run_id].append(what)
+
+    async def _say(self, run_id: str, what: str) -> httpx2.Response:
+        return await self._request("POST", f"/v1/runs/{run_id}/plan/{what}")
+
+    async def _edit(self, run_id: str) -> httpx2.Response:
+        """Have the last task done in other words, and without what it needs."""
+        plan = await self._request("GET", f"/v1/runs/{run_id}/plan")
+        *tasks, last = plan.json()["tasks"]
+        last |= {"depends_on": [], "context": f"{last['context']} Edited."}
+        headers = {"if-match": plan.headers["etag"]}
+        return await self._request("PATCH", f"/v1/runs/{run_id}/plan", json={"tasks": [*tasks, last]}, headers=headers)
 
     async def _cancel(self, run_id: str, after: int) -> None:
         mark = len(self.stub.log) + after

@@ -7,11 +7,13 @@ from random import Random
 from typing import Any
 
 from app.domain.team import Team, Worker
+from app.domain.team_rules import ApprovalRules
 from tests.support.service import plan_of, task
 
 TEAM = Team(
     name="soak",
     question_timeout_s=4,
+    approval=ApprovalRules(timeout_s=4, default="approve"),
     workers=(
         Worker(name="writer", description="Writes.", instructions="Write."),
         Worker(
@@ -65,6 +67,13 @@ SHAPES = {
 }
 
 
+DECISIONS: Sequence[Sequence[str] | None] = [
+    *[None] * 12,
+    (), ("approve",), ("edit", "approve"), ("edit", "edit", "approve"), ("approve", "reject"), ("reject",),
+]  # fmt: skip
+"""What clients do about plans: most wait for nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobToDo:
     """One job, and what its client does beside waiting for the end."""
@@ -78,6 +87,11 @@ class JobToDo:
     """Whether the client answers the questions of its run; nobody does otherwise."""
     follow: bool
     """Whether the client reads the event stream, text included."""
+    reviewed: bool = False
+    """Whether a critic looks at the answer."""
+    decides: Sequence[str] | None = None
+    """What the client does about the plan, which waits for it: nothing, and the default is taken, or `edit`, `approve`
+    and `reject`, one after the other. None where the plan waits for nobody."""
 
     @property
     def body(self) -> dict[str, Any]:
@@ -88,6 +102,8 @@ class JobToDo:
             "objective": f"A {self.shape}, job {self.number}.",
             "team": TEAM.name,
             "limits": shape.limits,
+            "approval": "none" if self.decides is None else "plan",
+            "rubric": "It says which job it is." if self.reviewed else None,
         } | plan
 
 
@@ -102,4 +118,6 @@ def jobs(seed: int) -> Iterator[JobToDo]:
             cancel_after=chance.randrange(30) if chance.random() < 0.06 else None,
             answers=chance.random() < 0.6,
             follow=chance.random() < 0.15,
+            decides=chance.choice(DECISIONS),
+            reviewed=chance.random() < 0.2,
         )

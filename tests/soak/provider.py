@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from tests.soak.jobs import SHAPES
-from tests.support.service import plan_of, report, synthesis, task
+from tests.support.service import failed_in, plan_of, report, synthesis, task
 from tests.support.stub_answers import (
     Answer,
     as_json,
@@ -109,7 +109,10 @@ def _answer(seen: SeenRequest) -> Answer:
         case "rule":
             return as_json(_ruling(seen, number))
         case "synthesize":
-            return as_json(synthesis(f"All of job {number}."))
+            return as_json(synthesis(f"All of job {number}.", without=failed_in(_opening(seen))))
+        case "review":
+            look = {"criterion": "c1", "met": True, "note": "So it does."}
+            return as_json({"verdict": "accepted", "criteria": [look], "notes": "Fine."})
         case "work:writer" if STUCK.search(_opening(seen)) and not TOLD.search(_opening(seen)):
             return as_json(report(escalation={"reason": "ambiguous_input", "message": "Which one?"}))
         case "work:clerk" if turns == 1:

@@ -74,6 +74,7 @@ def faults_of(left: Remains) -> list[str]:
         *_repeated_calls(left),
         *_repeated_effects(left),
         *_misanswered(left),
+        *_misapproved(left),
         *_misread(left),
         *_crashes(left),
     ]
@@ -169,6 +170,28 @@ def _misanswered(left: Remains) -> Iterator[str]:
     yield from (f"{name} ended {count} times" for name, count in ended.items() if count > 1)
     told = {name: count for name, count in left.clients.answers.items() if count}
     yield from (f"{name} was answered {count} times" for name, count in told.items() if count > answered[name])
+
+
+def _misapproved(left: Remains) -> Iterator[str]:
+    """Nothing begins before its plan is approved; each is decided on once, as the client was told, edits included.
+
+    A client that was cut off does not know whether its decision was taken.
+    """
+    for run_id, log in left.logs.items():
+        told = Counter(event.type for event in log)
+        decided, asked = told["plan.approved"] + told["plan.rejected"], told["plan.approval_requested"]
+        if decided > asked or asked > 1:
+            yield f"{run_id} was asked for approval {asked} times, and decided on {decided} times"
+        order = [event.type for event in log if event.type in ("plan.approved", "task.started")]
+        if asked and order[:1] == ["task.started"]:
+            yield f"{run_id} began without its approval"
+        taken = {_PAST[what] for what in left.clients.decisions.get(run_id, ())}
+        by_clients = {event.type for event in log if getattr(event.data, "by", None) == "client"}
+        if lost := taken - by_clients - ({"plan.edited"} & told.keys()):
+            yield f"{run_id} lost a client's decision: {lost}"
+
+
+_PAST = {"edit": "plan.edited", "approve": "plan.approved", "reject": "plan.rejected"}
 
 
 def _misread(left: Remains) -> Iterator[str]:

@@ -28,11 +28,13 @@ from app.domain.conversation import Block
 from app.domain.errors import Held, HeldBack, ModelError, Transient
 from app.domain.events import Entry, Event
 from app.domain.job import JobInput
+from app.domain.plan_decisions import approve, edit, reject
 from app.domain.policy.agenda import is_open, left_behind, step_in
 from app.domain.policy.breakers import Breaker, Fault, fail, leave_probe, stance, succeed, take_probe
 from app.domain.policy.budget import Kept, WorstCase
 from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import Conditions
+from app.domain.policy.decide import ends_now
 from app.domain.policy.endings import fail as fail_run
 from app.domain.policy.failed_attempts import break_attempt
 from app.domain.policy.load import Load
@@ -40,7 +42,7 @@ from app.domain.protocol import Ask, UseTools
 from app.domain.questions import Question
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
-from app.domain.team import Stragglers
+from app.domain.team_rules import ApprovalRules, Stragglers
 from app.domain.topics import Topic
 from app.domain.usage import Usage
 from app.engine.recovery import reckon_lost
@@ -72,6 +74,24 @@ def rehearse(script: Script, log: Sequence[Event] = ()) -> Story:
             return story
         stage.take_turn(turn)
     raise AssertionError(f"the run does not end: {[event.type for event in story.log[-10:]]}")
+
+
+def waits_for_approval(run: Snapshot, now: datetime) -> bool:
+    """Whether a client may decide on the plan."""
+    return run.approval is not None and run.approval.is_open and now < run.approval.expires_at and not ends_now(run)
+
+
+def _edited(run: Snapshot, number: int) -> Mapping[str, Any]:
+    """Another plan: without its first task, or with one more, or with the same tasks in other words."""
+    assert run.plan is not None
+    tasks = run.plan.tasks
+    if number % 3 == 0 and len(tasks) > 1:
+        gone = tasks[0].id
+        left = [each.model_copy(update={"depends_on": tuple(set(each.depends_on) - {gone})}) for each in tasks[1:]]
+        return {"tasks": tuple(left)}
+    if number % 3 == 1 and len(tasks) < run.brief.limits.tasks:
+        return {"tasks": (tasks[0].model_copy(update={"id": f"more-{number}", "depends_on": ()}), *tasks)}
+    return {"tasks": tuple(each.model_copy(update={"instruction": f"{each.instruction}!"}) for each in tasks)}
 
 
 def open_questions(run: Snapshot) -> list[Question]:
@@ -263,6 +283,7 @@ class _Stage:
         self._choices = cycle(script.choices)
         self._delays = cycle(script.delays)
         self._people = cycle(script.people)
+        self._approvers = iter(script.approvers)
 
     def take_turn(self, number: int) -> None:
         run = self._story.run
@@ -276,7 +297,9 @@ class _Stage:
             self._story.answer(asked[number % len(asked)])
             if self._story.run.waiting:
                 self._story.resumed()
-        elif run.waiting and not run.cancel_requested:
+        elif waits_for_approval(run, self._story.now) and (done := next(self._approvers, "wait")) != "wait":
+            self._decide_on_plan(done, number)
+        elif run.waiting and not ends_now(run):
             self._story.now = max(self._story.now, run.waiting.until or self._story.now)
             self._story.resumed()
         else:
@@ -286,6 +309,16 @@ class _Stage:
             load = {"able": Load(number % 5), "baker": Load(number % 3)}
             self._story.conditions = Conditions(self._model.brakes(), opened, frozenset(self._under_way), load)
             self._advance(self._story.decide())
+
+    def _decide_on_plan(self, what: str, number: int) -> None:
+        """What a client does about a plan that waits for approval. An edit leaves a run that is parked where it is."""
+        run, now = self._story.run, self._story.now
+        if what == "edit":
+            self._story.record(*edit(run, None, now, _edited(run, number), f"turn {number}"))
+            return
+        self._story.record(*(approve(run, None, now) if what == "approve" else reject(run, None, now, None)))
+        if self._story.run.waiting and not ends_now(self._story.run):
+            self._story.resumed()
 
     def _open_a_breaker(self, number: int) -> None:
         team, now = self._story.run.brief.team, self._story.now
@@ -382,8 +415,8 @@ class _Stage:
 
 
 @st.composite
-def runs(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES) -> Story:
-    """Runs that have ended, of teams with one of these policies."""
-    script = draw(scripts(policies))
+def runs(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES, rules: Sequence[ApprovalRules] = ()) -> Story:
+    """Runs that have ended, of teams with one of these policies, and one of these rules for the approval of plans."""
+    script = draw(scripts(policies, rules))
     note(repr(script))
     return rehearse(script)

@@ -1,19 +1,21 @@
 """What may befall a run: scripts for rehearsals, and how they are generated."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from app.domain.brief import Brief
+from app.domain import events as ev
+from app.domain.brief import NOTHING_REUSED, Brief
 from app.domain.errors import Held, ModelError, OutOfTime, RateLimited, RequestRejected
-from app.domain.job import Limits
+from app.domain.job import DryRunLimits, Limits, with_approval
 from app.domain.plan import Plan
 from app.domain.questions import OnQuestion
 from app.domain.quote import Grounds, TokenPrices
 from app.domain.retries import Patience
-from app.domain.team import TIERS, Stragglers, Team, Worker
+from app.domain.team import TIERS, Team, Worker
+from app.domain.team_rules import ApprovalRules, ReviewRules, Stragglers
 from app.domain.usage import Usage
 from app.tools.tool import Arguments, Tool
 from tests.support.graphs import plans
@@ -46,6 +48,8 @@ DATA_SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "requ
 
 
 WAIT = Stragglers()
+NO_REVIEW = ReviewRules()
+FREELY = ApprovalRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class Script:
     kind: str | None = None
     """What the two are, so that the less loaded one takes a task."""
     stragglers: Stragglers = WAIT
+    review: ReviewRules = NO_REVIEW
     calls: tuple[str, ...] = ("answer",)
     shares: tuple[float, ...] = ()
     """Parts of what a reply may have that it takes; without any it is of one size."""
@@ -74,9 +79,16 @@ class Script:
     on_question: OnQuestion | None = None
     people: tuple[bool, ...] = (False,)
     """Whether somebody answers one of the open questions, at each turn with one."""
+    asks_approval: bool = False
+    """Whether the job wants its plan approved."""
+    approval: ApprovalRules = FREELY
+    approvers: tuple[str, ...] = ("wait",)
+    """What somebody does about a plan that waits for approval, turn by turn; in the end nothing more."""
     outages: frozenset[int] = frozenset()
     """When other runs have just opened a breaker that this one has to do with."""
     cancel_at: int | None = None
+    reused: ev.ResultsReused = NOTHING_REUSED
+    """What the run begins with."""
 
     @property
     def brief(self) -> Brief:
@@ -90,8 +102,14 @@ class Script:
         return self._with(worker.model_copy(update={"fallback": "baker", "kind": self.kind}), stand_in)
 
     def _with(self, *workers: Worker) -> Brief:
-        team = Team(name="crew", workers=workers, stragglers=self.stragglers)
-        return Brief("run_1", "Find out.", team, self.limits, patience=Patience(call_attempts=2), grounds=GROUNDS)
+        team = Team(
+            name="crew", workers=workers, stragglers=self.stragglers, approval=self.approval, review=self.review
+        )
+        limits = self.limits
+        if self.asks_approval and not isinstance(limits, DryRunLimits):
+            limits = with_approval(limits)
+        told = Brief("run_1", "Find out.", team, limits, patience=Patience(call_attempts=2), grounds=GROUNDS)
+        return replace(told, reused=self.reused)
 
 
 MOSTLY_FINE = st.sampled_from(
@@ -109,17 +127,28 @@ IMPATIENT = [
     Stragglers(policy="hedge", after_s=5),
     Stragglers(policy="hedge", after_s=1),
 ]
+REVIEWS = [NO_REVIEW, NO_REVIEW, *(ReviewRules(critic=True, rounds=rounds) for rounds in (0, 1, 2))]
+RULES = [
+    ApprovalRules(required=True, default="approve"),
+    ApprovalRules(required=True, timeout_s=20),
+    ApprovalRules(above_cost_usd=Decimal("0.1"), default="approve", timeout_s=20),
+]
+APPROVERS = st.sampled_from(["wait", "edit", "edit", "approve", "approve", "reject"])
 POLICIES = [WAIT, Stragglers(policy="drop"), Stragglers(policy="hedge"), *IMPATIENT]
 
 
 @st.composite
-def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES) -> Script:
-    """Everything that may befall a run, whose team has one of these policies."""
+def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES, rules: Sequence[ApprovalRules] = ()) -> Script:
+    """Everything that may befall a run, whose team has one of these policies, and one of these rules if there are any.
+
+    Without rules, every fifth plan or so waits for approval.
+    """
     limits = Limits(
         concurrency=draw(st.integers(1, 4)),
         attempts=draw(st.sampled_from([3, 3, 2, 1])),
         timeout_s=draw(st.sampled_from([900, 300, 60])),
         tokens=draw(st.sampled_from([None, None, None, 400_000, 60_000, 25_000, 4_000])),
+        rounds=draw(st.sampled_from([1, 2, 3])),
     )
     return Script(
         plan=draw(plans()),
@@ -129,6 +158,7 @@ def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES) -> Scrip
         pair=draw(st.booleans()),
         kind=draw(st.sampled_from([None, "hand"])),
         stragglers=draw(st.sampled_from(policies)),
+        review=draw(st.sampled_from(REVIEWS)),
         calls=draw(st.lists(MOSTLY_FINE, min_size=5, max_size=16).map(tuple)),
         shares=draw(st.lists(st.floats(0, 1), max_size=4).map(tuple)),
         tools=draw(st.lists(st.sampled_from(TOOL_OUTCOMES), min_size=1, max_size=6).map(tuple)),
@@ -137,6 +167,9 @@ def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES) -> Scrip
         crashes=draw(st.frozensets(TURNS, max_size=4)),
         on_question=draw(st.sampled_from([None, None, "ask", "default", "fail"])),
         people=draw(st.lists(st.booleans(), min_size=1, max_size=6).map(tuple)),
+        asks_approval=not rules and draw(st.sampled_from([False] * 9 + [True])),
+        approval=draw(st.sampled_from(rules or [*[FREELY] * 12, *RULES])),
+        approvers=draw(st.lists(APPROVERS, min_size=1, max_size=4).map(tuple)),
         outages=draw(st.sampled_from([frozenset[int]()] * 2) | st.frozensets(TURNS, max_size=6)),
         cancel_at=draw(st.sampled_from([None, None, None]) | TURNS),
     )

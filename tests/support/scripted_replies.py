@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from app.agents.critic import criteria_of
 from app.domain.conversation import Block
 from app.domain.events import Purpose
 from app.domain.plan import Plan
+from app.domain.policy.rounds import gaps_to_close
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 from tests.support.story import call_block, text_block
@@ -27,6 +29,11 @@ class Scene(NamedTuple):
     def delivered(self) -> list[str]:
         """What the answer in the making may rest on."""
         return [task.task.id for task in self.run.reconcilable]
+
+    @property
+    def missing(self) -> list[str]:
+        """What the answer in the making has to do without."""
+        return [name for name in self.run.tasks if name not in self.delivered]
 
 
 RULINGS = ["give_up", "reassign", "ask_human", "accept_partial", "retry_stronger_model", "split"]
@@ -50,12 +57,34 @@ def ruling(number: int) -> dict[str, Any]:
     }
 
 
+def _gap(scene: Scene, name: str) -> dict[str, Any]:
+    """A gap, which another task may close."""
+    gap: dict[str, Any] = {"task": name, "impact": "A part is missing."}
+    if name in gaps_to_close(scene.run) and scene.number % 2 == 0:
+        gap["follow_up"] = {"instruction": f"find {name} in another way {scene.number}", "worker": "able"}
+    return gap
+
+
+def _review(scene: Scene) -> dict[str, Any]:
+    """A look at the answer, which one in three fails."""
+    met = scene.number % 3 > 0
+    looks = [{"criterion": name, "met": met, "note": "so it is"} for name in criteria_of(scene.run)]
+    return {"verdict": "accepted" if met else "needs_revision", "criteria": looks, "notes": f"say more {scene.number}"}
+
+
 ANSWERS: Mapping[Purpose, Callable[[Scene], Any]] = {
     "plan": lambda scene: scene.plan.model_dump(mode="json", include={"goal", "tasks"}),
     "work": lambda scene: {"summary": f"{scene.topic.task_id} done", "text": f"#{scene.number}", "data": {"n": 3}},
     "rule": lambda scene: ruling(scene.number),
     "refine": lambda scene: {"instruction": f"do {scene.topic.task_id}{scene.number or ''}", "change": "more exact"},
-    "synthesize": lambda scene: {"answer": "All told.", "statements": [{"text": "So.", "tasks": scene.delivered}]},
+    "synthesize": lambda scene: {
+        "answer": "All told.",
+        "statements": [{"text": "So.", "tasks": scene.delivered}],
+        "gaps": [_gap(scene, name) for name in scene.missing],
+        "data": {"n": 3},
+        "data_sources": [{"pointer": "/", "tasks": scene.delivered}],
+    },
+    "review": lambda scene: _review(scene),
 }
 """A good answer, as the JSON value that is asked for."""
 
@@ -71,10 +100,14 @@ def _written(scene: Scene) -> str:
     return json.dumps(ANSWERS[scene.topic.purpose](scene))
 
 
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "nothing"
+
+
 FORMS: Mapping[str, Callable[[Scene], str]] = {
     "answer": _written,
     "wrapped": lambda scene: f"Here you are:\n```json\n{_written(scene)}\n```\nAnything else?",
-    "prose": lambda scene: f"In short, it is {scene.number}.",
+    "prose": lambda scene: f"In short, it is {scene.number}. Nothing came of: {_listed(scene.missing)}.",
     "stale": lambda scene: _written(scene._replace(number=0)),
     "garbled": lambda scene: json.dumps(garbled(ANSWERS[scene.topic.purpose](scene), scene.number)),
     "useless": lambda scene: NOTHING_USABLE[scene.number % len(NOTHING_USABLE)],

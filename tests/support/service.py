@@ -1,6 +1,7 @@
 """A service for tests: the true engine and client on a test database, against the stub provider."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
 
 from app.domain.events import Event
-from app.domain.job import Job
+from app.domain.job import Job, with_approval
 from app.domain.plan import validated
 from app.domain.policy.breakers import stance
 from app.domain.retries import Patience
@@ -122,6 +123,7 @@ class Service:
         limits = body.limits.applied_to(team.limits)
         plan = body.plan and validated(body.plan, [worker.name for worker in team.workers], limits.tasks)
         run_id = run_id or new_run_id()
+        limits = with_approval(limits) if body.approval == "plan" else limits
         new = NewRun(run_id, body, stored, limits, plan)
         await accept(self.runtime.database, TENANT, new)
         return run_id
@@ -194,6 +196,11 @@ class Service:
         return snapshot
 
 
+def failed_in(opening: str) -> list[str]:
+    """The tasks of which a supervisor is told that they delivered nothing."""
+    return re.findall(r'<failed>\s*{"task": "([^"]+)"', opening)
+
+
 async def _heard(news: asyncio.Event) -> None:
     """Wait for a wake-up, or for the time to look again without one."""
     with suppress(TimeoutError):
@@ -254,7 +261,8 @@ def report(text: str = "done", **fields: Any) -> dict[str, Any]:
     return {"summary": text, "text": text, "confidence": 0.9, "sources": [], "escalation": None} | fields
 
 
-def synthesis(answer: str = "the answer", *tasks: str, **fields: Any) -> dict[str, Any]:
-    """A supervisor's answer that rests on `tasks`."""
+def synthesis(answer: str = "the answer", *tasks: str, without: Sequence[str] = (), **fields: Any) -> dict[str, Any]:
+    """A supervisor's answer that rests on `tasks`, and says that it goes `without` others."""
     statements = [{"text": answer, "tasks": list(tasks)}] if tasks else []
-    return {"answer": answer, "confidence": 0.8, "statements": statements, "conflicts": [], "gaps": []} | fields
+    gaps = [{"task": name, "impact": "Something is missing."} for name in without]
+    return {"answer": answer, "confidence": 0.8, "statements": statements, "conflicts": [], "gaps": gaps} | fields

@@ -13,9 +13,10 @@ from app.domain.brief import Brief
 from app.domain.conversation import Block, Conversation
 from app.domain.errors import ErrorCode
 from app.domain.events import Entry, Event
+from app.domain.findings import Finding
 from app.domain.fold import after, extend
 from app.domain.job import Limits
-from app.domain.plan import Finding, Plan, Task, validated
+from app.domain.plan import Plan, Task, validated
 from app.domain.policy.commands import Decision
 from app.domain.policy.conditions import UNKNOWN
 from app.domain.policy.decide import decide
@@ -23,7 +24,8 @@ from app.domain.policy.failed_attempts import Ruling, follow
 from app.domain.policy.splitting import split
 from app.domain.questions import Default, DefaultAction, Inquiry, OnQuestion, Question
 from app.domain.results import Escalation, EscalationDecision, Problem
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import TaskState
 from app.domain.team import Team, TeamRef, Worker
 from app.domain.topics import Topic
 from app.domain.usage import Amount, Usage
@@ -236,7 +238,7 @@ class Story:
 
     def answer(self, question: Question, answer: str = "the other one") -> None:
         """A person has answered."""
-        attempt = len(self.state(question.task_id).attempts)
+        attempt = len(self.state(question.task_id).attempts) if question.task_id is not None else None
         self.tell(ev.QuestionAnswered(id=question.id, answer=answer), question.task_id, attempt)
 
     def reject_result(self, name: str, note: str | None = "Again.", finding: Finding = USELESS) -> None:

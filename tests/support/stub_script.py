@@ -9,7 +9,13 @@ from typing import Any
 from tests.support.stub_answers import Answer
 
 _WORKER = re.compile(r'worker "([^"]+)"')
-_ROLE_OF_PROPERTY = {"tasks": "plan", "answer": "synthesize", "decision": "rule", "instruction": "refine"}
+_ROLE_OF_PROPERTY = {
+    "tasks": "plan",
+    "answer": "synthesize",
+    "verdict": "review",
+    "decision": "rule",
+    "instruction": "refine",
+}
 
 
 @dataclass(eq=False, slots=True)

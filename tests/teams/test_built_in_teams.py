@@ -1,15 +1,18 @@
 import pytest
 
 from app.agents.supervisor.plan import read_plan
+from app.domain.crew import Crew
 from app.domain.job import JobInput
+from app.domain.lint import linted, serious_in
 from app.domain.plan import validated
 from app.domain.team import Team
 from app.team_files import BUILT_IN_TEAMS, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
 from app.tools.sandbox import Sandbox
-from tests.llm.demo_driver import APP_LOG, SALES, planned
+from tests.llm.demo_driver import APP_LOG, MEANS, SALES, planned
 
+INPUTS_OF_EXAMPLES = ("app.log", "prices.csv", "contract.pdf.txt")
 NAMES = ["general", "research-report", "support-desk"]
 OBJECTIVES = [
     "What is 17 * 23?",
@@ -25,6 +28,8 @@ OBJECTIVES = [
     "What does https://example.org/news say about tea?",
     "Customer cannot log in after the update to version 4.2",
     "日本の首都は?",
+    "Fix what app.log shows, commit the fix, search the web for its cause, save report.md and send the mail. See t2.",
+    "Use the result of the previous task.",
     "x" * 5_000,
 ]
 
@@ -79,9 +84,10 @@ async def test_every_example_is_a_sound_plan_for_its_own_team(teams: dict[str, T
 
     assert examples
     for team, example in examples:
-        plan = validated(read_plan(example[example.index("{") :]), [worker.name for worker in team.workers], 12)
+        crew = Crew(team, MEANS, team.limits, INPUTS_OF_EXAMPLES)
+        plan = linted(validated(read_plan(example[example.index("{") :]), [*crew.workers], 12), crew)
         assert plan.validation.ok, plan.validation
-        assert all(task.success_criterion for task in plan.tasks)
+        assert plan.validation.warnings == ()
 
 
 async def test_every_team_is_bounded_in_money_and_time(teams: dict[str, Team]) -> None:
@@ -99,3 +105,4 @@ async def test_the_demo_model_plans_soundly_for_every_team(
     for allowed in (1, 3, 12):
         plan = await planned(teams[name], objective, inputs, allowed)
         assert plan.validation.ok, plan.validation
+        assert serious_in(plan) == ()

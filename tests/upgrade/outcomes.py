@@ -11,7 +11,7 @@ from typing import Any
 from app.store.schema import migrate
 from tests.support.effects import Effect, Ledger, example_tools
 from tests.support.rows import every
-from tests.support.service import Service, plan_of, report, running_service, synthesis, task
+from tests.support.service import Service, failed_in, plan_of, report, running_service, synthesis, task
 from tests.support.stub_answers import Answer, as_json
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest, system_of
@@ -60,6 +60,11 @@ def case_of(seen: SeenRequest) -> str:
     return found[1]
 
 
+def _answer(seen: SeenRequest) -> Answer:
+    opening = seen.body["messages"][0]["content"][0]["text"]
+    return as_json(synthesis("All of it.", without=failed_in(opening)))
+
+
 async def outcomes_of(left: Mapping[str, LeftRun], url: str, ledger: Ledger) -> Mapping[str, Outcome]:
     """Put the runs into the database, bring its schema up to date, and have a service take them to their ends."""
     for run in left.values():
@@ -70,7 +75,7 @@ async def outcomes_of(left: Mapping[str, LeftRun], url: str, ledger: Ledger) -> 
         stub.on("refine", _refinement)
         stub.on("rule", _ruling)
         stub.on("work", as_json(report("done")))
-        stub.on("synthesize", as_json(synthesis("All of it.")))
+        stub.on("synthesize", _answer)
         async with running_service(url, stub, poll_seconds=0.1, tools=example_tools(ledger)) as service:
             # One that does not end fails the tests of its own.
             await asyncio.gather(*(service.ended(run.id) for run in left.values()), return_exceptions=True)

@@ -1,21 +1,28 @@
 """Planning: from the objective to a graph of tasks, repaired at most once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from pydantic import BaseModel
 
 from app.agents.prompting import opening, render
-from app.agents.reading import Unreadable, read_as, read_json, without_nulls
+from app.agents.reading import MOST_FINDINGS, Unreadable, read_as, read_json, without_nulls
 from app.agents.role import Offer, Role
-from app.agents.shapes import FLAG, TEXT, Schema, closed, listed, one_of
+from app.agents.shapes import FLAG, INTEGER, NUMBER, TEXT, Schema, closed, listed, one_of, or_null
 from app.domain import events as ev
 from app.domain.breaker_names import tool_breaker, worker_breaker
 from app.domain.conversation import Prompt
+from app.domain.enlisting import checked
 from app.domain.events import Entry
-from app.domain.plan import Finding, Plan, Task, validated
+from app.domain.findings import Finding
+from app.domain.job import Limits
+from app.domain.lint import RESULTS_HELD, serious_in
+from app.domain.plan import Plan, Task
+from app.domain.planned_worker import PlannedWorker
 from app.domain.policy.routing import routed
 from app.domain.snapshot import Snapshot
+from app.domain.team import TIERS
 from app.domain.topics import Topic
 
 
@@ -24,11 +31,40 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
     return opening(
         "plan",
         team=brief.team,
-        tasks_allowed=brief.limits.tasks,
+        workers=_described(run),
+        limits=brief.limits,
+        tasks_allowed=_tasks_allowed(run),
         inputs=brief.inputs,
         objective=brief.objective,
+        dynamic=brief.team.dynamic,
+        dynamic_tools=_described_tools(run),
         out_of_order=_out_of_order(run),
     )
+
+
+def _described(run: Snapshot) -> list[dict[str, Any]]:
+    """The workers as the planner chooses among them."""
+    crew = run.brief.crew
+    return [
+        {
+            "name": worker.name,
+            "description": worker.description,
+            "tools": worker.tools,
+            "acts_with": crew.acting_tools(worker),
+        }
+        for worker in run.brief.team.workers
+    ]
+
+
+def _described_tools(run: Snapshot) -> list[dict[str, Any]]:
+    """The tools that workers of the plan's own may have."""
+    means = run.brief.means
+    return [{"name": name, "acts": name in means and means[name].acts} for name in run.brief.team.dynamic_tools]
+
+
+def _tasks_allowed(run: Snapshot) -> int:
+    """Tasks that a plan may have: no more than one answer can be made from."""
+    return min(run.brief.limits.tasks, RESULTS_HELD)
 
 
 def _out_of_order(run: Snapshot) -> list[str]:
@@ -40,46 +76,63 @@ def _out_of_order(run: Snapshot) -> list[str]:
 
 
 def _offer(run: Snapshot, _: Topic) -> Offer:
-    return Offer(run.brief.team.supervisor.model, _schema(_workers(run)), visible_field="goal")
+    return Offer(run.brief.team.supervisor.model, _schema(_workers(run), _dynamic_tools(run)), visible_field="goal")
 
 
 def _workers(run: Snapshot) -> tuple[str, ...]:
     return tuple(worker.name for worker in run.brief.team.workers)
 
 
+def _dynamic_tools(run: Snapshot) -> tuple[str, ...] | None:
+    """The tools for workers that the plan brings along; None where it may bring none."""
+    return run.brief.team.dynamic_tools if run.brief.team.dynamic else None
+
+
 @lru_cache(maxsize=64)
-def _schema(workers: Sequence[str]) -> Schema:
-    """A plan whose tasks name only these workers."""
+def _schema(workers: Sequence[str], dynamic_tools: Sequence[str] | None) -> Schema:
+    """A plan whose tasks name only these workers, or those that it brings along."""
     task = closed(
         id=TEXT,
         title=TEXT,
         instruction=TEXT,
         context=TEXT,
         success_criterion=TEXT,
-        worker=one_of(workers),
+        worker=one_of(workers) if dynamic_tools is None else TEXT,
         depends_on=listed(TEXT),
         required=FLAG,
+        on_missing_input=one_of(["skip", "proceed"]),
+        budget=or_null(closed(tokens=or_null(INTEGER), steps=or_null(INTEGER), timeout_s=or_null(NUMBER))),
     )
-    return closed(goal=TEXT, final_instruction=TEXT, tasks=listed(task))
+    if dynamic_tools is None:
+        return closed(goal=TEXT, final_instruction=TEXT, tasks=listed(task))
+    tools = listed(one_of(dynamic_tools) if dynamic_tools else TEXT)
+    worker = closed(name=TEXT, description=TEXT, instructions=TEXT, model=one_of(TIERS), tools=tools)
+    return closed(goal=TEXT, final_instruction=TEXT, workers=listed(worker), tasks=listed(task))
 
 
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
-    plan = validated(routed(run, read_plan(text)), _workers(run), run.brief.limits.tasks)
+    crew = run.brief.crew
+    plan = bounded(routed(run, read_plan(text)), crew.limits)
+    plan = checked(plan, crew)
     if not plan.validation.ok:
         raise Unreadable(plan.validation.errors)
+    if (flaws := serious_in(plan)) and run.conversation(topic).may_be_repaired:
+        return _reject(run, topic, flaws[:MOST_FINDINGS], plan)
     return [topic.entry(ev.PlanCreated.of(plan))]
 
 
-def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
+def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding], sound: Plan | None = None) -> Sequence[Entry]:
+    """`sound` is the plan where it could be carried out with what is wrong with it."""
     note = None
     if run.conversation(topic).may_be_repaired:
-        note = render("plan_repair", findings=findings, tasks_allowed=run.brief.limits.tasks, workers=_workers(run))
-    return [topic.entry(ev.PlanInvalid(errors=tuple(findings), note=note))]
+        note = render("plan_repair", findings=findings, tasks_allowed=_tasks_allowed(run), workers=_workers(run))
+    return [topic.entry(ev.PlanInvalid(errors=tuple(findings), note=note, sound=sound))]
 
 
 class _PlanReply(BaseModel):
     goal: str = ""
     final_instruction: str = ""
+    workers: tuple[PlannedWorker, ...] = ()
     tasks: tuple[Task, ...]
 
 
@@ -91,7 +144,22 @@ def read_plan(text: str) -> Plan:
     if "tasks" not in value:
         raise Unreadable([Finding(code="plan_unparseable", detail="the reply has no field tasks")])
     reply = read_as(_PlanReply, value, "field_invalid")
-    return Plan(goal=reply.goal, final_instruction=reply.final_instruction, tasks=reply.tasks)
+    return Plan(goal=reply.goal, final_instruction=reply.final_instruction, tasks=reply.tasks, workers=reply.workers)
+
+
+def bounded(plan: Plan, limits: Limits) -> Plan:
+    """The plan with no task's budget beyond what the whole run has."""
+    most: Mapping[str, float | None] = {"tokens": limits.tokens, "timeout_s": limits.timeout_s}
+
+    def within(task: Task) -> Task:
+        beyond = {
+            name: allowed
+            for name, allowed in most.items()
+            if allowed is not None and (getattr(task.budget, name) or 0) > allowed
+        }
+        return task.model_copy(update={"budget": task.budget.model_copy(update=beyond)}) if beyond else task
+
+    return plan.model_copy(update={"tasks": tuple(map(within, plan.tasks))})
 
 
 PLAN = Role(

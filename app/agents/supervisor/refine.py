@@ -12,9 +12,10 @@ from app.agents.shapes import TEXT, closed
 from app.domain import events as ev
 from app.domain.conversation import Conversation, Prompt, text_of
 from app.domain.events import Entry
-from app.domain.plan import Finding
+from app.domain.findings import Finding
 from app.domain.policy.failed_attempts import give_up_refining
-from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import Attempt, TaskState
 from app.domain.text import is_blank, plain_words
 from app.domain.topics import Topic
 from app.domain.values import changed

@@ -12,13 +12,15 @@ from app.agents.supervisor.ruled import Asking, impossible, read_inquiry, read_s
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.plan import Finding, Task
+from app.domain.findings import Finding
+from app.domain.plan import Task
 from app.domain.policy.failed_attempts import Ruling, follow
 from app.domain.policy.ladder import others_for, rulings
 from app.domain.policy.splitting import parts_allowed
 from app.domain.questions import DefaultAction
 from app.domain.results import Escalation, EscalationDecision
-from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import Attempt, TaskState
 from app.domain.text import is_blank, shorten
 from app.domain.topics import Topic
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel
 
 from app.agents.reading import Unreadable
-from app.domain.plan import Finding, Plan, Task
+from app.domain.findings import Finding
+from app.domain.plan import Plan, Task
 from app.domain.policy.splitting import FEWEST, part_names, parts_allowed, split
 from app.domain.questions import (
     CHOICE_CHARACTERS,
@@ -15,7 +16,8 @@ from app.domain.questions import (
     DefaultAction,
     Inquiry,
 )
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import TaskState
 from app.domain.text import is_blank, plain_words, shorten
 
 

@@ -1,6 +1,11 @@
-"""Synthesis: from what the tasks delivered to one answer, whose statements rest on them; repaired at most once."""
+"""Synthesis: from what the tasks delivered to one answer, whose statements rest on them; repaired at most once.
+
+It may happen several times in a run: with results that came late, with what a person has said about a conflict. Each
+time the answer is held against the ground that there is then.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -10,13 +15,19 @@ from app.agents.reading import Unreadable, read_as, read_json_or_prose, without_
 from app.agents.results_shown import missing_of, results_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
+from app.agents.supervisor.caller_shape import data_schema, sources_schema, taken
+from app.agents.supervisor.checks import objections_to
+from app.agents.supervisor.conflict_checks import METHODS, untold
+from app.agents.supervisor.follow_ups import GapReply, gap_schema, read_follow_ups
+from app.agents.supervisor.ground import Ground, ground_of, known_conflicts, missing_in
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.plan import Finding
-from app.domain.results import Claim, Conflict, Statement, Synthesis
-from app.domain.snapshot import Snapshot, TaskState
-from app.domain.text import is_blank
+from app.domain.findings import Finding
+from app.domain.policy.rounds import gaps_to_close
+from app.domain.results import Claim, Conflict, DataSource, Statement, Synthesis
+from app.domain.snapshot import Snapshot
+from app.domain.text import is_blank, plain_words
 from app.domain.topics import Topic
 
 
@@ -28,43 +39,53 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         plan=run.plan,
         results=results_of(run.reconcilable),
         assumptions=run.assumed_by(run.reconcilable),
-        missing=missing_of(_missing(run)),
+        missing=missing_of(missing_in(run)),
+        conflicts=known_conflicts(run),
+        settled=run.answering.settled,
+        data_schema=run.brief.output_schema,
+        review=run.answering.reviews[-1] if run.answering.is_refused else None,
+        closable=gaps_to_close(run),
+        workers=run.brief.team.workers,
     )
 
 
 def _offer(run: Snapshot, _: Topic) -> Offer:
-    return Offer(run.brief.team.supervisor.model, synthesis_schema(*_by_outcome(run)), visible_field="answer")
+    delivered, missing = _by_outcome(run)
+    schema = synthesis_schema(delivered, gap_schema(run, missing), data=run.brief.output_schema)
+    return Offer(run.brief.team.supervisor.model, schema, visible_field="answer")
 
 
 def _by_outcome(run: Snapshot) -> tuple[list[str], list[str]]:
-    return [task.task.id for task in run.reconcilable], [task.task.id for task in _missing(run)]
+    return [task.task.id for task in run.reconcilable], [task.task.id for task in missing_in(run)]
 
 
-def _missing(run: Snapshot) -> list[TaskState]:
-    """The tasks that the answer has to do without; some of them may still deliver."""
-    return [task for task in run.tasks.values() if not task.delivered or task.task.id in run.late]
+def synthesis_schema(delivered: Sequence[str], gap: Schema, data: Schema | None = None) -> Schema:
+    """An answer whose statements and claims rest on tasks that delivered; `gap` is the form of what it lacks.
 
-
-def synthesis_schema(delivered: Sequence[str], missing: Sequence[str]) -> Schema:
-    """An answer whose statements and claims rest on tasks that delivered; gaps name those that did not."""
+    `data` is the schema of the caller. What it defines is defined for the whole, where its references look.
+    """
     claim = closed(task=one_of(delivered), claim=TEXT)
     conflict = closed(
         topic=TEXT,
         claims=listed(claim),
         status=one_of(["resolved", "unresolved"]),
         resolution=or_null(TEXT),
-        method=or_null(TEXT),
+        method=or_null(one_of([*METHODS, "human"])),
         confidence=or_null(NUMBER),
     )
     statement = closed(text=TEXT, tasks=listed(one_of(delivered)))
-    gap = closed(task=one_of(missing) if missing else TEXT, impact=TEXT)
-    return closed(
-        answer=TEXT,
-        confidence=NUMBER,
-        statements=listed(statement),
-        conflicts=listed(conflict),
-        gaps=listed(gap),
-    )
+    fields = {
+        "answer": TEXT,
+        "confidence": NUMBER,
+        "statements": listed(statement),
+        "conflicts": listed(conflict),
+        "gaps": listed(gap),
+    }
+    if data is None:
+        return closed(**fields)
+    wanted, definitions = data_schema(data)
+    whole = closed(**fields, data=wanted, data_sources=sources_schema(list(delivered)))
+    return whole | {"$defs": definitions} if definitions else whole
 
 
 def _material(run: Snapshot, _: Topic) -> Iterable[object]:
@@ -72,14 +93,52 @@ def _material(run: Snapshot, _: Topic) -> Iterable[object]:
 
 
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
-    return [topic.entry(ev.SynthesisCompleted.of(read_synthesis(text, *_by_outcome(run))))]
+    """What a reply amounts to: an answer and the conflicts it tells of, or why it is none, with what it said."""
+    reply = read_reply(text)
+    told, ground = synthesis_in(reply, *_by_outcome(run), run.brief.output_schema), ground_of(run)
+    gaps, faults = read_follow_ups(run, reply.gaps)
+    if objections := [*objections_to(told, ground), *(faults if run.conversation(topic).may_be_repaired else ())]:
+        rejected = _rejection(run, topic, Unreadable(objections).findings)
+        return [topic.entry(rejected.model_copy(update={"answer": told.answer}))]
+    told = told.model_copy(update={"conflicts": _conflicts(run, told, ground)})
+    known = {found.id for found in run.answering.found}
+    new = [conflict for conflict in told.conflicts if conflict.id not in known]
+    found = [topic.entry(ev.ConflictFound.of(conflict)) for conflict in new]
+    return [*found, topic.entry(ev.SynthesisCompleted.of(told)), *gaps]
+
+
+def _conflicts(run: Snapshot, told: Synthesis, ground: Ground) -> tuple[Conflict, ...]:
+    """Every conflict: those that the answer lists, those that code knows of, and those that a person has settled.
+
+    One that was found before keeps its id.
+    """
+    listed = {plain_words(conflict.topic) for conflict in told.conflicts}
+    settled = [
+        each.conflict.model_copy(update={"status": "resolved", "resolution": each.answer, "method": "human"})
+        for each in ground.settled
+    ]
+    by_people = {plain_words(conflict.topic): conflict for conflict in settled}
+    conflicts = [by_people.get(plain_words(conflict.topic), conflict) for conflict in told.conflicts]
+    conflicts += [conflict for topic, conflict in by_people.items() if topic not in listed]
+    conflicts += untold(told, ground)
+    named: list[Conflict] = []
+    new = len(run.answering.found)
+    for conflict in conflicts:
+        before = run.answering.same_as(conflict)
+        new += before is None
+        named.append(conflict.model_copy(update={"id": before.id if before else f"c{new}"}))
+    return tuple(named)
 
 
 def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
+    return [topic.entry(_rejection(run, topic, findings))]
+
+
+def _rejection(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> ev.SynthesisRejected:
     note = None
     if run.conversation(topic).may_be_repaired:
         note = render("synthesis_repair", findings=findings, delivered=_by_outcome(run)[0])
-    return [topic.entry(ev.SynthesisRejected(errors=tuple(findings), note=note))]
+    return ev.SynthesisRejected(errors=tuple(findings), note=note)
 
 
 class _Reply(BaseModel):
@@ -95,27 +154,42 @@ class _ConflictReply(_Reply):
     confidence: float | None = None
 
 
-class _GapReply(_Reply):
-    task: str
-    impact: str = ""
+class SynthesisReply(_Reply):
+    """An answer, as the supervisor writes it."""
 
-
-class _SynthesisReply(_Reply):
     answer: str = Field(min_length=1)
     confidence: float | None = None
     statements: tuple[Statement, ...] = ()
     conflicts: tuple[_ConflictReply, ...] = ()
-    gaps: tuple[_GapReply, ...] = ()
+    gaps: tuple[GapReply, ...] = ()
+    data_sources: tuple[DataSource, ...] = ()
+    found: Any = None
+    """What was found in the text: an object, or prose."""
 
 
-def read_synthesis(text: str, delivered: Sequence[str], missing: Sequence[str]) -> Synthesis:
-    """The answer in a reply; prose is an answer without statements.
+def read_reply(text: str) -> SynthesisReply:
+    """What a reply says; prose is an answer without statements. Raises `Unreadable`."""
+    found = read_json_or_prose(text, "output_invalid", {"answer"})
+    value = without_nulls(found)
+    reply = read_as(SynthesisReply, {"answer": value} if isinstance(value, str) else value, "output_invalid")
+    return reply.model_copy(update={"found": found})
+
+
+def read_synthesis(
+    text: str, delivered: Sequence[str], missing: Sequence[str], schema: Schema | None = None
+) -> Synthesis:
+    """The answer in the text of a reply. Raises `Unreadable`."""
+    return synthesis_in(read_reply(text), delivered, missing, schema)
+
+
+def synthesis_in(
+    reply: SynthesisReply, delivered: Sequence[str], missing: Sequence[str], schema: Schema | None = None
+) -> Synthesis:
+    """The answer in a reply. `schema` is that of the caller's data.
 
     Raises `Unreadable`, also when the answer is blank, and when something in it rests on nothing, or on tasks that
     delivered nothing.
     """
-    value = without_nulls(read_json_or_prose(text, "output_invalid", {"answer"}))
-    reply = read_as(_SynthesisReply, {"answer": value} if isinstance(value, str) else value, "output_invalid")
     if findings := [*_without_ground(reply, delivered)]:
         raise Unreadable(findings)
     return Synthesis(
@@ -124,11 +198,20 @@ def read_synthesis(text: str, delivered: Sequence[str], missing: Sequence[str]) 
         statements=reply.statements,
         conflicts=tuple(_conflict(number, found) for number, found in enumerate(reply.conflicts, 1)),
         impacts={gap.task: gap.impact for gap in reply.gaps if gap.task in missing},
-        free_form=isinstance(value, str),
+        free_form=isinstance(reply.found, str),
+        data=_data(reply.found, schema) if schema is not None else None,
+        data_sources=reply.data_sources if schema is not None else (),
     )
 
 
-def _without_ground(reply: _SynthesisReply, delivered: Sequence[str]) -> Iterator[Finding]:
+def _data(reply: Any, schema: Schema) -> Any:
+    """The caller's data. Raises `Unreadable` when the reply has none."""
+    if not isinstance(reply, dict) or "data" not in reply:
+        raise Unreadable([Finding(code="data_unfit", pointer="/data", detail="the reply lacks the field data")])
+    return taken(reply["data"], schema)
+
+
+def _without_ground(reply: SynthesisReply, delivered: Sequence[str]) -> Iterator[Finding]:
     """What the answer says without saying it, or without a task that bears it."""
     if is_blank(reply.answer):
         yield Finding(code="output_invalid", pointer="/answer", detail="answer is blank")
@@ -142,6 +225,7 @@ def _without_ground(reply: _SynthesisReply, delivered: Sequence[str]) -> Iterato
             yield Finding(code="output_invalid", pointer=f"/conflicts/{index}", detail=detail)
     named = {task for statement in reply.statements for task in statement.tasks}
     named |= {claim.task for conflict in reply.conflicts for claim in conflict.claims}
+    named |= {task for source in reply.data_sources for task in source.tasks}
     if unknown := sorted(named - set(delivered)):
         listed = ", ".join(unknown)
         detail = f"statements and claims may rest only on tasks that delivered; these did not: {listed}"
@@ -149,15 +233,21 @@ def _without_ground(reply: _SynthesisReply, delivered: Sequence[str]) -> Iterato
 
 
 def _conflict(number: int, found: _ConflictReply) -> Conflict:
+    is_resolved = found.status == "resolved"
     return Conflict(
         id=f"c{number}",
         topic=found.topic,
         claims=found.claims,
-        status="resolved" if found.status == "resolved" else "unresolved",
-        resolution=found.resolution,
-        method=found.method,
+        status="resolved" if is_resolved else "unresolved",
+        resolution=found.resolution if is_resolved else None,
+        method=_method(found.method or "") if is_resolved else None,
         confidence=found.confidence,
     )
+
+
+def _method(said: str) -> str:
+    """The method that is meant: models put it in words of their own where nothing holds them to a list."""
+    return next((method for method in METHODS if method[:8] in said.casefold()), said)
 
 
 SYNTHESIZE = Role(open=_open, offer=_offer, material=_material, read=_read, reject=_reject)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from app.domain.conversation import Conversation, tool_calls_of
-from app.domain.plan import Finding
+from app.domain.findings import Finding
 from app.domain.policy.agenda import attempt_in, worker_of
 from app.domain.results import Output
 from app.domain.snapshot import Snapshot

@@ -9,9 +9,10 @@ from pydantic import BaseModel, BeforeValidator
 
 from app.agents.reading import MOST_FINDINGS, Unreadable, read_as, read_json, read_json_or_prose
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
-from app.domain.plan import Finding
+from app.domain.findings import Finding
+from app.domain.instruction_like import is_instruction_like
 from app.domain.results import Escalation, EscalationReason, Output
-from app.domain.text import shorten
+from app.domain.text import shorten, texts_within
 
 SUMMARY_CHARACTERS = 500
 REPORT_FIELDS = frozenset({"summary", "text", "escalation"})
@@ -61,7 +62,8 @@ def read_report(text: str, data_schema: dict[str, Any] | None) -> Output | Escal
     """
     value = _value(text, strict=data_schema is not None)
     if isinstance(value, str):
-        return Output(summary=shorten(value, SUMMARY_CHARACTERS)[0], text=value, free_form=True)
+        summary = shorten(value, SUMMARY_CHARACTERS)[0]
+        return Output(summary=summary, text=value, free_form=True, instruction_like=is_instruction_like(value))
     free_form = bool(value) and not REPORT_FIELDS & value.keys()
     if free_form:
         whole = json.dumps(value, ensure_ascii=False)
@@ -80,6 +82,7 @@ def read_report(text: str, data_schema: dict[str, Any] | None) -> Output | Escal
         confidence=None if report.confidence is None else min(max(report.confidence, 0.0), 1.0),
         sources=report.sources,
         free_form=free_form,
+        instruction_like=any(map(is_instruction_like, (report.summary, report.text, *texts_within(report.data)))),
     )
 
 

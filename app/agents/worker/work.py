@@ -13,10 +13,11 @@ from app.agents.worker.tools import INPUT_TOOLS
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.plan import Finding
+from app.domain.findings import Finding
 from app.domain.policy.agenda import attempt_in, max_steps, worker_of
 from app.domain.results import Escalation
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import TaskState
 from app.domain.tool_use import with_calls
 from app.domain.topics import Topic
 from app.llm.model import STAND_IN

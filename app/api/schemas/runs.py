@@ -6,9 +6,11 @@ from typing import Any, Literal
 from app.api.schemas.shape import Page, Shape
 from app.domain.codes import StopReason, TaskErrorCode
 from app.domain.events import Cancellation
-from app.domain.job import DryRunLimits, Limits
+from app.domain.job import ApprovalLimits, DryRunLimits, Limits
+from app.domain.origin import RunOrigin
 from app.domain.plan import Plan
 from app.domain.plan import Task as PlannedTask
+from app.domain.plan_difference import Difference
 from app.domain.questions import Question
 from app.domain.quote import Quote
 from app.domain.results import Escalation, Output, Problem, Result
@@ -100,6 +102,8 @@ class Run(Shape):
     """The team, pinned to a version."""
     parent: str | None
     """The run that it is a part of; null for a run of its own."""
+    origin: RunOrigin | None
+    """The run whose results it began with; null for a job of its own."""
     metadata: dict[str, Any]
     """The labels that the job came with."""
     plan_revision: int | None
@@ -114,8 +118,9 @@ class Run(Shape):
     """What it waits for; null unless it waits."""
     cancellation: Cancellation | None
     """The receipt of a cancellation; null unless somebody asked for one."""
-    limits: Limits | DryRunLimits
-    """The limits as applied, defaults filled in; `dry_run` is among them where nothing is executed."""
+    limits: Limits | DryRunLimits | ApprovalLimits
+    """The limits as applied, defaults filled in; `dry_run` is among them where nothing is executed, `approval` where
+    the job wants its plan approved."""
     quote: Quote | None
     """What its plan was to take; null before there is one, and in runs of earlier releases."""
     usage: Usage
@@ -143,6 +148,21 @@ class DryRun(Shape):
     """What a run with this plan would take; null in dry runs that a replica of an earlier release has planned."""
     run_id: str
     """The run in which the plan was made: it holds what planning has cost, and its trace."""
+
+
+class PlanRevision(Shape):
+    """A revision of the plan, and what is different about it."""
+
+    revision: int
+    """Its number; `GET /v1/runs/{id}/plan?revision=` has the whole of it."""
+    reason: str
+    """Why there is this revision."""
+    created_at: datetime
+    """When it was made."""
+    difference: Difference | None
+    """What is different from the revision before; null for the first."""
+    tasks: list[str]
+    """Ids of its tasks, in order."""
 
 
 class Attempt(Shape):
@@ -215,6 +235,13 @@ class RunPage(Page):
 
     data: list[Run]
     """The runs of this page."""
+
+
+class PlanRevisionPage(Page):
+    """The revisions of a plan, oldest first."""
+
+    data: list[PlanRevision]
+    """The revisions."""
 
 
 class TaskPage(Page):

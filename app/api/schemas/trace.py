@@ -8,6 +8,7 @@ from app.api.schemas.runs import Run, RunTask
 from app.api.schemas.shape import Shape
 from app.domain.events import Purpose
 from app.domain.plan import Plan
+from app.domain.report import Report
 
 
 class EventPage(Shape):
@@ -130,6 +131,8 @@ class Trace(Shape):
     """Every plan it had, oldest first."""
     tasks: list[RunTask]
     """Its tasks with every attempt."""
+    report: Report
+    """Was the team worth it? What bounded the run, what its parts took, what was done twice, and one agent instead."""
     spans: list[Span]
     """What took how long, as a tree."""
     events: list[Event]

@@ -11,6 +11,7 @@ from app.domain.states import RUN_MOVES, TERMINAL_RUN
 
 AnyFact = (
     runs.RunQueued
+    | runs.ResultsReused
     | runs.RunStarted
     | runs.RunResumed
     | runs.RunWaiting
@@ -22,6 +23,10 @@ AnyFact = (
     | supervisor.PlanCreated
     | supervisor.PlanRevised
     | supervisor.PlanInvalid
+    | supervisor.PlanApprovalRequested
+    | supervisor.PlanEdited
+    | supervisor.PlanApproved
+    | supervisor.PlanRejected
     | tasks.TaskStarted
     | tasks.TaskSucceeded
     | tasks.TaskFailed
@@ -44,6 +49,10 @@ AnyFact = (
     | calls.ToolFailed
     | supervisor.SynthesisCompleted
     | supervisor.SynthesisRejected
+    | supervisor.ConflictFound
+    | supervisor.GapFound
+    | supervisor.ReviewCompleted
+    | supervisor.ReviewRejected
     | people.QuestionAsked
     | people.QuestionAnswered
     | people.QuestionExpired

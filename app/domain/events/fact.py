@@ -4,7 +4,7 @@ from typing import ClassVar, Self, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from app.domain.plan import Finding
+from app.domain.findings import Finding
 
 
 class Fact(BaseModel):

@@ -9,7 +9,8 @@ from app.domain.results import Problem
 
 
 class QuestionAsked(Inquiry, Fact):
-    """The attempt ended with a question to a person. The task waits for the answer, and others go on."""
+    """A person is asked: an attempt has ended with the question, and its task waits while others go on; or, without a
+    task, what holds in a conflict of results."""
 
     type = "question.asked"
 
@@ -17,14 +18,16 @@ class QuestionAsked(Inquiry, Fact):
     """The id of the question."""
     expires_at: datetime
     """When the default is taken unless somebody has answered."""
-    error: Problem
-    """The failure of the attempt that led to it."""
+    error: Problem | None = None
+    """The failure of the attempt that led to it; null for a question about a conflict."""
     decision: Literal["ask_human"] | None = None
     """Set when the supervisor ruled so on the worker's escalation; null when the team's ladder led here."""
+    conflict: str | None = None
+    """Id of the conflict that it is about; null for a question about a task."""
 
 
 class QuestionAnswered(Fact):
-    """A person has answered; the task goes on with what was said."""
+    """A person has answered; the task, or the answer of the run, goes on with what was said."""
 
     type = "question.answered"
 

@@ -2,14 +2,16 @@
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.domain.codes import StopReason
 from app.domain.events.fact import Fact
-from app.domain.job import DryRunLimits, Limits
+from app.domain.job import ApprovalLimits, DryRunLimits, Limits
+from app.domain.origin import ReusedTask, RunOrigin
 from app.domain.plan import Plan
-from app.domain.questions import OnQuestion
+from app.domain.questions import Assumption, OnQuestion
 from app.domain.results import Problem, Result
 from app.domain.states import WaitReason
 from app.domain.team import TeamRef
@@ -40,18 +42,43 @@ class RunQueued(Fact):
     """What the job is to achieve."""
     team: TeamRef
     """The team, pinned to a version."""
-    limits: Limits | DryRunLimits
-    """The limits as applied, defaults filled in; `dry_run` is among them where nothing is to be executed."""
+    limits: Limits | DryRunLimits | ApprovalLimits
+    """The limits as applied, defaults filled in; `dry_run` is among them where nothing is to be executed, `approval`
+    where the job wants its plan approved."""
     inputs: tuple[InputListed, ...] = ()
     """The inputs, without their content."""
     plan: Plan | None = None
     """The client's own plan, validated."""
     on_question: OnQuestion | None = None
     """What becomes of a question to a person; null is `ask`."""
+    output_schema: dict[str, Any] | None = None
+    """JSON Schema that the `data` of the result must fit; null where the job brings none."""
+    rubric: str | None = None
+    """What a critic goes by; null where the job brings none."""
+    origin: RunOrigin | None = None
+    """The run whose results this one begins with; null for a job of its own."""
+    models: dict[str, str] = Field(default_factory=dict)
+    """Models that differ from the team's: a tier or a model id by worker, or `supervisor`."""
     request_id: str | None = None
     """Id of the request that brought the job, as the log has it."""
     traceparent: str | None = None
     """Where the job stands in the client's own trace (W3C Trace Context), if it said so."""
+
+
+class ResultsReused(Fact):
+    """The run begins with what tasks of another one brought: no worker is called for these, nothing is counted twice.
+
+    It stands behind `run.queued`. Older releases cannot read it, so none of them does that work again.
+    """
+
+    type = "results.reused"
+
+    run: str
+    """The run that they were done in."""
+    tasks: tuple[ReusedTask, ...] = ()
+    """What became of them there."""
+    assumptions: tuple[Assumption, ...] = ()
+    """What their results rest on that was taken for granted."""
 
 
 class _Claimed(Fact):
@@ -87,7 +114,7 @@ class RunWaiting(Fact):
 
     reason: WaitReason
     """What the run waits for: `provider`, that its model provider takes requests again; `answer`, that somebody answers
-    a question."""
+    a question; `plan_approval`, that somebody decides on the plan."""
     until: datetime | None = None
     """When it goes on at the latest; null when it goes on only once what it waits for has come."""
 

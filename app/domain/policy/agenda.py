@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from app.domain.conversation import Conversation
+from app.domain.plan import Plan
+from app.domain.policy.conflicts import asks_people
 from app.domain.policy.ladder import ruling_on
 from app.domain.policy.routing import plan_by_rule
 from app.domain.protocol import Ask, GiveUp, Step, next_step
-from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import Attempt, TaskState
 from app.domain.team import Worker
 from app.domain.topics import Topic
 
@@ -19,6 +22,7 @@ SUPERVISOR_REPLIES = 4
 
 PLANNING = Topic("plan")
 ANSWERING = Topic("synthesize")
+REVIEWING = Topic("review")
 
 
 def open_topics(run: Snapshot) -> Iterator[Topic]:
@@ -31,8 +35,10 @@ def open_topics(run: Snapshot) -> Iterator[Topic]:
         return
     for task in run.tasks.values():
         yield from topics_of_task(run, task)
-    if run.phase == "synthesizing" and run.delivered and run.wants_answer and not answers_alone(run):
+    if run.phase == "synthesizing" and run.delivered and run.wants_answer:
         yield ANSWERING
+    if run.phase == "reviewing" and not asks_people(run):
+        yield REVIEWING
 
 
 def topics_of_task(run: Snapshot, task: TaskState) -> list[Topic]:
@@ -62,12 +68,9 @@ def is_open(run: Snapshot, topic: Topic) -> bool:
     return topic in open_topics(run)
 
 
-def answers_alone(run: Snapshot) -> bool:
-    """Whether the plan's only task has said it all: there is nothing to reconcile, and no form to put it into."""
-    if run.plan is None or not run.plan.needs_no_answer or not run.delivered:
-        return False
-    output = run.delivered[0].output
-    return output is not None and bool(output.text.strip() or output.summary.strip())
+def needs_no_answer(run: Snapshot, plan: Plan) -> bool:
+    """Whether a plan is a single task whose result is to be the answer as it stands."""
+    return plan.needs_no_answer and run.brief.output_schema is None
 
 
 def step_in(run: Snapshot, topic: Topic, talk: Conversation | None = None) -> Step:

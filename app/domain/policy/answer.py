@@ -2,51 +2,97 @@
 
 from datetime import datetime
 
+from app.domain import events as ev
 from app.domain.failures import remedy_for
-from app.domain.policy.agenda import ANSWERING, step_in
+from app.domain.policy.agenda import ANSWERING, REVIEWING, step_in
 from app.domain.policy.budget import in_words, overspent, spent_problem
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
-from app.domain.policy.endings import MESSAGE_CHARACTERS, WITHOUT_IT, deadline_of, end_partially, fail, stop_tasks
+from app.domain.policy.conflicts import asks_people, open_questions, questions_to_ask
+from app.domain.policy.endings import (
+    MESSAGE_CHARACTERS,
+    WITHOUT_IT,
+    deadline_of,
+    end_partially,
+    ends_unanswered,
+    fail,
+    stop_tasks,
+)
 from app.domain.policy.tasks import NO_TIME, carry_on
 from app.domain.protocol import GiveUp
 from app.domain.snapshot import Snapshot
 from app.domain.text import shorten
+from app.domain.topics import Topic
 
 TASKS_NAMED = 5
 """Tasks that the message of a failed run names."""
 
 
 def is_final(run: Snapshot, now: datetime) -> bool:
-    """Whether the answer there is goes out: nothing has come since, or what has cannot be put into another one.
+    """Whether the answer there is goes out: nothing is left that would make another one of it, or that cannot be had.
 
-    Another one is tried within the time for work; the last part of the run's time is never spent on it.
+    For stragglers that have landed, and what people say, another one is tried within the time for work; the last part
+    of the run's time is never spent on it. It is for what a further round of work has brought, and for the critic.
     """
-    if run.synthesis is None or run.wrap_up_at is None:
+    is_there = run.synthesis is not None or run.answers_alone
+    if run.wrap_up_at is None or not is_there or ends_unanswered(run) is not None:
         return False
-    out_of_reach = run.exhausted is not None or run.fatal is not None or overspent(run) is not None
-    return not run.lacking or now >= run.wrap_up_at or out_of_reach or _is_in_vain(run)
+    if run.fatal is not None:
+        return True
+    if any(task.is_awaited for task in run.tasks.values()):
+        return False
+    if run.exhausted is not None or overspent(run) is not None:
+        return True
+    if run.phase == "reviewing" and not asks_people(run):
+        return _is_in_vain(run, REVIEWING)
+    if not (run.wants_answer or asks_people(run)):
+        return True
+    must_wait = run.answering.is_refused or any(not run.tasks[name].dropped for name in run.lacking)
+    return (now >= run.wrap_up_at and not must_wait) or _is_in_vain(run, ANSWERING)
 
 
-def _is_in_vain(run: Snapshot) -> bool:
-    """Whether no answer can be had any more."""
-    return run.conversation(ANSWERING).unusable or isinstance(step_in(run, ANSWERING), GiveUp)
+def _is_in_vain(run: Snapshot, topic: Topic) -> bool:
+    """Whether a conversation cannot come to anything any more."""
+    return run.conversation(topic).unusable or isinstance(step_in(run, topic), GiveUp)
 
 
 def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
-    """Have the results reconciled, while dropped tasks go on; without any result the run fails."""
+    """Have the results reconciled, while dropped tasks go on, and the answer reviewed; a run without results fails."""
     if not run.delivered and run.exhausted is not None:
         return settled(fail(run, "budget_exhausted", in_words(run.exhausted)))
     if not run.delivered:
         reason, message = _why_nothing(run)
         return settled(fail(run, reason, message))
-    if _is_in_vain(run):
+    if _is_in_vain(run, ANSWERING):
         return settled(end_partially(run, "synthesis_failed", WITHOUT_IT))
     draft = DecisionBuilder(run, now, conditions, wakes=[deadline_of(run)])
+    if not run.wants_answer:
+        _see_through(run, now, draft)
+        return draft.decision()
     if any(task.dropped for task in run.tasks.values()):
         _go_on_with_dropped(run, now, draft)
     draft.converse(ANSWERING)
     return draft.decision()
+
+
+def _see_through(run: Snapshot, now: datetime, draft: DecisionBuilder) -> None:
+    """What comes between an answer and its going out: people, then the critic."""
+    if asks_people(run):
+        _settle_conflicts(run, now, draft)
+    else:
+        draft.converse(REVIEWING)
+
+
+def _settle_conflicts(run: Snapshot, now: datetime, draft: DecisionBuilder) -> None:
+    """Ask people about conflicts that the answer leaves open, and wait for what they say."""
+    assert run.wrap_up_at is not None
+    draft.wakes.append(run.wrap_up_at)
+    draft.entries += questions_to_ask(run, now)
+    for question in open_questions(run):
+        if now >= question.expires_at:
+            draft.settle(ev.QuestionExpired(id=question.id))
+        else:
+            draft.wait("answer", question.expires_at)
 
 
 def _go_on_with_dropped(run: Snapshot, now: datetime, draft: DecisionBuilder) -> None:

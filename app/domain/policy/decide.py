@@ -8,8 +8,8 @@ died are therefore the same to it. Here is the order of precedence; each stage h
 from dataclasses import replace
 from datetime import datetime
 
-from app.domain.policy.agenda import answers_alone
 from app.domain.policy.answer import is_final, wrap_up
+from app.domain.policy.approval import await_approval, why_rejected
 from app.domain.policy.budget import end_work, overspent
 from app.domain.policy.commands import Decision, openings_by, settled
 from app.domain.policy.conditions import UNKNOWN, Conditions
@@ -36,14 +36,21 @@ def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> De
     return replace(decision, entries=(*left, *decision.entries)) if left else decision
 
 
+def ends_now(run: Snapshot) -> bool:
+    """Whether somebody has said that the run is to end: it does whatever else is known, and nobody need execute it."""
+    return run.cancel_requested or why_rejected(run) is not None
+
+
 def _decide(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     if run.ended:
         return Decision()
     if run.cancel_requested:
         return settled(cancel(run, now))
+    if (rejected := why_rejected(run)) is not None:
+        return settled(fail(run, "plan_rejected", rejected))
     if run.deadline is None or run.status == "waiting":
         return Decision()
-    if is_final(run, now) or answers_alone(run):
+    if is_final(run, now):
         return settled(deliver(run))
     if (unanswered := ends_unanswered(run)) is not None:
         return settled(fail(run, "question_expired", unanswered))
@@ -59,6 +66,8 @@ def _decide(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
         return settled(run_out(run, "budget_exhausted", spent))
     if run.plan is None:
         return plan(run, now, conditions)
-    if run.phase == "synthesizing":
+    if (waits := await_approval(run, now, conditions)) is not None:
+        return waits
+    if run.phase in ("synthesizing", "reviewing"):
         return wrap_up(run, now, conditions)
     return execute(run, now, conditions)

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from app.domain import events as ev
 from app.domain.events import Entry
-from app.domain.policy.agenda import answers_alone
+from app.domain.policy.conflicts import refuses, rejected_answer
 from app.domain.questions import Assumption
-from app.domain.results import Coverage, Gap, Problem, Result, Statement, TaskReport
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.results import Coverage, Gap, Problem, Result, Review, Statement, TaskReport
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import TaskState
 from app.domain.text import shorten
+from app.domain.tool_use import claims_deed
 
 MESSAGE_CHARACTERS = 1_000
 """What a message may quote of a model's words: events, rows and later prompts repeat it."""
@@ -35,17 +38,17 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
     errors = errors or {}
     required = [task for task in run.tasks.values() if task.task.required]
     missing = tuple(task.task.id for task in required if not task.delivered)
-    substituted = tuple(task.task.id for task in run.delivered if task.attempt.worker != task.task.worker)
-    answer, confidence, statements = _answer(run)
+    substituted = tuple(task.task.id for task in run.delivered if task.worker != task.task.worker)
+    answer, confidence, statements = answer_of(run)
     return Result(
         answer=answer,
-        data=run.delivered[0].output.data if len(run.tasks) == 1 and run.delivered[0].output else None,
+        rejected_answer=None if answer is not None else rejected_answer(run),
+        data=_data(run),
+        data_sources=run.synthesis.data_sources if run.synthesis and answer is not None else (),
         confidence=confidence,
         statements=statements,
         conflicts=run.synthesis.conflicts if run.synthesis else (),
-        gaps=tuple(
-            _gap(run, task, errors) for name, task in run.tasks.items() if not task.delivered or name in run.unheard
-        ),
+        gaps=(*run.answering.gaps.values(), *_gaps(run, errors)),
         assumptions=_assumed(run),
         coverage=Coverage(
             required=len(required),
@@ -54,15 +57,20 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
             substituted=substituted,
             unverified=_unverified(run),
         ),
+        rounds=run.answering.round,
+        review=review_of(run),
         outputs=tuple(_report(task, errors) for task in run.tasks.values()),
         free_form=_is_free_form(run),
     )
 
 
-def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, ...]]:
+def answer_of(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, ...]]:
+    """The answer there is, how far it can be trusted, and what its sentences rest on."""
+    if run.synthesis is not None and refuses(run):
+        return None, None, ()
     if run.synthesis is not None:
         return _naming(run, run.synthesis.answer), run.synthesis.confidence, run.synthesis.statements
-    if not answers_alone(run):
+    if not run.answers_alone:
         return None, None, ()
     [only] = run.delivered
     output = only.output
@@ -70,6 +78,13 @@ def _answer(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement, .
     answer = output.text if output.text.strip() else output.summary
     statement = Statement(text=output.summary if output.summary.strip() else answer, tasks=(only.task.id,))
     return _naming(run, answer), output.confidence, (statement,)
+
+
+def _data(run: Snapshot) -> Any:
+    """What fits the schema of the job or the team; without one what the only task of a run has to show."""
+    if run.brief.output_schema is not None:
+        return run.synthesis.data if run.synthesis is not None and not refuses(run) else None
+    return run.delivered[0].output.data if len(run.tasks) == 1 and run.delivered[0].output else None
 
 
 def _assumed(run: Snapshot) -> tuple[Assumption, ...]:
@@ -82,7 +97,7 @@ def _naming(run: Snapshot, answer: str) -> str:
     unnamed = [each for each in _assumed(run) if each.assumption not in answer]
     notes = [f"- {each.assumption} (nobody answered: {each.question})" for each in unnamed]
     parts = [answer, "", "Assumed for this answer:", "", *notes] if notes else [answer]
-    if doubtful := _unverified(run):
+    if doubtful := [name for name in _unverified(run) if (output := run.tasks[name].output) and claims_deed(output)]:
         parts += ["", f"Not borne out by any tool call: what these tasks say they did: {', '.join(doubtful)}."]
     return "\n".join(parts)
 
@@ -94,8 +109,23 @@ def _unverified(run: Snapshot) -> tuple[str, ...]:
 def _is_free_form(run: Snapshot) -> bool:
     if run.synthesis is not None:
         return run.synthesis.free_form
-    only = run.delivered[0].output if answers_alone(run) else None
+    only = run.delivered[0].output if run.answers_alone else None
     return only is not None and only.free_form
+
+
+def _gaps(run: Snapshot, errors: Errors) -> list[Gap]:
+    tasks = run.tasks.items()
+    return [_gap(run, task, errors) for name, task in tasks if not task.delivered or name in run.unheard]
+
+
+def review_of(run: Snapshot) -> Review | None:
+    """What the critic says of the answer that goes out; None where no critic was asked for."""
+    if not run.brief.wants_review or run.brief.is_dry:
+        return None
+    reviews = run.answering.reviews
+    if reviews and run.answering.is_reviewed:
+        return reviews[-1]
+    return Review(verdict="none", rounds=len(reviews), notes=reviews[-1].notes if reviews else "")
 
 
 def _gap(run: Snapshot, task: TaskState, errors: Errors) -> Gap:
@@ -115,8 +145,7 @@ def _report(task: TaskState, errors: Errors) -> TaskReport:
     if output is None:
         return report
     text, omitted = shorten(output.text, TEXT_CHARACTERS)
-    kept = ("summary", "data", "sources", "confidence", "free_form", "partial", "tool_calls", "unverified")
-    told = {name: getattr(output, name) for name in kept}
+    told = output.model_dump(exclude={"text"})
     return report.model_copy(update=told | {"text": text, "omitted": omitted})
 
 
@@ -156,8 +185,14 @@ def deliver(run: Snapshot) -> list[Entry]:
     """Succeeded, or partial when a required task is missing, or the budget cut any: code decides that, not a model."""
     heard = [task for task in run.delivered if task.task.id not in run.unheard]
     missing = [task for task in run.tasks.values() if task.task.required and task not in heard]
-    if run.exhausted is not None and len(heard) < len(run.tasks):
+    if refuses(run) or run.answering.is_overtaken:
+        return end_partially(run, "synthesis_failed", WITHOUT_IT)
+    review = review_of(run)
+    unaccepted = review is not None and review.verdict != "accepted"
+    if run.exhausted is not None and (unaccepted or len(heard) < len(run.tasks)):
         return end_partially(run, "budget_exhausted", WITHOUT_IT)
+    if unaccepted:
+        return end_partially(run, "review_failed", WITHOUT_IT)
     if not missing:
         stops = stop_tasks(run, WITHOUT_IT)
         result = result_of(run, _errors_of(run, WITHOUT_IT))

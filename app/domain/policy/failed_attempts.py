@@ -15,7 +15,8 @@ from app.domain.policy.repetition import echoes_of
 from app.domain.questions import QUESTION_CHARACTERS, Default, Inquiry, question_id
 from app.domain.results import EscalationDecision, Output, Problem
 from app.domain.retries import backoff, spread
-from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import Attempt, TaskState
 from app.domain.team import Rung
 from app.domain.text import plain_words, shorten
 from app.domain.tool_use import with_calls

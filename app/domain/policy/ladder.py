@@ -4,7 +4,8 @@ from app.domain.breaker_names import worker_breaker
 from app.domain.policy.repetition import fruitless
 from app.domain.policy.splitting import parts_allowed
 from app.domain.results import EscalationDecision
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import TaskState
 from app.domain.team import TIERS, Rung
 from app.domain.text import is_blank
 from app.domain.topics import Topic

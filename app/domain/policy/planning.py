@@ -40,14 +40,21 @@ def plan(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
         return settled([Entry(ev.PlanCreated.of(by_rule))])
     if run.conversation(PLANNING).unusable:
         message = "; ".join(finding.detail for finding in run.findings) or "The plan could not be used."
-        return settled(fail(run, _reason_in_findings(run), shorten(message, MESSAGE_CHARACTERS)[0]))
+        return _without_better(run, _reason_in_findings(run), shorten(message, MESSAGE_CHARACTERS)[0])
     match step_in(run, PLANNING):
         case GiveUp(code, message):
-            return settled(fail(run, _ENDS.get(code, "plan_invalid"), message))
+            return _without_better(run, _ENDS.get(code, "plan_invalid"), message)
         case _:
             draft = DecisionBuilder(run, now, conditions, wakes=[deadline_of(run)])
             draft.converse(PLANNING)
             return draft.decision()
+
+
+def _without_better(run: Snapshot, reason: str, message: str) -> Decision:
+    """There will be no other plan. One that was merely found wanting is followed: code may be wrong about it."""
+    if run.sound_plan is not None:
+        return settled([Entry(ev.PlanCreated.of(run.sound_plan))])
+    return settled(fail(run, reason, message))
 
 
 def _reason_in_findings(run: Snapshot) -> str:

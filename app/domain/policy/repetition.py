@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from app.domain.conversation import text_of, tool_calls_of
 from app.domain.protocol import repeated_turns
-from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import Attempt, TaskState
 from app.domain.team import Rung
 from app.domain.text import plain_words
 from app.domain.topics import Topic

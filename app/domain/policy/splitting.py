@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from app.domain.lint import linted
 from app.domain.plan import Plan, Task, validated
 from app.domain.policy.routing import routed
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import TaskState
 from app.domain.usage import LEAST_REPLY
 
 FEWEST = 2
@@ -43,7 +45,8 @@ def split(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> Plan:
             needs = [name for need in each.depends_on for name in _instead(task, need, placed)]
             tasks.append(each.model_copy(update={"depends_on": tuple(needs)}))
     plan = run.plan.model_copy(update={"revision": run.plan.revision + 1, "tasks": tuple(tasks)})
-    return validated(plan, [worker.name for worker in run.brief.team.workers], run.brief.limits.tasks)
+    crew = run.brief.crew
+    return linted(validated(plan, [*crew.workers], crew.limits.tasks), crew)
 
 
 def part_names(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> dict[str, str]:

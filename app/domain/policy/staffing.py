@@ -8,7 +8,8 @@ from app.domain.breaker_names import worker_breaker
 from app.domain.policy.breakers import stance
 from app.domain.policy.commands import DecisionBuilder
 from app.domain.policy.load import Load, attempts_by_worker, by_load
-from app.domain.snapshot import Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import TaskState
 from app.domain.team import Team, Worker
 
 

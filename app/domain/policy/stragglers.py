@@ -9,7 +9,8 @@ from app.domain.policy.agenda import timeout_s, worker_of
 from app.domain.policy.breakers import stance
 from app.domain.policy.commands import DecisionBuilder
 from app.domain.policy.ladder import fallback_of, is_last, stronger_model
-from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import Attempt, TaskState
 from app.domain.team import Worker
 from app.domain.timing import worked_ms
 from app.domain.topics import Topic
@@ -100,7 +101,7 @@ def patience_s(run: Snapshot, task: TaskState) -> float:
     if (said := run.brief.team.stragglers.after_s) is not None:
         return said
     allowed = timeout_s(run, Topic("work", task.task.id, task.attempt.number))
-    took = [_took_s(other) for other in run.delivered]
+    took = [_took_s(other) for other in run.delivered if other.attempts]
     return max(TIMES_THE_OTHERS * median(took), LEAST_PATIENCE_S) if took else SHARE_OF_ITS_TIME * allowed
 
 

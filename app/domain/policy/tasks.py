@@ -14,7 +14,8 @@ from app.domain.policy.staffing import who_starts
 from app.domain.policy.stragglers import drop_stragglers, hedge
 from app.domain.protocol import Ask, GiveUp
 from app.domain.results import Problem
-from app.domain.snapshot import Attempt, Snapshot, TaskState
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import Attempt, TaskState
 from app.domain.text import shorten
 from app.domain.topics import Topic
 

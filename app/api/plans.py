@@ -1,0 +1,223 @@
+"""The plan of a run: its revisions, and what clients do about one that waits for approval."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Request
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from starlette.responses import JSONResponse, Response
+
+from app.api.bodies import JsonBodyRoute
+from app.api.deps import Looks, RunId, RuntimeOf, only
+from app.api.errors import Refusal, RunNotFound
+from app.api.field_errors import FIELD_ERRORS_SHOWN
+from app.api.long_polls import SharedLooks, run_settled
+from app.api.resources import page, revision_resource, run_resource
+from app.api.runs import existing_run
+from app.api.schemas.runs import PlanRevisionPage, Run
+from app.api.schemas.service import PROBLEMS
+from app.domain.approvals import (
+    REASON_CHARACTERS,
+    ApprovalRefused,
+    Decided,
+    EditInvalid,
+    NotWaiting,
+    PlanChanged,
+    Revisions,
+)
+from app.domain.errors import RunUnreadable
+from app.domain.job import strictly
+from app.domain.plan import Plan
+from app.domain.plan_decisions import EDITABLE
+from app.domain.states import TERMINAL_RUN
+from app.domain.team import TIERS
+from app.grounds import grounds_of
+from app.runtime import TENANT, Runtime
+from app.store.history import Histories
+from app.store.plans import Addressed, Pricing, approve_plan, edit_plan, reject_plan, revisions_of
+from app.store.runs import Row, plan_of
+from app.store.teams import team_named
+
+GOES_ON = TERMINAL_RUN | {"running"}
+GOES_ON_WITHIN_S = 1.0
+"""How long a decision waits for the run to go on, or to end, so that its answer can usually show it."""
+
+router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], responses=PROBLEMS)
+
+Revision = Annotated[int | None, Query(ge=1, le=1_000_000, description="An older revision; the newest by default.")]
+_TAG = re.compile(r'"?([1-9][0-9]{0,6})"?')
+
+
+async def _meant(
+    request: Request,
+    _: Annotated[
+        str | None,
+        Header(
+            alias="If-Match",
+            description="ETag of the plan that is meant, which is its revision: 412 when the plan is in another one.",
+        ),
+    ] = None,
+) -> Revisions:
+    """The revisions that the client names; None when it names none, or whichever there is."""
+    named = only(request, "if-match")
+    if named is None or named.strip() == "*":
+        return None
+    found = (_TAG.fullmatch(each.strip()) for each in named.split(","))
+    return frozenset(int(each[1]) for each in found if each is not None)
+
+
+Meant = Annotated[Revisions, Depends(_meant)]
+
+
+class PlanEdit(Plan):
+    """What is to be different about a plan.
+
+    Fields that are left out stay as they are. A list of tasks takes the place of the one there is: tasks that it lacks
+    are removed. `revision`, `validation` and `shape` may be sent as they were read, and change nothing.
+    """
+
+    reason: Annotated[str, Field(max_length=REASON_CHARACTERS)] | None = None
+    """Why; shown with the revision."""
+
+    @property
+    def changes(self) -> Mapping[str, Any]:
+        """The fields that are to have these values."""
+        return {name: getattr(self, name) for name in EDITABLE if name in self.model_fields_set}
+
+
+class Rejection(BaseModel):
+    """What a client may say when it rejects a plan."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    reason: Annotated[str, Field(max_length=REASON_CHARACTERS)] | None = None
+    """Why; shown with the run."""
+
+
+Edit = Annotated[PlanEdit, BeforeValidator(lambda edit: strictly(PlanEdit, edit))]
+
+
+@router.get("/{run_id}/plan", response_model=Plan)
+async def get_plan(run_id: RunId, runtime: RuntimeOf, revision: Revision = None) -> Response:
+    """The plan, in its newest revision or in the one asked for. Its `ETag` is the revision."""
+    return _answer(await _existing_plan(runtime, run_id, revision))
+
+
+@router.get("/{run_id}/plan/revisions", response_model=PlanRevisionPage)
+async def list_plan_revisions(run_id: RunId, runtime: RuntimeOf) -> Response:
+    """Every revision of the plan, oldest first, with its reason and its difference to the one before."""
+    revisions = await revisions_of(runtime.database, TENANT, run_id)
+    if not revisions:
+        await existing_run(runtime, run_id)
+    return JSONResponse(page([revision_resource(each) for each in revisions]))
+
+
+@router.patch("/{run_id}/plan", response_model=Plan)
+async def edit_a_plan(request: Request, run_id: RunId, runtime: RuntimeOf, meant: Meant, body: Edit) -> Response:
+    """Edit a plan that waits for approval: the new revision waits for it too, for as long as was left.
+
+    `If-Match` names the revision that was read. The plan is validated as any other; what is wrong with it stands in
+    `errors` (422, `plan_invalid`). An edit that changes nothing makes no revision.
+    """
+    if "if-match" not in request.headers:
+        detail = "An edit says in If-Match which revision of the plan it is about."
+        raise Refusal(428, "if_match_missing", detail)
+    pricing = await _pricing(runtime, await existing_run(runtime, run_id))
+    about = Addressed(TENANT, run_id, meant)
+    try:
+        edited = await edit_plan(
+            runtime.database, runtime.queue, about, body.changes, reason=body.reason, pricing=pricing
+        )
+    except (ApprovalRefused, RunUnreadable) as error:
+        raise _refusal(error) from None
+    _check(edited)
+    return _answer(await _existing_plan(runtime, run_id, None))
+
+
+@router.post("/{run_id}/plan/approve", response_model=Run)
+async def approve_a_plan(run_id: RunId, runtime: RuntimeOf, looks: Looks, meant: Meant) -> Response:
+    """Approve a plan that waits for it: the run goes on. Each is decided on once.
+
+    With `If-Match` the plan is approved in the revision that was read, and in no other.
+    """
+    try:
+        _check(await approve_plan(runtime.database, runtime.queue, Addressed(TENANT, run_id, meant)))
+    except (ApprovalRefused, RunUnreadable) as error:
+        raise _refusal(error) from None
+    return await _run(runtime, looks, run_id)
+
+
+@router.post("/{run_id}/plan/reject", response_model=Run)
+async def reject_a_plan(
+    run_id: RunId, runtime: RuntimeOf, looks: Looks, meant: Meant, body: Rejection | None = None
+) -> Response:
+    """Reject a plan that waits for approval: the run fails with `plan_rejected`. `If-Match` as for an approval."""
+    reason, about = body.reason if body else None, Addressed(TENANT, run_id, meant)
+    try:
+        _check(await reject_plan(runtime.database, runtime.queue, about, reason=reason))
+    except (ApprovalRefused, RunUnreadable) as error:
+        raise _refusal(error) from None
+    return await _run(runtime, looks, run_id)
+
+
+async def _existing_plan(runtime: Runtime, run_id: str, revision: int | None) -> Row:
+    plan = await plan_of(runtime.database, TENANT, run_id, revision)
+    if plan is None:
+        await existing_run(runtime, run_id)
+        raise Refusal(404, "plan_not_found", "The run has no such plan, or none yet.")
+    return plan
+
+
+def _answer(plan: Row) -> Response:
+    return JSONResponse(plan, headers={"ETag": f'"{plan["revision"]}"'})
+
+
+async def _run(runtime: Runtime, looks: SharedLooks, run_id: str) -> Response:
+    """The run as it goes on."""
+    row = await run_settled(runtime, looks, run_id, GOES_ON, GOES_ON_WITHIN_S)
+    assert row is not None
+    return JSONResponse(run_resource(row, datetime.now(UTC)))
+
+
+async def _pricing(runtime: Runtime, row: Row) -> Pricing | None:
+    """What the quote of an edited plan rests on."""
+    team = await team_named(runtime.database, TENANT, f"{row['team_name']}@{row['team_version']}")
+    if team is None:
+        return None
+    history = await Histories(runtime.database).of(TENANT, team.team.name)
+    grounds = grounds_of(runtime.model, runtime.tools, history, team.team)
+    return Pricing(grounds, {tier: runtime.model.model_id(tier) for tier in TIERS})
+
+
+def _check(taken: bool | None) -> None:
+    """Raise `Refusal` when there is no such run, or it has ended without a decision on its plan."""
+    if taken is None:
+        raise RunNotFound
+    if not taken:
+        raise Refusal(409, "run_ended", "The run has ended already.")
+
+
+def _refusal(refused: ApprovalRefused | RunUnreadable) -> Refusal:
+    match refused:
+        case NotWaiting():
+            return Refusal(409, "plan_not_waiting", "The plan does not wait for approval.")
+        case Decided(by="default"):
+            return Refusal(409, "approval_expired", "Nobody has decided in time; the default was taken.")
+        case Decided(status="approved"):
+            return Refusal(409, "plan_approved", "The plan has been approved already.")
+        case Decided():
+            return Refusal(409, "plan_rejected", "The plan has been rejected.")
+        case PlanChanged(revision=revision):
+            return Refusal(412, "plan_changed", f"The plan is in revision {revision} now: read it again.")
+        case EditInvalid(findings=findings):
+            errors = [
+                {"pointer": finding.pointer, "detail": finding.detail, "code": finding.code}
+                for finding in findings[:FIELD_ERRORS_SHOWN]
+            ]
+            return Refusal(422, "plan_invalid", "The plan could not be carried out after this edit.", errors=errors)
+        case RunUnreadable():
+            detail = "This process cannot read the run; one of another release can."
+            return Refusal(503, "run_unreadable", detail, headers={"Retry-After": "2"})
+    raise AssertionError(refused)

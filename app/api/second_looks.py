@@ -1,0 +1,231 @@
+"""Second looks at a run that has ended: a new answer from its results, or a new run from a part of its plan on."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import uuid_utils
+from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from app.api.bodies import JsonBodyRoute
+from app.api.deps import Key, Looks, RunId, WaitSeconds, runtime_of
+from app.api.errors import FieldError, Refusal, RunNotFound
+from app.api.field_errors import FIELD_ERRORS_SHOWN, pointer_to
+from app.api.jobs import (
+    ENDED,
+    OriginOf,
+    answer_with_run,
+    changed_limits,
+    digest_of,
+    own_plan,
+    refuse_unpriced,
+)
+from app.api.schemas.runs import Run
+from app.api.schemas.service import PROBLEMS
+from app.domain import events as ev
+from app.domain.crew import Crew
+from app.domain.errors import RunUnreadable
+from app.domain.job import Job, LimitChanges, Limits, Objective, OwnPlan
+from app.domain.names import Names
+from app.domain.origin import OriginKind, RunOrigin
+from app.domain.plan import TASKS_CEILING, TEXT_LIMITS, Plan
+from app.domain.second_looks import SUPERVISOR, all_results, results_kept, with_models
+from app.domain.team_rules import ModelName
+from app.runtime import TENANT, Runtime
+from app.store.acceptance import IdempotencyKey, Inheritance, NewRun, Origin, accept
+from app.store.sources import NotEnded, Source, source_of
+
+router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], responses=PROBLEMS)
+
+ANSWERS: dict[int | str, dict[str, object]] = {200: {"model": Run, "description": ENDED}}
+TaskNames = Annotated[Names, Field(max_length=TASKS_CEILING)]
+
+
+_NO_CHANGES = LimitChanges()
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
+
+
+class Resynthesis(_Body):
+    """How the answer is made anew."""
+
+    strategy: Literal["merge"] | None = None
+    """How results are put together: `merge`, the only one offered; null is the same."""
+    model: ModelName | None = None
+    """The supervisor's model for it: a tier or a model id; null for the one that the run had."""
+    exclude: TaskNames = ()
+    """Ids of tasks whose results are left out. The answer counts them as gaps."""
+    final_instruction: str | None = Field(default=None, max_length=TEXT_LIMITS["final_instruction"])
+    """What the synthesis is told about the answer; null for what the plan says."""
+
+
+class Fork(_Body):
+    """From where on a run is done again, and what is different then."""
+
+    begin_at: TaskNames = Field(default=(), alias="from")
+    """Ids of the tasks that are done again, with everything that rests on them. Tasks that delivered nothing, and those
+    that are new or told something else in `plan`, are done in any case."""
+    plan: OwnPlan | None = None
+    """Another plan; null for the newest one of the run."""
+    models: dict[str, ModelName] = Field(default_factory=dict, max_length=100)
+    """Other models: a tier or a model id by worker, or by `supervisor`."""
+    limits: LimitChanges = LimitChanges()
+    """Limits that differ from those of the run."""
+    objective: Objective | None = None
+    """Another objective; null for that of the run."""
+
+
+class Retry(_Body):
+    """What of a run is done again."""
+
+    only: Literal["failed"]
+    """`failed`: the tasks that delivered nothing, and what rests on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A request for a second look, and the run that it is at."""
+
+    request: Request
+    runtime: Runtime
+    source: Source
+    origin: Origin
+    key: str | None
+    wait_s: int | None
+
+    @property
+    def path(self) -> str:
+        return f"POST {self.request.url.path}"
+
+
+async def _look(request: Request, run_id: RunId, key: Key, wait_s: WaitSeconds, origin: OriginOf) -> _Look:
+    """The run that is looked at. Raises `Refusal` when it cannot be, or not yet."""
+    runtime = await runtime_of(request)
+    try:
+        source = await source_of(runtime.database, TENANT, run_id)
+    except NotEnded:
+        raise Refusal(409, "run_not_ended", "The run has not ended yet.") from None
+    except RunUnreadable:
+        detail = "This process cannot read the run; one of another release can."
+        raise Refusal(503, "run_unreadable", detail, headers={"Retry-After": "2"}) from None
+    if source is None:
+        raise RunNotFound
+    return _Look(request, runtime, source, origin, key, wait_s)
+
+
+LookOf = Annotated[_Look, Depends(_look)]
+
+
+@router.post("/{run_id}/resynthesize", status_code=202, response_model=Run, responses=ANSWERS)
+async def resynthesize_a_run(look: LookOf, looks: Looks, body: Resynthesis | None = None) -> Response:
+    """Make the answer of an ended run anew from its stored results, as a new run. No worker is called.
+
+    Whatever the run ended as: it is enough that a task delivered. The new run has the plan of the old one, with its
+    results as they are, and its own log, usage and limits, those of the old one. `Idempotency-Key` and `Prefer: wait=N`
+    work as for jobs.
+    """
+    body = body or Resynthesis()
+    run = look.source.run
+    _check_known(body.exclude, run.tasks, "exclude")
+    reused = all_results(run, body.exclude)
+    if run.plan is None or not any(each.status == "succeeded" for each in reused.tasks):
+        raise Refusal(409, "nothing_delivered", "There is no result from which an answer could be made.")
+    plan = run.plan
+    if body.final_instruction is not None:
+        plan = plan.model_copy(update={"final_instruction": body.final_instruction})
+    models = {SUPERVISOR: body.model} if body.model is not None else {}
+    return await _accepted(look, looks, body, _Changes("resynthesis", plan, reused, models))
+
+
+@router.post("/{run_id}/fork", status_code=202, response_model=Run, responses=ANSWERS)
+async def fork_a_run(look: LookOf, looks: Looks, body: Fork | None = None) -> Response:
+    """Do a part of an ended run again, as a new run: from some tasks on, with another plan, other models or limits.
+
+    What neither begins anew nor rests on what does keeps its result, at no cost. Without `from` the tasks are done that
+    have not delivered. A run that has no plan yet is planned. `Idempotency-Key` and `Prefer: wait=N` work as for jobs.
+    """
+    body = body or Fork()
+    run = look.source.run
+    plan = body.plan or run.plan
+    _check_known(body.begin_at, plan.by_id if plan else (), "from")
+    _check_known(body.models, [SUPERVISOR, *(worker.name for worker in run.brief.team.workers)], "models", named=True)
+    changes = _Changes("fork", plan, None, body.models, body.limits, body.objective, body.begin_at)
+    return await _accepted(look, looks, body, changes)
+
+
+@router.post("/{run_id}/retry", status_code=202, response_model=Run, responses=ANSWERS)
+async def retry_a_run(look: LookOf, looks: Looks, body: Retry) -> Response:
+    """Do the tasks of an ended run again that delivered nothing, and what rests on them, as a new run.
+
+    It is a fork without changes. `Idempotency-Key` and `Prefer: wait=N` work as for jobs.
+    """
+    run = look.source.run
+    if run.plan is not None and run.tasks and all(task.delivered for task in run.tasks.values()):
+        raise Refusal(409, "nothing_failed", "Every task of the run has delivered.")
+    return await _accepted(look, looks, body, _Changes("retry", run.plan, None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What is different in the new run."""
+
+    kind: OriginKind
+    plan: Plan | None
+    """As it is asked for; None where there is none yet."""
+    reused: ev.ResultsReused | None
+    """Results that are taken as they are; None where the plan says which of them hold."""
+    models: Mapping[str, str] = field(default_factory=dict)
+    limits: LimitChanges = _NO_CHANGES
+    objective: str | None = None
+    begin_at: Collection[str] = ()
+
+
+async def _accepted(look: _Look, looks: Looks, body: BaseModel, changes: _Changes) -> Response:
+    new = _new_run(look, changes)
+    key = None
+    if look.key is not None:
+        key = IdempotencyKey(look.key, look.path, await asyncio.to_thread(digest_of, body))
+    accepted = await accept(look.runtime.database, TENANT, new, key=key)
+    look.request.state.run_id = accepted.run_id  # The line of this request in the log names it.
+    return await answer_with_run(look.runtime, looks, accepted, look.wait_s)
+
+
+def _new_run(look: _Look, changes: _Changes) -> NewRun:
+    source, run = look.source, look.source.run
+    before = Limits.model_validate({name: getattr(run.brief.limits, name) for name in Limits.model_fields})
+    limits, models = changed_limits(changes.limits, before), {**source.models, **changes.models}
+    team = with_models(source.team.team, models)
+    refuse_unpriced(look.runtime, team, limits, "/models" if changes.models else "/limits/cost_usd")
+    crew = Crew(team, look.runtime.means, limits, tuple(given.name for given in run.brief.inputs))
+    plan = own_plan(changes.plan, crew)
+    reused = changes.reused
+    if reused is None:
+        reused = results_kept(run, plan or Plan(), changes.begin_at)
+    inherited = Inheritance(RunOrigin(run=run.brief.run_id, kind=changes.kind), reused, models, run.brief.inputs)
+    job = Job.model_construct(
+        objective=changes.objective or run.brief.objective,
+        inputs=(),
+        output_schema=run.brief.own_schema,
+        rubric=run.brief.rubric,
+        on_question=source.on_question,
+        priority=source.priority,
+        metadata=dict(source.metadata),
+    )
+    return NewRun(f"run_{uuid_utils.uuid7().hex}", job, source.team, limits, plan, look.origin, inherited)
+
+
+def _check_known(names: Collection[str], known: Collection[str], place: str, *, named: bool = False) -> None:
+    """Raises `Refusal` for names that mean nothing in this run; `named` says that they are keys of an object."""
+    unknown = [(number, name) for number, name in enumerate(names) if name not in known]
+    detail = f"The run has: {', '.join(known) or 'none'}."
+    errors: list[FieldError] = [
+        {"pointer": pointer_to(place, name if named else number), "detail": detail}
+        for number, name in unknown[:FIELD_ERRORS_SHOWN]
+    ]
+    if errors:
+        raise Refusal(422, "request_invalid", "The request names what the run does not have.", errors=errors)

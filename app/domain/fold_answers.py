@@ -1,0 +1,47 @@
+"""The part of the fold that concerns answers beside the newest: what was turned down, and conflicts with what became of
+them."""
+
+from app.domain import events as ev
+from app.domain.answering import LEFT_OPEN, Settled
+from app.domain.fold_rounds import without
+from app.domain.results import Conflict, RejectedAnswer
+from app.domain.snapshot import Snapshot
+from app.domain.values import changed
+
+
+def fold_rejection(run: Snapshot, rejected: ev.SynthesisRejected) -> Snapshot:
+    """Of answers that were turned down, the one with the fewest faults is kept; of several such, the latest."""
+    if rejected.answer is None:
+        return run
+    best, told = run.answering.rejected, RejectedAnswer(answer=rejected.answer, errors=rejected.errors)
+    if best is not None and len(best.errors) < len(told.errors):
+        return run
+    return changed(run, answering=changed(run.answering, rejected=told))
+
+
+def fold_conflict(run: Snapshot, found: ev.ConflictFound) -> Snapshot:
+    conflict = Conflict.model_construct(**found.__dict__)
+    return changed(run, answering=changed(run.answering, found=(*run.answering.found, conflict)))
+
+
+def fold_answer(run: Snapshot) -> Snapshot:
+    """What was turned down before an answer that was taken is forgotten; nobody has looked at that one yet."""
+    answering = changed(run.answering, rejected=None, is_overtaken=False, is_reviewed=False, is_refused=False)
+    return changed(run, answering=answering)
+
+
+def fold_question(run: Snapshot, asked: ev.QuestionAsked) -> Snapshot:
+    told, waiting = (*run.answering.asked, (asked.id, asked.conflict or "")), run.answering.waiting | {asked.id}
+    return changed(run, answering=changed(run.answering, asked=told, waiting=waiting))
+
+
+def fold_settlement(run: Snapshot, end: ev.QuestionAnswered | ev.QuestionExpired) -> Snapshot:
+    """What a person has said about a conflict leads to another answer, in a conversation of its own."""
+    answering = changed(run.answering, waiting=run.answering.waiting - {end.id})
+    conflict = answering.conflict(dict(answering.asked).get(end.id, ""))
+    if conflict is None or isinstance(end, ev.QuestionExpired) or end.answer == LEFT_OPEN:
+        return changed(run, answering=answering)
+    claims = tuple(dict.fromkeys(f"{claim.task}: {claim.claim}" for claim in conflict.claims))
+    settled = (*answering.settled, Settled(conflict.topic, claims, end.answer, conflict))
+    answering = changed(answering, settled=settled, is_overtaken=True)
+    return changed(run, answering=answering, conversations=without(run, "synthesize", "review"))

@@ -1,0 +1,43 @@
+"""The part of the fold that concerns further rounds of work, and the critic: why a run goes on after its answer."""
+
+from collections.abc import Mapping
+
+from app.domain import events as ev
+from app.domain.conversation import Conversation
+from app.domain.events import Purpose
+from app.domain.results import Gap, Review
+from app.domain.snapshot import Snapshot
+from app.domain.topics import Topic
+from app.domain.values import changed
+
+
+def fold_gap(run: Snapshot, found: ev.GapFound) -> Snapshot:
+    """A gap that another task is to close is kept aside: its own task leaves the plan."""
+    if found.redispatched_as is None or run.tasks[found.task].delivered:
+        return run
+    gap = Gap.model_construct(**found.__dict__)
+    return changed(run, answering=changed(run.answering, gaps={**run.answering.gaps, found.task: gap}))
+
+
+def fold_round(run: Snapshot, revised: ev.PlanRevised) -> Snapshot:
+    if revised.round is None:
+        return run
+    return changed(run, answering=changed(run.answering, round=revised.round))
+
+
+def fold_review(run: Snapshot, said: ev.ReviewCompleted) -> Snapshot:
+    """An answer that the critic does not accept is made anew, as often as the team has it."""
+    reviews = (*run.answering.reviews, _review(run, said))
+    refused = said.verdict == "needs_revision" and len(reviews) <= run.brief.team.review.rounds
+    answering = changed(run.answering, reviews=reviews, is_reviewed=True, is_refused=refused)
+    return changed(run, answering=answering, conversations=without(run, "synthesize") if refused else run.conversations)
+
+
+def _review(run: Snapshot, said: ev.ReviewCompleted) -> Review:
+    rounds = len(run.answering.reviews) + 1
+    return Review(verdict=said.verdict, rounds=rounds, notes=said.notes, criteria=said.criteria)
+
+
+def without(run: Snapshot, *purposes: Purpose) -> Mapping[Topic, Conversation]:
+    """The conversations but for those that are to be held anew."""
+    return {topic: talk for topic, talk in run.conversations.items() if topic.purpose not in purposes}

@@ -1,0 +1,97 @@
+"""The rules of a team: who is sent what, what is done about stragglers, which plans people approve, and who reviews."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from app.domain.usage import Money
+
+WorkerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+"""A tier (`fast`, `balanced`, `deep`) or a model id."""
+
+APPROVAL_TIMEOUT_S = 3_600.0
+
+
+class TeamPart(BaseModel):
+    """A part of a team file, which has no other fields."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
+
+
+class Condition(TeamPart):
+    """What a text must have for a route to be taken."""
+
+    contains: tuple[Annotated[str, StringConstraints(min_length=1, max_length=200)], ...] = Field(
+        min_length=1, max_length=50
+    )
+    """Words or phrases, of which the text holds at least one; letter case does not matter."""
+
+    def holds_for(self, folded: str) -> bool:
+        """Whether a text meets it, of which the letter case is folded."""
+        return any(phrase.casefold() in folded for phrase in self.contains)
+
+
+class Route(TeamPart):
+    """A rule that sends jobs or tasks to a worker, without asking a model."""
+
+    when: Condition
+    """Looked for in the objective of a job, and in the title and the instruction of a task."""
+    worker: WorkerName
+    """Who does them."""
+
+
+class Stragglers(TeamPart):
+    """What is done about tasks that take much longer than the others."""
+
+    policy: Literal["wait", "drop", "hedge"] = "wait"
+    """`wait` for them; `drop` them once all else is done: the run goes on to its answer, and uses what still comes
+    before its end; or `hedge`: a second worker tries the same side by side, and the first result counts."""
+    quorum: float | None = Field(default=None, gt=0, lt=1)
+    """With `drop`, the part of the tasks that must have delivered before any is dropped; null for 0.75."""
+    after_s: float | None = Field(default=None, gt=0, le=86_400)
+    """Seconds after which a task is a straggler; null for three times what the others took."""
+
+    @model_validator(mode="after")
+    def _fits_its_policy(self) -> "Stragglers":
+        if self.quorum is not None and self.policy != "drop":
+            raise ValueError(f"a quorum goes with the policy drop; this is {self.policy}")
+        if self.after_s is not None and self.policy == "wait":
+            raise ValueError("after_s goes with the policies drop and hedge; this is wait")
+        return self
+
+
+class ApprovalRules(TeamPart):
+    """Whose plans people approve before they are carried out, and how long that is waited for."""
+
+    required: bool = False
+    """Every plan of the team, also where a job does not ask for it."""
+    above_cost_usd: Money | None = Field(default=None, ge=0, max_digits=12, decimal_places=6)
+    """Every plan whose quote is above it, by the `likely` cost in US dollars, or whose cost is not known; null for no
+    such bound."""
+    timeout_s: float = Field(default=APPROVAL_TIMEOUT_S, gt=0, le=86_400)
+    """Seconds until the default is taken; sooner where the run has less time."""
+    default: Literal["approve", "reject"] = "reject"
+    """What is done when nobody decides in time."""
+
+    @model_validator(mode="after")
+    def _says_it_once(self) -> "ApprovalRules":
+        if self.required and self.above_cost_usd is not None:
+            raise ValueError("above_cost_usd goes without required, which is about every plan")
+        return self
+
+
+class ReviewRules(TeamPart):
+    """Whether a critic looks at answers before they go out, and by what."""
+
+    critic: bool = False
+    """Whether one does, also where a job has no `rubric`."""
+    rounds: int = Field(default=1, ge=0, le=5)
+    """How often an answer is revised that the critic does not accept."""
+    criteria: tuple[Annotated[str, StringConstraints(min_length=1, max_length=1000)], ...] = Field(
+        default=(), max_length=20
+    )
+    """What an answer must be like, one sentence each; a job's `rubric` comes on top. Without either the critic goes by
+    what every answer must be like."""
+    model: ModelName | None = None
+    """A tier or a model id; null for the supervisor's."""

@@ -1,0 +1,46 @@
+"""Replays: what is stored of a run, against what today's code makes of its log. Nobody is called for it.
+
+The fold and the rows are the store's, the readers of replies are the agents': this is where both are at hand.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+
+from app.agents.rereading import reread
+from app.domain.errors import FAULTS
+from app.domain.events import Event, event_from
+from app.domain.replay import Findings, Replay, drive
+from app.domain.retries import Patience
+from app.store.comparison import StoredRun, compare, stored_run
+from app.store.database import Database
+from app.store.run_log import brief_from
+
+
+async def replay_run(database: Database, tenant: str, run_id: str, models: Mapping[str, str]) -> Replay | None:
+    """Drive the log of a run through today's code; None when the tenant has no such run.
+
+    `models` are ids by tier. A long log takes seconds: in a thread it only slows others down.
+    """
+    stored = await stored_run(database, tenant, run_id)
+    return None if stored is None else await asyncio.to_thread(_replay, run_id, stored, models)
+
+
+def _replay(run_id: str, stored: StoredRun, models: Mapping[str, str]) -> Replay:
+    findings, log = Findings(), list[Event]()
+    last_seq = stored.row["last_seq"]
+    for event in json.loads(stored.log):
+        try:
+            log.append(event_from(event))
+        except FAULTS:
+            findings.add("data", event["type"], "cannot be read", seq=event["seq"])
+            return findings.told(last_seq)
+    try:
+        brief = brief_from(run_id, stored.definition, log, Patience(), models)
+    except FAULTS:
+        findings.add("data", "the job and its team", "cannot be read", seq=log[0].seq)
+        return findings.told(last_seq)
+    run = drive(brief, log, reread, findings)
+    if run is not None:
+        compare(run, log, stored, findings)
+    return findings.told(last_seq)
