@@ -6,8 +6,10 @@ The fold and the rows are the store's, the readers of replies are the agents': t
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from app.agents.rereading import reread
+from app.domain.crew import Means
 from app.domain.errors import FAULTS
 from app.domain.events import Event, event_from
 from app.domain.replay import Findings, Replay, drive
@@ -17,16 +19,26 @@ from app.store.database import Database
 from app.store.run_log import brief_from
 
 
-async def replay_run(database: Database, tenant: str, run_id: str, models: Mapping[str, str]) -> Replay | None:
+@dataclass(frozen=True, slots=True)
+class Today:
+    """What a process reads logs with."""
+
+    models: Mapping[str, str] = field(default_factory=dict)
+    """Ids by tier."""
+    means: Mapping[str, Means] = field(default_factory=dict)
+    """What its tools are good for, by name."""
+
+
+async def replay_run(database: Database, tenant: str, run_id: str, today: Today) -> Replay | None:
     """Drive the log of a run through today's code; None when the tenant has no such run.
 
-    `models` are ids by tier. A long log takes seconds: in a thread it only slows others down.
+    A long log takes seconds: in a thread it only slows others down.
     """
     stored = await stored_run(database, tenant, run_id)
-    return None if stored is None else await asyncio.to_thread(_replay, run_id, stored, models)
+    return None if stored is None else await asyncio.to_thread(_replay, run_id, stored, today)
 
 
-def _replay(run_id: str, stored: StoredRun, models: Mapping[str, str]) -> Replay:
+def _replay(run_id: str, stored: StoredRun, today: Today) -> Replay:
     findings, log = Findings(), list[Event]()
     last_seq = stored.row["last_seq"]
     for event in json.loads(stored.log):
@@ -36,11 +48,11 @@ def _replay(run_id: str, stored: StoredRun, models: Mapping[str, str]) -> Replay
             findings.add("data", event["type"], "cannot be read", seq=event["seq"])
             return findings.told(last_seq)
     try:
-        brief = brief_from(run_id, stored.definition, log, Patience(), models)
+        brief = brief_from(run_id, stored.definition, log, Patience(), today.models)
     except FAULTS:
         findings.add("data", "the job and its team", "cannot be read", seq=log[0].seq)
         return findings.told(last_seq)
-    run = drive(brief, log, reread, findings)
+    run = drive(replace(brief, means=today.means), log, reread, findings)
     if run is not None:
         compare(run, log, stored, findings)
     return findings.told(last_seq)

@@ -9,7 +9,7 @@ from app.api.errors import RunNotFound
 from app.api.schemas.service import PROBLEMS
 from app.domain.replay import Replay
 from app.domain.team import TIERS
-from app.replay import replay_run
+from app.replay import Today, replay_run
 from app.runtime import TENANT
 
 router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], responses=PROBLEMS)
@@ -22,8 +22,8 @@ async def replay_a_run(run_id: RunId, runtime: RuntimeOf) -> Response:
     Every event must be possible where it stands, every reply that was read at once is read again, and plans, tasks,
     attempts and the run itself must be as they are stored. A run under way is compared as of this moment.
     """
-    models = {tier: runtime.model.model_id(tier) for tier in TIERS}
-    replay = await replay_run(runtime.database, TENANT, run_id, models)
+    today = Today({tier: runtime.model.model_id(tier) for tier in TIERS}, runtime.means)
+    replay = await replay_run(runtime.database, TENANT, run_id, today)
     if replay is None:
         raise RunNotFound
     return JSONResponse(replay.model_dump(mode="json"))

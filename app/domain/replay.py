@@ -40,8 +40,9 @@ ONLY_READ = frozenset().union(*READINGS.values()) - {
     "question.asked",
 }
 """Those of them that nothing else leads to."""
-STAMPED = {"plan.created": {"quote"}, "question.asked": {"expires_at"}}
-"""Fields that the log gives to a fact: they rest on prices, history and the time, and not on the reply."""
+STAMPED = {"plan.created": {"quote", "validation"}, "question.asked": {"expires_at"}}
+"""Fields that say nothing of whether a reply is read as it was: they rest on prices, history and the time, or are advice,
+of which every release has more."""
 
 Reader = Callable[[Snapshot, Event], Sequence[Entry]]
 """What the reply of an event amounts to in the state before it; nothing when it is not read as a final one."""

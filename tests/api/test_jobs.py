@@ -281,7 +281,6 @@ async def test_unknown_fields_of_a_plan_are_named(api: Api) -> None:
     [
         ("strategy", "reduce"),
         ("planning", "template"),
-        ("rubric", "Be strict."),
         ("webhook", {"url": "https://example.org/", "secret": "whsec_x"}),
     ],
 )

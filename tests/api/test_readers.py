@@ -27,6 +27,8 @@ class CountingDatabase(Database):
         self.let_through.set()
 
     sent = 0
+    begun = 0
+    """Reads that nobody can share any more."""
     under_way = 0
     most = 0
 
@@ -49,6 +51,7 @@ class CountingDatabase(Database):
         then: Callable[[Any], Awaitable[Any]] | None = None,
     ) -> Any:
         async def read_once_let(connection: AsyncConnection) -> Any:
+            self.begun += 1
             await self.let_through.wait()
             return await read(connection)
 
@@ -77,9 +80,9 @@ async def test_a_look_that_has_begun_is_not_shared(api: Api, counting: CountingD
     looks = SharedLooks(counting)
     counting.let_through.clear()
     early = asyncio.create_task(looks.at(play.run_id))
-    await until(lambda: counting.under_way == 1)
+    await until(lambda: counting.begun == 1)
     late = asyncio.create_task(looks.at(play.run_id))
-    await until(lambda: counting.under_way == 2)
+    await until(lambda: counting.begun == 2)
     await play.whole()
     counting.let_through.set()
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.replay import replay_run
+from app.replay import Today, replay_run
 from app.runtime import TENANT
 from app.store.teams import put_team
 from tests.support.api import Api, client_of
@@ -100,10 +100,10 @@ async def test_an_event_of_another_release_is_named_and_rows_are_not_compared(ap
             {"id": run_id},
         )
 
-    replay = await replay_run(api.runtime.database, TENANT, run_id, {})
+    replay = await replay_run(api.runtime.database, TENANT, run_id, Today())
 
     assert replay is not None
     [difference] = replay.differences
     assert (difference.stored, difference.replayed) == ("task.promoted", "cannot be read")
     assert not replay.same
-    assert await replay_run(api.runtime.database, "another tenant", run_id, {}) is None
+    assert await replay_run(api.runtime.database, "another tenant", run_id, Today()) is None

@@ -62,7 +62,7 @@ async def test_an_answer_is_made_anew_from_stored_results_at_no_workers_cost(
     client: httpx2.AsyncClient, stub: StubProvider
 ) -> None:
     run, calls = await ended(client, inputs=INPUTS), len(stub.log)
-    stub.on("synthesize", as_json(synthesis("another answer", "a", "b")))
+    stub.on("synthesize", as_json(synthesis("another answer", "a", "b", without=["c"])))
 
     again = await looked(
         client, run, "resynthesize", {"model": "fast", "exclude": ["c"], "final_instruction": "Be brief."}
@@ -211,7 +211,7 @@ async def test_a_fork_goes_on_in_another_process_without_doing_its_work_twice(
         ("fork", {"from": ["t1", "t9"]}, "/from/1"),
         ("fork", {"models": {"nobody": "fast"}}, "/models/nobody"),
         ("fork", {"begin_at": ["t1"]}, "/begin_at"),
-        ("fork", {"limits": {"rounds": 9}}, "/limits/rounds"),
+        ("fork", {"limits": {"depth": 5}}, "/limits/depth"),
         ("fork", {"objective": " "}, "/objective"),
         ("retry", {}, "/only"),
     ],

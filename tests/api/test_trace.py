@@ -192,7 +192,7 @@ async def test_a_long_trace_is_whole(api: Api) -> None:
 def test_events_of_types_that_came_later_are_passed_over() -> None:
     spans = Spans()
     event = {"seq": 1, "at": "2026-01-01T00:00:00.000000Z", "task_id": "t1", "attempt": 1, "data": {}}
-    for kind in ("review.completed", "plan.approved", "question.withdrawn", "run.waiting", "task.praised"):
+    for kind in ("audit.completed", "plan.approved", "question.withdrawn", "run.waiting", "task.praised"):
         assert spans.take(json.loads(json.dumps(event | {"type": kind}))) == []
 
     assert spans.frames() == spans.unfinished() == []

@@ -32,7 +32,7 @@ KEEP = plan_of(task("t1", "keeper"))
         ("plan", "supervisor.plan.read_plan", 1),
         ("plan", "ask.thrown_away", 1),
         ("plan", "ask._provider_tools", 1),
-        ("synthesize", "supervisor.synthesize.read_synthesis", 4),
+        ("synthesize", "supervisor.synthesize.read_reply", 4),
     ],
 )
 async def test_a_reply_that_breaks_our_code_is_asked_for_once_and_counted(

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from app.domain.team import Team, Worker
-from app.domain.team_rules import ApprovalRules
+from app.domain.team_rules import ApprovalRules, Stragglers
 from tests.support.service import plan_of, task
 
 TEAM = Team(
@@ -24,6 +24,16 @@ TEAM = Team(
         ),
     ),
 )
+PAIR = Team(
+    name="soak-pair",
+    stragglers=Stragglers(policy="hedge", after_s=0.4),
+    workers=(
+        Worker(name="writer", description="Writes.", instructions="Write.", fallback="second"),
+        Worker(name="second", description="Writes too.", instructions="Write as well."),
+    ),
+)
+"""Two who try the same side by side when one takes long."""
+TEAMS = (TEAM, PAIR)
 CONCURRENCY = TEAM.limits.concurrency
 ALL_TASKS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
@@ -35,6 +45,7 @@ class Shape:
     needs: Sequence[Sequence[int]]
     worker: str = "writer"
     limits: dict[str, Any] = field(default_factory=dict)
+    team: Team = TEAM
     word: str = "Do"
     """With which the instruction of every task begins."""
 
@@ -62,6 +73,7 @@ SHAPES = {
     "errands": Shape([[], []], worker="clerk"),
     "asking": Shape([[], [], [0]], word="Guess"),
     "large": Shape([[], [0]], word="Divide"),
+    "hedged": Shape([[], [], [0], [1]], team=PAIR),
     "tokens": Shape([[], [], [0], [1], [2], [3]], limits={"tokens": 18_000}),
     "money": Shape([[], [], [0], [1], [2], [3]], limits={"cost_usd": "0.12"}),
 }
@@ -100,7 +112,7 @@ class JobToDo:
         plan = {"plan": shape.plan(self.number)} if self.own_plan else {}
         return {
             "objective": f"A {self.shape}, job {self.number}.",
-            "team": TEAM.name,
+            "team": shape.team.name,
             "limits": shape.limits,
             "approval": "none" if self.decides is None else "plan",
             "rubric": "It says which job it is." if self.reviewed else None,

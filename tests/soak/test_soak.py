@@ -20,7 +20,7 @@ import yaml
 from app.store.database import Database
 from tests.soak.client import Clients
 from tests.soak.fleet import Fleet
-from tests.soak.jobs import TEAM, jobs
+from tests.soak.jobs import TEAMS, jobs
 from tests.soak.provider import MoodyProvider
 from tests.soak.verdict import Remains, faults_of, remains, takeovers_s
 from tests.support.effects import Ledger
@@ -48,7 +48,8 @@ async def test_whatever_happens_every_run_ends_once_and_nothing_is_done_twice(
     databases: Databases, database_url: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     print(f"seed {SEED}")  # Shown should the soak not even come to its end.
-    (tmp_path / "soak.yaml").write_text(yaml.safe_dump(TEAM.model_dump(mode="json")))
+    for team in TEAMS:
+        (tmp_path / f"{team.name}.yaml").write_text(yaml.safe_dump(team.model_dump(mode="json")))
     provider, chance = MoodyProvider(SEED), Random(SEED)
     async with StubProvider() as stub:
         stub.on("*", provider)

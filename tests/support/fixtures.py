@@ -11,7 +11,8 @@ import pytest
 import structlog
 
 import app
-from app.replay import replay_run
+from app.domain.crew import Means
+from app.replay import Today, replay_run
 from app.store.database import Database
 from tests.support.rows import every
 from tests.support.service import Service, running_service
@@ -27,12 +28,16 @@ class Services:
         self._url = url
         self._stub = stub
         self._stacks: dict[str, AsyncExitStack] = {}
+        self._running: dict[str, Service] = {}
+        self.means: dict[str, Means] = {}
+        """What the tools of the services were good for."""
 
     async def start(self, **changes: Any) -> Service:
         """A service with these settings and options of `running_service`: `engine=False` executes nothing."""
         stack = AsyncExitStack()
         service = await stack.enter_async_context(running_service(self._url, self._stub, **changes))
         self._stacks[service.runtime.name] = stack
+        self._running[service.runtime.name] = service
         return service
 
     async def crash(self, service: Service) -> None:
@@ -43,13 +48,14 @@ class Services:
 
     async def stop(self, service: Service) -> None:
         """End a service in good order."""
+        self._running.pop(service.runtime.name)
+        self.means |= service.runtime.means
         await self._stacks.pop(service.runtime.name).aclose()
 
     async def close(self) -> None:
         """End whatever is left."""
-        while self._stacks:
-            _, stack = self._stacks.popitem()
-            await stack.aclose()
+        for service in [*self._running.values()]:
+            await self.stop(service)
 
 
 @pytest.fixture
@@ -92,7 +98,7 @@ async def services(
     gc.collect()  # A lost exception is told when its task is collected.
     assert lost == []
     assert [task for task in asyncio.all_tasks() if _is_ours(task)] == []
-    await _check_every_ended_run(database_url)
+    await _check_every_ended_run(database_url, Today(means=services.means))
 
 
 @pytest.fixture
@@ -106,13 +112,13 @@ def _is_ours(task: asyncio.Task[Any]) -> bool:
     return code is not None and code.co_filename.startswith(_OURS)
 
 
-async def _check_every_ended_run(url: str) -> None:
+async def _check_every_ended_run(url: str, today: Today) -> None:
     """The rows of each are what its log says, and the readers of replies come to what its log tells of them."""
     database = Database(url, pool=2)
     try:
         for row in await every(database, "SELECT id, tenant FROM runs WHERE finished_at IS NOT NULL"):
-            replay = await replay_run(database, row["tenant"], row["id"], {})
+            replay = await replay_run(database, row["tenant"], row["id"], today)
             assert replay is not None
-            assert replay.differences == ()
+            assert replay.differences == (), replay.differences
     finally:
         await database.close()

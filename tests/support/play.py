@@ -40,7 +40,8 @@ class Play:
         """The supervisor was asked, and has planned tasks that depend on nothing."""
         tasks = tuple(Task(id=name, title=name, instruction=f"Do {name}.", worker="writer") for name in names)
         plan = validated(Plan(goal="the goal", tasks=tasks), ["writer"], 100)
-        await self.record(self.reply("plan"), Entry(ev.PlanCreated.of(plan)))
+        written = plan.model_dump_json(include={"goal", "tasks"})
+        await self.record(self.reply("plan", text=written), Entry(ev.PlanCreated.of(plan)))
 
     async def start_task(self, name: str, attempt: int = 1) -> None:
         """A worker has begun."""
@@ -98,7 +99,9 @@ class Play:
         await self.synthesize()
         await self.succeed()
 
-    def reply(self, purpose: ev.Purpose, task_id: str | None = None, attempt: int | None = None) -> Entry:
+    def reply(
+        self, purpose: ev.Purpose, task_id: str | None = None, attempt: int | None = None, *, text: str = "words"
+    ) -> Entry:
         """A model has replied."""
         replied = ev.LlmCompleted(
             purpose=purpose,
@@ -107,7 +110,7 @@ class Play:
             duration_ms=5,
             opening=ev.Opening(system="system", message="message"),
             stop_reason="end_turn",
-            content=[{"type": "text", "text": "words"}],
+            content=[{"type": "text", "text": text}],
         )
         return Entry(replied, task_id, attempt)
 

@@ -108,7 +108,8 @@ def _go_on_with_dropped(run: Snapshot, now: datetime, draft: DecisionBuilder) ->
 
 
 def _why_nothing(run: Snapshot) -> tuple[str, str]:
-    failed = [(task.task.id, task.error) for task in run.tasks.values() if task.error and task.status == "failed"]
+    told = [task for task in run.tasks.values() if task.error and task.status == "failed"] or [*run.tasks.values()]
+    failed = [(task.task.id, task.error) for task in told if task.error]
     first = failed[0][1].message if failed else ""
     if failed and all(error.code == "request_rejected" for _, error in failed):
         return "request_rejected", shorten(first, MESSAGE_CHARACTERS)[0]
