@@ -41,8 +41,8 @@ ONLY_READ = frozenset().union(*READINGS.values()) - {
 }
 """Those of them that nothing else leads to."""
 STAMPED = {"plan.created": {"quote", "validation"}, "question.asked": {"expires_at"}}
-"""Fields that say nothing of whether a reply is read as it was: they rest on prices, history and the time, or are advice,
-of which every release has more."""
+"""Fields that say nothing of how a reply is read: they rest on prices, history and the time, or are advice, of which
+every release has more."""
 
 Reader = Callable[[Snapshot, Event], Sequence[Entry]]
 """What the reply of an event amounts to in the state before it; nothing when it is not read as a final one."""

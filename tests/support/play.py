@@ -50,8 +50,8 @@ class Play:
 
     async def finish_task(self, name: str, attempt: int = 1) -> None:
         """The worker has replied, and delivered."""
-        delivered = Entry(ev.TaskSucceeded(summary="done"), name, attempt)
-        await self.record(self.reply("work", name, attempt), delivered)
+        delivered = Entry(ev.TaskSucceeded(summary="done", tool_calls=0), name, attempt)
+        await self.record(self.reply("work", name, attempt, text='{"summary": "done"}'), delivered)
 
     async def fail_task(self, name: str, attempt: int = 1, *, retry: bool) -> None:
         """The attempt has failed: for good, or to be tried again."""
@@ -66,7 +66,8 @@ class Play:
     async def synthesize(self) -> None:
         """The supervisor has put the answer together."""
         answered = Entry(ev.SynthesisCompleted(answer="the answer", confidence=0.9))
-        await self.record(self.reply("synthesize"), answered)
+        written = '{"answer": "the answer", "confidence": 0.9}'
+        await self.record(self.reply("synthesize", text=written), answered)
 
     async def succeed(self) -> None:
         """The run has ended well."""
