@@ -90,9 +90,9 @@ class Settings(BaseSettings):
     `cache_read` and `cache_write` where they differ from `input`. They come before published ones."""
     model_calls_at_once: int = Field(default=200, ge=1, le=10_000)
     """Model calls one process has open at the same time."""
-    call_attempts: int = Field(default=10, ge=1, le=50)
-    """How often one model call is sent, the first time included, while its faults are transient; three times at most
-    where a reply breaks off that is paid for."""
+    call_attempts: int = Field(default=3, ge=1, le=50)
+    """How often one model call is sent, the first time included, while its faults are transient. A worker's later
+    attempts have what the earlier ones have left on top."""
     retry_base_s: float = Field(default=1.0, ge=0, le=60)
     """Seconds before a failed model call is sent again for the first time; each further wait is longer."""
     model_timeout_s: float = Field(default=600, gt=0, le=3600)

@@ -20,10 +20,10 @@ from app.domain.conversation import Conversation, Prompt, ToolSpec
 from app.domain.errors import FAULTS, AccountProblem, BudgetExceeded, Held, HeldBack, ModelError, Transient
 from app.domain.events import Entry
 from app.domain.fold_conversation import thrown_away
-from app.domain.policy.agenda import time_left_s
+from app.domain.policy.agenda import sends_lost_before, time_left_s
 from app.domain.policy.breakers import Breaker
 from app.domain.results import Problem
-from app.domain.retries import asked_wait, costs_again, next_call_at, spread
+from app.domain.retries import Patience, asked_wait, costs_again, next_call_at, spread
 from app.domain.snapshot import Snapshot
 from app.domain.text import clean_text
 from app.domain.topics import Topic
@@ -199,9 +199,7 @@ def tell_in_full(call: Call, ended: ev.LlmCompleted | ev.LlmFailed) -> list[Entr
 def _failure(sent: _Sent, error: ModelError, breaker: Breaker | None = None) -> ev.LlmFailed:
     run, topic, now = sent.desk.run, sent.call.topic, sent.desk.now()
     talk = sent.call.talk
-    patience = run.brief.patience.towards(topic.purpose).after(
-        talk.paid_failures + costs_again(error.code, error.usage)
-    )
+    patience = _patience(run, topic).after(talk.paid_failures + costs_again(error.code, error.usage))
     if breaker is not None and breaker.state != "closed" and isinstance(error, Transient):
         patience, error = patience.while_open(), _until_probe(error, breaker, now)
     failures = talk.failures + 1
@@ -221,6 +219,11 @@ def _failure(sent: _Sent, error: ModelError, breaker: Breaker | None = None) -> 
         not_before=now + asked_wait(error) if isinstance(error, Transient) and error.retry_after_s else None,
         sent=error.sent,
     )
+
+
+def _patience(run: Snapshot, topic: Topic) -> Patience:
+    patience = run.brief.patience.towards(topic.purpose)
+    return patience.in_attempt(topic.number, sends_lost_before(run, topic)) if topic.purpose == "work" else patience
 
 
 def _until_probe(error: Transient, breaker: Breaker, now: datetime) -> Transient:

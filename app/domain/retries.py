@@ -20,9 +20,8 @@ SUPERVISOR_PAID_ATTEMPTS = 8
 class Patience:
     """How patient a process is with its provider."""
 
-    call_attempts: float = 10
-    """How often one model call is sent while its faults are transient. Its waits, and the pauses of its model's
-    breaker, make two minutes of ten."""
+    call_attempts: float = 3
+    """How often one model call is sent while its faults are transient; a worker's, in each attempt at its task."""
     paid_attempts: int = PAID_ATTEMPTS
     """How many replies may break off that are paid for."""
     retry_base_s: float = 1.0
@@ -43,6 +42,14 @@ class Patience:
             return self
         attempts = math.inf if purpose == "synthesize" else max(self.call_attempts, SUPERVISOR_ATTEMPTS)
         return replace(self, call_attempts=attempts, paid_attempts=SUPERVISOR_PAID_ATTEMPTS)
+
+    def in_attempt(self, number: int, failures: int) -> "Patience":
+        """The patience with a call of an attempt with that number, of whose forerunners so many calls have failed.
+
+        What these have left is not lost: the last of three attempts lasts through two minutes of overload, and all of
+        them together send no more than their number says.
+        """
+        return replace(self, call_attempts=self.call_attempts * number - failures)
 
     def after(self, paid: int) -> "Patience":
         """The patience with a call of which so many paid replies have broken off."""

@@ -14,6 +14,9 @@ from tests.agents.syntheses import BAD, GOOD, REPAIRED, RUNS, Case
 from tests.support.story import Story, called, text_block
 
 TOPIC = Topic("synthesize")
+MENDED = [case for case in BAD if case.kind == "gap_unnamed"]
+"""What code can mend by itself."""
+LOST = [case for case in BAD if case not in MENDED]
 
 
 def names_of(cases: Sequence[Case]) -> list[str]:
@@ -44,7 +47,20 @@ def test_a_bad_answer_is_sent_back_once_and_a_better_one_is_taken(case: Case) ->
     assert story.settle()[-1] in ("run.succeeded", "run.partial")
 
 
-@pytest.mark.parametrize("case", BAD, ids=names_of(BAD))
+@pytest.mark.parametrize("case", MENDED, ids=names_of(MENDED))
+def test_a_gap_that_no_reply_names_is_named_by_code(case: Case) -> None:
+    story = RUNS[case.run]()
+
+    assert isinstance(answer(story, case.reply), ev.SynthesisRejected)
+    taken = answer(story, case.reply)
+    story.settle()
+
+    assert isinstance(taken, ev.SynthesisCompleted)
+    assert "\n\nMissing from this answer: " in taken.answer
+    assert (story.run.status, story.run.stop_reason) == ("partial", "gaps")
+
+
+@pytest.mark.parametrize("case", LOST, ids=names_of(LOST))
 def test_a_bad_answer_is_never_delivered(case: Case) -> None:
     story = RUNS[case.run]()
 

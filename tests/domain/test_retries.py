@@ -125,14 +125,12 @@ def test_the_supervisors_calls_are_given_more_than_the_workers(purpose: str, att
     assert sum(at is not None for at in waits) == attempts - 1
 
 
-@pytest.mark.parametrize("opens", [True, False])
-def test_the_only_attempt_of_a_worker_lasts_through_two_minutes_of_overload(opens: bool) -> None:
-    """Whether its model's breaker opens, or other calls that are answered keep it closed."""
-    patience, breaker, now, error = Patience(), Breaker("model:m"), NOW, ProviderUnavailable("x")
-    for failures in range(1, 10):
+def test_the_last_attempt_of_a_worker_lasts_through_two_minutes_of_overload() -> None:
+    patience, breaker, now, error = Patience().in_attempt(3, 0), Breaker("model:m"), NOW, ProviderUnavailable("x")
+    for failures in range(1, 9):
         at = next_call_at(patience, error, failures=failures, now=now, deadline=FAR, jitter=0)
         assert at is not None
-        breaker = fail(breaker, Fault(error.code), now, patience, breaker.prober) if opens else breaker
+        breaker = fail(breaker, Fault(error.code), now, patience, breaker.prober)
         if breaker.state == "open":
             assert breaker.probe_at is not None
             at = max(at, breaker.probe_at)
@@ -142,13 +140,21 @@ def test_the_only_attempt_of_a_worker_lasts_through_two_minutes_of_overload(open
     assert now - NOW >= timedelta(minutes=2)
 
 
+@pytest.mark.parametrize("lost", [[3, 3, 3], [0, 6, 3], [0, 0, 9], [2, 4, 3]])
+def test_attempts_together_send_a_call_no_more_often_than_their_number_says(lost: list[int]) -> None:
+    for number, failures in enumerate(lost, 1):
+        patience = Patience().in_attempt(number, sum(lost[: number - 1]))
+        assert failures <= patience.call_attempts
+    assert sum(lost) <= Patience().call_attempts * len(lost)
+
+
 def test_a_call_that_costs_something_each_time_it_fails_is_sent_less_often() -> None:
     def lasts(patience: Patience, failures: int, paid: int) -> bool:
         error = ProviderUnavailable("x")
         at = next_call_at(patience.after(paid), error, failures=failures, now=NOW, deadline=FAR, jitter=0)
         return at is not None
 
-    worker, answer = Patience(), Patience().towards("synthesize")
+    worker, answer = Patience(call_attempts=10), Patience().towards("synthesize")
 
     assert [lasts(worker, 9, paid) for paid in (0, 2, 3)] == [True, True, False]
     assert [lasts(answer, 500, paid) for paid in (0, 7, 8)] == [True, True, False]

@@ -26,6 +26,7 @@ from tests.support.stub_answers import (
     request_too_large,
     reset,
     server_error,
+    text,
     unauthorized,
 )
 from tests.support.stub_provider import StubProvider
@@ -158,6 +159,21 @@ async def test_retries_do_not_multiply_beyond_calls_times_attempts(
     waits = [later.at - earlier.at for earlier, later in pairwise(stub.log)]
     assert all(wait >= 0.025 for wait in waits)
     assert len((await service.folded(run_id)).tasks["t1"].attempts) == attempts
+
+
+async def test_a_later_attempt_has_the_calls_that_earlier_ones_have_left(
+    services: Services, stub: StubProvider
+) -> None:
+    service = await services.start(retry_base_s=0.02)
+    stub.on("refine", as_json({"instruction": "Do t1, better.", "change": "Better."}))
+    stub.on("work", replies=[text(""), text(""), *(overloaded() for _ in range(5))], reply=as_json(report("done")))
+
+    run_id = await service.submit(plan=ONE, limits={"attempts": 2})
+    run = await service.ended(run_id)
+
+    assert run["status"] == "succeeded"
+    assert len(stub.of("work")) == 8
+    assert [attempt.number for attempt in (await service.folded(run_id)).tasks["t1"].attempts] == [1, 2]
 
 
 async def test_parallel_workers_do_not_come_back_all_at_once(services: Services, stub: StubProvider) -> None:

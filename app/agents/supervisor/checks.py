@@ -122,15 +122,21 @@ def names_gaps(told: Synthesis, ground: Ground) -> Iterator[Finding]:
 
     One that was skipped for lack of another is named by that one.
     """
+    for each in unnamed_gaps(told, ground):
+        title = f" ({shorten(each.title, QUOTED_CHARACTERS)[0]})" if each.title else ""
+        detail = (
+            f"the task {each.task}{title} is required and delivered nothing; say under gaps, and in the answer, "
+            "what is missing because of it"
+        )
+        yield Finding(code="gap_unnamed", pointer="/gaps", detail=detail)
+
+
+def unnamed_gaps(told: Synthesis, ground: Ground) -> list[Missing]:
+    """The required tasks that delivered nothing, and of which the answer does not say so."""
     named = {each.task for each in ground.missing if _is_named(each, told)}
-    for each in ground.missing:
-        if each.required and each.task not in named and not each.for_lack_of & named:
-            title = f" ({shorten(each.title, QUOTED_CHARACTERS)[0]})" if each.title else ""
-            detail = (
-                f"the task {each.task}{title} is required and delivered nothing; say under gaps, and in the answer, "
-                "what is missing because of it"
-            )
-            yield Finding(code="gap_unnamed", pointer="/gaps", detail=detail)
+    return [
+        each for each in ground.missing if each.required and each.task not in named and not each.for_lack_of & named
+    ]
 
 
 def _is_named(missing: Missing, told: Synthesis) -> bool:

@@ -16,7 +16,7 @@ from app.agents.results_shown import missing_of, results_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
 from app.agents.supervisor.caller_shape import data_schema, sources_schema, taken
-from app.agents.supervisor.checks import objections_to
+from app.agents.supervisor.checks import objections_to, unnamed_gaps
 from app.agents.supervisor.conflict_checks import METHODS, untold
 from app.agents.supervisor.follow_ups import GapReply, gap_schema, read_follow_ups
 from app.agents.supervisor.ground import Ground, ground_of, known_conflicts, missing_in
@@ -97,14 +97,25 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     reply = read_reply(text)
     told, ground = synthesis_in(reply, *_by_outcome(run), run.brief.output_schema), ground_of(run)
     gaps, faults = read_follow_ups(run, reply.gaps)
-    if objections := [*objections_to(told, ground), *(faults if run.conversation(topic).may_be_repaired else ())]:
+    objections = [*objections_to(told, ground), *faults]
+    if not run.conversation(topic).may_be_repaired:
+        objections = [each for each in objections if each.code != "gap_unnamed" and each not in faults]
+    if objections:
         rejected = _rejection(run, topic, Unreadable(objections).findings)
         return [topic.entry(rejected.model_copy(update={"answer": told.answer}))]
-    told = told.model_copy(update={"conflicts": _conflicts(run, told, ground)})
+    told = _with_gaps(told, ground).model_copy(update={"conflicts": _conflicts(run, told, ground)})
     known = {found.id for found in run.answering.found}
     new = [conflict for conflict in told.conflicts if conflict.id not in known]
     found = [topic.entry(ev.ConflictFound.of(conflict)) for conflict in new]
     return [*found, topic.entry(ev.SynthesisCompleted.of(told)), *gaps]
+
+
+def _with_gaps(told: Synthesis, ground: Ground) -> Synthesis:
+    """The answer with the gaps that it does not name, though it was asked to: that much code can say."""
+    unnamed = [each.title.strip() or each.task for each in unnamed_gaps(told, ground)]
+    if not unnamed:
+        return told
+    return told.model_copy(update={"answer": f"{told.answer}\n\nMissing from this answer: {', '.join(unnamed)}."})
 
 
 def _conflicts(run: Snapshot, told: Synthesis, ground: Ground) -> tuple[Conflict, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from app.domain.conversation import Conversation
+from app.domain.failures import PASSING
 from app.domain.plan import Plan
 from app.domain.policy.conflicts import asks_people
 from app.domain.policy.ladder import ruling_on
@@ -85,6 +86,13 @@ def step_in(run: Snapshot, topic: Topic, talk: Conversation | None = None) -> St
     if isinstance(step, Ask) and allowed is not None and spent >= allowed:
         return GiveUp("budget_exceeded", f"The task's {allowed} tokens are spent.")
     return step
+
+
+def sends_lost_before(run: Snapshot, topic: Topic) -> int:
+    """How many calls earlier attempts at the task have ended with that failed for causes which pass."""
+    earlier = run.tasks[topic.task_id or ""].attempts[: topic.number - 1]
+    lost = [attempt for attempt in earlier if attempt.error is not None and attempt.error.code in PASSING]
+    return sum(run.conversation(Topic("work", topic.task_id, attempt.number)).failures for attempt in lost)
 
 
 def attempt_in(run: Snapshot, topic: Topic) -> Attempt:
