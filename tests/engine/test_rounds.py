@@ -63,16 +63,16 @@ async def test_what_was_skipped_for_lack_of_a_task_is_done_once_its_gap_is_close
     stub.on("work:analyst", as_json(report("7 figures")))
     stub.on("work:writer", as_json(report("written")))
     stub.on("synthesize", call=1, reply=as_json(first_answer(lacking("prices"), {"task": "letter", "impact": "None."})))
-    stub.on("synthesize", as_json(synthesis("All of it.", "figures", "prices-1", "letter-1")))
+    stub.on("synthesize", as_json(synthesis("All of it.", "figures", "prices-1", "letter-1", "post-1")))
 
-    plan = plan_of(task("prices", "researcher"), task("figures", "analyst"), task("letter", needs=["prices"]))
-    run_id = await service.submit(plan=plan)
+    rest = task("post", needs=["letter"]), task("letter", needs=["prices"])
+    run_id = await service.submit(plan=plan_of(task("prices", "researcher"), task("figures", "analyst"), *rest))
     run = await service.ended(run_id)
 
-    assert (run["status"], run["result"]["coverage"]["required"]) == ("succeeded", 3)
-    folded = await service.folded(run_id)
-    assert folded.tasks["letter-1"].task.depends_on == ("prices-1",)
-    assert [gap["redispatched_as"] for gap in run["result"]["gaps"]] == ["prices-1", "letter-1"]
+    assert (run["status"], run["result"]["coverage"]["required"]) == ("succeeded", 4)
+    tasks = (await service.folded(run_id)).tasks
+    assert [tasks[name].task.depends_on for name in ("letter-1", "post-1")] == [("prices-1",), ("letter-1",)]
+    assert {gap["redispatched_as"] for gap in run["result"]["gaps"]} == {"prices-1", "letter-1", "post-1"}
 
 
 async def test_a_round_that_brings_nothing_is_the_last(service: Service, stub: StubProvider) -> None:

@@ -62,9 +62,8 @@ def next_plan(run: Snapshot, wanted: Mapping[str, FollowUp]) -> tuple[Plan, Mapp
     """
     assert run.plan is not None
     told = {name: each.task for name, each in wanted.items()}
-    for task in run.plan.tasks:
-        if task.id not in told and _may_be_done_after_all(run, task, told):
-            told[task.id] = task
+    while after_all := [task for task in run.plan.tasks if _may_be_done_after_all(run, task, told)]:
+        told |= {task.id: task for task in after_all}
     names = {name: part_names(run, run.tasks[name], [task])[task.id] for name, task in told.items()}
     tasks: list[Task] = []
     for task in run.plan.tasks:
@@ -80,7 +79,7 @@ def next_plan(run: Snapshot, wanted: Mapping[str, FollowUp]) -> tuple[Plan, Mapp
 
 def _may_be_done_after_all(run: Snapshot, task: Task, told: Mapping[str, Task]) -> bool:
     state = run.tasks[task.id]
-    is_victim = state.error is not None and state.error.code == "dependency_failed"
+    is_victim = task.id not in told and state.error is not None and state.error.code == "dependency_failed"
     return is_victim and all(run.tasks[need].delivered or need in told for need in task.depends_on)
 
 
