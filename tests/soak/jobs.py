@@ -26,6 +26,8 @@ TEAM = Team(
 )
 PAIR = Team(
     name="soak-pair",
+    question_timeout_s=4,
+    approval=ApprovalRules(timeout_s=4, default="approve"),
     stragglers=Stragglers(policy="hedge", after_s=0.4),
     workers=(
         Worker(name="writer", description="Writes.", instructions="Write.", fallback="second"),
