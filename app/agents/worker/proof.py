@@ -34,7 +34,10 @@ def _details(output: Output, run: Snapshot, topic: Topic) -> Iterator[str]:
     if output.data is None and all(_PLACEHOLDER.fullmatch(text) for text in said):
         yield "the result is a placeholder, and says nothing"
     if unseen := _unseen(output.sources, run, topic):
-        yield f"you have not seen these sources: {', '.join(unseen)}; name only what you were given or have found"
+        yield (
+            f"you have not seen these sources: {', '.join(unseen)}; name only what you were given or have found; where "
+            "that is nothing, sources is an empty list"
+        )
 
 
 def _uncalled(worker: Worker, talk: Conversation) -> Iterator[Finding]:
