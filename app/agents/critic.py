@@ -83,6 +83,8 @@ class _ReviewReply(BaseModel):
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     reply = read_as(_ReviewReply, without_nulls(read_json(text, "output_invalid")), "output_invalid")
     wanted = criteria_of(run)
+    if not run.conversation(topic).may_be_repaired and any(not look.met for look in reply.criteria):
+        reply = reply.model_copy(update={"verdict": "needs_revision"})  # What it says in particular counts.
     if findings := [*_faults(reply, wanted)]:
         raise Unreadable(findings)
     said = {look.criterion: look for look in reply.criteria}

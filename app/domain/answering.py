@@ -41,7 +41,7 @@ class Answering:
     round: int = 1
     """The round of work that the run is in."""
     gaps: Mapping[str, Gap] = field(default_factory=dict)
-    """Tasks that brought nothing, or little to rest on, and whose place others were to take; by their ids."""
+    """What tasks that delivered nothing leave open, by their ids, and which others are to close it."""
     reviews: tuple[Review, ...] = ()
     """What a critic has said of the answers so far."""
     is_reviewed: bool = False
@@ -53,6 +53,11 @@ class Answering:
         """Whether the newest answer is to be made anew: with results that it is `lacking`, what a person has said, or
         what the critic has."""
         return bool(lacking or self.is_overtaken or self.is_refused) and not self.waiting
+
+    @property
+    def closed(self) -> list[Gap]:
+        """The gaps that others were to close: their own tasks have left the plan."""
+        return [gap for gap in self.gaps.values() if gap.redispatched_as is not None]
 
     def conflict(self, name: str) -> Conflict | None:
         """The conflict of that id."""

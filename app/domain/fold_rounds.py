@@ -12,8 +12,8 @@ from app.domain.values import changed
 
 
 def fold_gap(run: Snapshot, found: ev.GapFound) -> Snapshot:
-    """A gap that another task is to close is kept aside: its own task leaves the plan."""
-    if found.redispatched_as is None or run.tasks[found.task].delivered:
+    """What a task that delivered nothing leaves open is told once; its task may leave the plan for another one."""
+    if run.tasks[found.task].delivered:
         return run
     gap = Gap.model_construct(**found.__dict__)
     return changed(run, answering=changed(run.answering, gaps={**run.answering.gaps, found.task: gap}))

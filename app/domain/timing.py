@@ -69,9 +69,9 @@ def _longest_chain(run: Snapshot, worked: dict[str, int]) -> int:
     needs = {task.task.id: task.task.depends_on for task in run.every_task}
     for whole in run.replaced.values():
         needs |= {part: (*needs[part], whole.task.id) for part in whole.split_into}
-    for name, gap in run.answering.gaps.items():
-        if (closing := gap.redispatched_as) is not None:
-            needs |= {closing: (*needs[closing], name)}
+    for gap in run.answering.closed:
+        closing = gap.redispatched_as or ""
+        needs |= {closing: (*needs[closing], gap.task)}
     dropped = {task.task.id for task in run.every_task if task.dropped}
     return sum(worked[name] for name in longest_chain(needs, worked, dropped))
 

@@ -298,7 +298,7 @@ def test_a_result_accounts_for_every_task(story: Story) -> None:
     assert result.coverage.missing == tuple(name for name in required if not tasks[name].delivered)
     unheard = story.run.late | story.run.lacking
     gaps = [name for name, state in tasks.items() if not state.delivered or name in unheard]
-    closed = [*story.run.answering.gaps]
+    closed = [gap.task for gap in story.run.answering.closed]
     assert [gap.task for gap in result.gaps] == [*closed, *gaps]
     assert not set(closed) & set(tasks)
     assert [(report.task, report.status) for report in result.outputs] == [(n, s.status) for n, s in tasks.items()]

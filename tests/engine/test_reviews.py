@@ -99,6 +99,21 @@ async def test_a_verdict_that_contradicts_itself_is_sent_back_once(service: Serv
     assert "cannot be accepted" in str(stub.of("review")[1].body["messages"][-1])
 
 
+async def test_of_a_verdict_that_goes_on_contradicting_itself_what_it_says_in_particular_counts(
+    service: Service, stub: StubProvider
+) -> None:
+    worked(stub, "All told.")
+    stub.on("review", as_json(review(met=False)))
+
+    run = await service.ended(await service.submit(team=CRITICAL, plan=TWO))
+
+    assert (run["status"], run["stop_reason"]) == ("partial", "review_failed")
+    assert (run["result"]["review"]["verdict"], run["result"]["review"]["criteria"][0]["met"]) == (
+        "needs_revision",
+        False,
+    )
+
+
 async def test_the_result_of_a_single_task_is_looked_at_too_and_revised_by_the_supervisor(
     service: Service, stub: StubProvider
 ) -> None:

@@ -117,10 +117,12 @@ def begin_round(run: Snapshot, plan: Plan, names: Mapping[str, str]) -> Entry:
 
 
 def gaps_found(run: Snapshot, impacts: Mapping[str, str], names: Mapping[str, str]) -> list[Entry]:
-    """The gaps of an answer: tasks that delivered nothing, and those of which others are to bring more."""
+    """The gaps of an answer that were not told before: tasks that delivered nothing, and those of which others are to
+    bring more."""
     found: list[Entry] = []
     for name, task in run.tasks.items():
-        if task.is_awaited or (task.delivered and name not in names):
+        is_told = task.delivered or name in run.answering.gaps
+        if task.is_awaited or (is_told and name not in names):
             continue
         gap = ev.GapFound(
             task=name,
