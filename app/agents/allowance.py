@@ -9,7 +9,7 @@ from app.agents.aside import done_aside
 from app.agents.ask import Call
 from app.agents.desk import Desk
 from app.agents.roles import ROLES
-from app.domain.policy.agenda import ANSWERING, needs_no_answer
+from app.domain.policy.agenda import ANSWERING
 from app.domain.policy.budget import (
     ANSWER_TOKENS,
     FORM_TOKENS,
@@ -27,7 +27,7 @@ from app.llm.model import Model
 async def kept_for_answer(run: Snapshot, model: Model) -> Kept:
     """What the answer takes at the worst with the material there is, and a share for each task that has not ended."""
     is_to_come = run.wants_answer or any(task.is_awaited for task in run.tasks.values())
-    if not is_to_come or (run.plan is not None and needs_no_answer(run, run.plan)):
+    if not is_to_come or (run.plan is not None and run.brief.needs_no_answer(run.plan)):
         return Kept()
     role = ROLES["synthesize"]
     offer = role.offer(run, ANSWERING)

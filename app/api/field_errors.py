@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from app.domain import findings
+
 FIELD_ERRORS_SHOWN = 50
 NAME_SHOWN = 100
 """Characters of a client's own field name that an answer repeats."""
@@ -16,13 +18,10 @@ _IN_PLAIN_WORDS = {
 """What is said of a place, whatever is wrong with it."""
 
 NOT_OFFERED = {
-    "/limits/rounds": "Rounds other than the team's are not offered; leave it out or send null.",
     "/limits/depth": "A depth other than the team's is not offered; leave it out or send null.",
     "/strategy": 'Only the strategy "merge" is offered; leave it out or send null.',
     "/plan/strategy": 'Only the strategy "merge" is offered.',
     "/planning": 'Only planning by the "model" is offered; leave it out or send null.',
-    "/rubric": "Rubrics are not offered; leave it out or send null.",
-    "/on_question": 'Only "ask" is offered; leave it out or send null.',
     "/webhook": "Webhooks are not offered; leave it out or send null.",
 }
 """What is said of a place that asks for something which is not built."""
@@ -49,8 +48,8 @@ def field_errors_of(errors: Iterable[Mapping[str, Any]], body: Any) -> list[dict
 
 
 def pointer_to(*path: str | int) -> str:
-    """The JSON pointer (RFC 6901) to a place."""
-    return "".join(f"/{str(part)[:NAME_SHOWN].replace('~', '~0').replace('/', '~1')}" for part in path)
+    """The JSON pointer to a place, with every name in it cut to what is shown."""
+    return findings.pointer_to(*(str(part)[:NAME_SHOWN] for part in path))
 
 
 def _pointer(path: Sequence[str | int], body: Any, kind: str) -> str:

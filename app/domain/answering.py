@@ -46,13 +46,11 @@ class Answering:
     """What a critic has said of the answers so far."""
     is_reviewed: bool = False
     """Whether it has said something of the newest answer."""
-    is_refused: bool = False
-    """Whether the newest answer is to be revised, since the critic does not accept it."""
 
-    def needs_another(self, lacking: frozenset[str]) -> bool:
-        """Whether the newest answer is to be made anew: with results that it is `lacking`, what a person has said, or
-        what the critic has."""
-        return bool(lacking or self.is_overtaken or self.is_refused) and not self.waiting
+    def is_refused(self, revisions: int) -> bool:
+        """Whether the newest answer is to be revised, since the critic does not accept it, which is done so often."""
+        is_unaccepted = self.is_reviewed and self.reviews[-1].verdict == "needs_revision"
+        return is_unaccepted and len(self.reviews) <= revisions
 
     @property
     def closed(self) -> list[Gap]:

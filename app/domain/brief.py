@@ -7,6 +7,7 @@ from typing import Any
 from app.domain import events as ev
 from app.domain.crew import Crew, Means
 from app.domain.job import ApprovalLimits, DryRunLimits, Limits
+from app.domain.plan import Plan
 from app.domain.planned_worker import PlannedWorker
 from app.domain.quote import Grounds
 from app.domain.retries import Patience
@@ -33,9 +34,14 @@ class Brief:
     """What this process rests the quote on; None where the run's plan is not made."""
     own_schema: dict[str, Any] | None = None
     """The `output_schema` of the job itself."""
-
     rubric: str | None = None
     """What the critic goes by beside the criteria of the team, in the words of the job."""
+    means: Mapping[str, Means] = field(default_factory=dict)
+    """What the tools of this process are good for, by their names."""
+
+    def needs_no_answer(self, plan: Plan) -> bool:
+        """Whether a plan is a single task whose result is to be the answer as it stands."""
+        return plan.needs_no_answer and self.output_schema is None
 
     @property
     def wants_review(self) -> bool:
@@ -46,9 +52,6 @@ class Brief:
     def output_schema(self) -> dict[str, Any] | None:
         """What the data of the result must fit: the schema of the job, else that of the team."""
         return self.own_schema if self.own_schema is not None else self.team.output_schema
-
-    means: Mapping[str, Means] = field(default_factory=dict)
-    """What the tools of this process are good for, by their names."""
 
     @property
     def crew(self) -> Crew:

@@ -49,6 +49,11 @@ FINDING_CODES: Mapping[str, str] = {
 FindingCode = TypeAliasType("FindingCode", Annotated[_Code, described(FINDING_CODES, "What is wrong with a plan.")])
 
 
+def pointer_to(*path: str | int) -> str:
+    """The JSON pointer (RFC 6901) to a place."""
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
+
+
 class Finding(BaseModel):
     """One thing that is wrong about what a model wrote."""
 

@@ -26,7 +26,7 @@ def fold_conflict(run: Snapshot, found: ev.ConflictFound) -> Snapshot:
 
 def fold_answer(run: Snapshot) -> Snapshot:
     """What was turned down before an answer that was taken is forgotten; nobody has looked at that one yet."""
-    answering = changed(run.answering, rejected=None, is_overtaken=False, is_reviewed=False, is_refused=False)
+    answering = changed(run.answering, rejected=None, is_overtaken=False, is_reviewed=False)
     return changed(run, answering=answering)
 
 

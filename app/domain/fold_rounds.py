@@ -27,15 +27,10 @@ def fold_round(run: Snapshot, revised: ev.PlanRevised) -> Snapshot:
 
 def fold_review(run: Snapshot, said: ev.ReviewCompleted) -> Snapshot:
     """An answer that the critic does not accept is made anew, as often as the team has it."""
-    reviews = (*run.answering.reviews, _review(run, said))
-    refused = said.verdict == "needs_revision" and len(reviews) <= run.brief.team.review.rounds
-    answering = changed(run.answering, reviews=reviews, is_reviewed=True, is_refused=refused)
-    return changed(run, answering=answering, conversations=without(run, "synthesize") if refused else run.conversations)
-
-
-def _review(run: Snapshot, said: ev.ReviewCompleted) -> Review:
-    rounds = len(run.answering.reviews) + 1
-    return Review(verdict=said.verdict, rounds=rounds, notes=said.notes, criteria=said.criteria)
+    review = Review(verdict=said.verdict, rounds=said.round, notes=said.notes, criteria=said.criteria)
+    answering = changed(run.answering, reviews=(*run.answering.reviews, review), is_reviewed=True)
+    run = changed(run, answering=answering)
+    return changed(run, conversations=without(run, "synthesize")) if run.is_refused else run
 
 
 def without(run: Snapshot, *purposes: Purpose) -> Mapping[Topic, Conversation]:

@@ -19,7 +19,7 @@ from typing import TypeVar
 from app.domain import events as ev
 from app.domain.brief import Brief
 from app.domain.plan import Plan, Task
-from app.domain.policy.agenda import SUPERVISOR_REPLIES, needs_no_answer
+from app.domain.policy.agenda import SUPERVISOR_REPLIES
 from app.domain.quote import Grounds, MoneyRange, Planning, Quote, SecondsRange, TokenPrices, TokensRange, Typical
 from app.domain.snapshot import Snapshot
 from app.domain.team import Worker
@@ -82,7 +82,7 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
     run = replace(run, brief=run.brief.joined_by(plan.workers))
     reused = {each.task for each in run.brief.reused.tasks}
     tasks = {task.id: _task_part(run.brief, task, grounds) for task in plan.tasks if task.id not in reused}
-    answer = None if needs_no_answer(run, plan) else _answer_part(run.brief, plan, grounds)
+    answer = None if run.brief.needs_no_answer(plan) else _answer_part(run.brief, plan, grounds)
     parts = [*tasks.values(), *([answer] if answer else [])]
     spent, limits = run.usage.amount, run.brief.limits
     most = _total(spent, (part.most for part in parts))

@@ -142,18 +142,29 @@ class Snapshot:
     @property
     def answers_alone(self) -> bool:
         """Whether the plan's only task has said it all: there is nothing to reconcile, and no form to put it into."""
-        if self.plan is None or not self.plan.needs_no_answer or self.brief.output_schema is not None:
+        if self.synthesis is not None or self.plan is None or not self.delivered:
             return False
-        if self.synthesis is not None or self.answering.is_refused or not self.delivered:
+        if not self.brief.needs_no_answer(self.plan):
             return False
         output = self.delivered[0].output
         return output is not None and bool(output.text.strip() or output.summary.strip())
 
     @property
+    def has_answer(self) -> bool:
+        """Whether there is an answer, be it one that is to be made again."""
+        return self.synthesis is not None or self.answers_alone
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the critic has refused the newest answer, and it is to be revised."""
+        return self.answering.is_refused(self.brief.team.review.rounds)
+
+    @property
     def wants_answer(self) -> bool:
-        """Whether the answer is still to be made, or made again with what has come since."""
-        is_there = self.synthesis is not None or self.answers_alone
-        return not is_there or self.answering.needs_another(self.lacking)
+        """Whether the answer is still to be made, or made again: with what has come since, what a person has said of a
+        conflict, or what the critic has. While people are asked nobody begins."""
+        is_overtaken = bool(self.lacking) or self.answering.is_overtaken or self.is_refused
+        return not self.has_answer or (is_overtaken and not self.answering.waiting)
 
     @property
     def is_under_review(self) -> bool:

@@ -127,6 +127,19 @@ async def test_the_result_of_a_single_task_is_looked_at_too_and_revised_by_the_s
     assert len(stub.of("synthesize")) == 1
 
 
+async def test_an_only_result_that_is_refused_and_cannot_be_revised_goes_out_as_it_was(
+    service: Service, stub: StubProvider
+) -> None:
+    stub.on("work", as_json(report("It is old.")))
+    stub.on("synthesize", refusal())
+    stub.on("review", as_json(REFUSED))
+
+    run = await service.ended(await service.submit(team=CRITICAL, plan=ONE))
+
+    assert (run["status"], run["stop_reason"]) == ("partial", "review_failed")
+    assert (run["result"]["answer"], run["result"]["review"]["notes"]) == ("It is old.", "Name the year.")
+
+
 async def test_what_the_critic_misses_may_be_found_out_in_another_round(service: Service, stub: StubProvider) -> None:
     told: Mapping[str, Any] = {
         "title": "", "instruction": "Find the year.", "success_criterion": "", "worker": "writer", "depends_on": [],

@@ -9,7 +9,7 @@ from app.domain.events import Entry
 from app.domain.findings import Finding
 from app.domain.names import Names
 from app.domain.plan import Task
-from app.domain.policy.rounds import FollowUp, begin_round, gaps_found, gaps_to_close, next_plan
+from app.domain.policy.rounds import begin_round, gaps_found, gaps_to_close, next_plan
 from app.domain.snapshot import Snapshot
 from app.domain.text import is_blank, plain_words
 
@@ -58,7 +58,7 @@ def read_follow_ups(run: Snapshot, gaps: Sequence[GapReply]) -> tuple[list[Entry
     Where anything is wrong with these there is no further round.
     """
     impacts = {gap.task: gap.impact for gap in gaps}
-    wanted = {gap.task: _follow_up(gap.task, gap.follow_up) for gap in gaps if gap.follow_up is not None}
+    wanted = {gap.task: Task(id=gap.task, **dict(gap.follow_up)) for gap in gaps if gap.follow_up is not None}
     findings = [*_findings(run, wanted)]
     if not wanted or findings:
         return gaps_found(run, impacts, {}), findings
@@ -68,28 +68,16 @@ def read_follow_ups(run: Snapshot, gaps: Sequence[GapReply]) -> tuple[list[Entry
     return [*gaps_found(run, impacts, names), begin_round(run, plan, names)], []
 
 
-def _follow_up(gap: str, told: FollowUpReply) -> FollowUp:
-    task = Task(
-        id=gap,
-        title=told.title,
-        instruction=told.instruction,
-        success_criterion=told.success_criterion,
-        worker=told.worker,
-        depends_on=told.depends_on,
-    )
-    return FollowUp(gap, task)
-
-
-def _findings(run: Snapshot, wanted: Mapping[str, FollowUp]) -> Iterator[Finding]:
+def _findings(run: Snapshot, wanted: Mapping[str, Task]) -> Iterator[Finding]:
     closable = gaps_to_close(run)
-    for name, each in wanted.items():
+    for name, task in wanted.items():
         if name not in closable:
             yield _finding(f"no task can close a gap of {name} now: its follow_up must be null")
-        elif is_blank(each.task.instruction):
+        elif is_blank(task.instruction):
             yield _finding(f"the follow_up of {name} has no instruction")
-        elif _is_known(run, name, each.task):
+        elif _is_known(run, name, task):
             yield _finding(f"the follow_up of {name} must do something else than what was tried")
-        strangers = [need for need in each.task.depends_on if need not in wanted and need not in run.tasks]
+        strangers = [need for need in task.depends_on if need not in wanted and need not in run.tasks]
         if strangers:
             yield _finding(f"the follow_up of {name} depends on tasks that there are not: {', '.join(strangers)}")
 

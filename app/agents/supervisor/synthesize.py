@@ -43,7 +43,7 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         conflicts=known_conflicts(run),
         settled=run.answering.settled,
         data_schema=run.brief.output_schema,
-        review=run.answering.reviews[-1] if run.answering.is_refused else None,
+        review=run.answering.reviews[-1] if run.is_refused else None,
         closable=gaps_to_close(run),
         workers=run.brief.team.workers,
     )

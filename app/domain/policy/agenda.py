@@ -8,7 +8,6 @@ from datetime import datetime
 
 from app.domain.conversation import Conversation
 from app.domain.failures import PASSING
-from app.domain.plan import Plan
 from app.domain.policy.conflicts import asks_people
 from app.domain.policy.ladder import ruling_on
 from app.domain.policy.routing import plan_by_rule
@@ -67,11 +66,6 @@ def is_open(run: Snapshot, topic: Topic) -> bool:
     if topic.task_id is not None and not run.ended and topic.task_id in run.tasks:
         return topic in topics_of_task(run, run.tasks[topic.task_id])
     return topic in open_topics(run)
-
-
-def needs_no_answer(run: Snapshot, plan: Plan) -> bool:
-    """Whether a plan is a single task whose result is to be the answer as it stands."""
-    return plan.needs_no_answer and run.brief.output_schema is None
 
 
 def step_in(run: Snapshot, topic: Topic, talk: Conversation | None = None) -> Step:

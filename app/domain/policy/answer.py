@@ -34,8 +34,7 @@ def is_final(run: Snapshot, now: datetime) -> bool:
     For stragglers that have landed, and what people say, another one is tried within the time for work; the last part
     of the run's time is never spent on it. It is for what a further round of work has brought, and for the critic.
     """
-    is_there = run.synthesis is not None or run.answers_alone
-    if run.wrap_up_at is None or not is_there or ends_unanswered(run) is not None:
+    if run.wrap_up_at is None or not run.has_answer or ends_unanswered(run) is not None:
         return False
     if run.fatal is not None:
         return True
@@ -47,7 +46,7 @@ def is_final(run: Snapshot, now: datetime) -> bool:
         return _is_in_vain(run, REVIEWING)
     if not (run.wants_answer or asks_people(run)):
         return True
-    must_wait = run.answering.is_refused or any(not run.tasks[name].dropped for name in run.lacking)
+    must_wait = run.is_refused or any(not run.tasks[name].dropped for name in run.lacking)
     return (now >= run.wrap_up_at and not must_wait) or _is_in_vain(run, ANSWERING)
 
 

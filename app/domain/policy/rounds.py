@@ -1,7 +1,6 @@
 """Further rounds of work: what an answer lacks leads to other tasks, as a revision of the plan, within limits."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from app.domain import events as ev
 from app.domain.events import Entry
@@ -17,16 +16,6 @@ LOW_CONFIDENCE = 0.5
 """A result whose worker is less sure of it is thin."""
 
 
-@dataclass(frozen=True, slots=True)
-class FollowUp:
-    """A task that is to close the gap that another one has left."""
-
-    gap: str
-    """Id of the other task."""
-    task: Task
-    """What is to be done. It may depend on tasks that delivered, and on gaps that others close."""
-
-
 def gaps_to_close(run: Snapshot) -> list[str]:
     """The tasks whose gaps another round may close; none when there is no further round.
 
@@ -37,7 +26,7 @@ def gaps_to_close(run: Snapshot) -> list[str]:
     if left <= 0 or is_over or run.exhausted is not None or overspent(run) is not None:
         return []
     ended = [name for name, task in run.tasks.items() if task.ended and name not in run.late]
-    if run.answering.is_refused:
+    if run.is_refused:
         return ended
     return [name for name in ended if why_thin(run.tasks[name]) is not None]
 
@@ -54,14 +43,15 @@ def why_thin(task: TaskState) -> str | None:
     return "low_confidence" if output.confidence is not None and output.confidence < LOW_CONFIDENCE else None
 
 
-def next_plan(run: Snapshot, wanted: Mapping[str, FollowUp]) -> tuple[Plan, Mapping[str, str]]:
-    """The plan with those tasks, and its validation report; and the ids of new tasks by those whose gaps they close.
+def next_plan(run: Snapshot, wanted: Mapping[str, Task]) -> tuple[Plan, Mapping[str, str]]:
+    """The plan with tasks that are `wanted`, each by the task whose gap it is to close, and its validation report; and
+    the ids that they get. They may depend on tasks that delivered, and on gaps that others close.
 
     A task that delivered nothing leaves the plan for the one that closes its gap. What was skipped only for lack of
     such is done after all, as it was planned.
     """
     assert run.plan is not None
-    told = {name: each.task for name, each in wanted.items()}
+    told = dict(wanted)
     while after_all := [task for task in run.plan.tasks if _may_be_done_after_all(run, task, told)]:
         told |= {task.id: task for task in after_all}
     names = {name: part_names(run, run.tasks[name], [task])[task.id] for name, task in told.items()}
@@ -89,7 +79,8 @@ def _placed(run: Snapshot, old: TaskState, task: Task, names: Mapping[str, str])
     before = [need for need in whole.depends_on if need in names or run.tasks[need].delivered]
     if old.delivered:
         before.append(whole.id)
-    needs = [names.get(need, need) if not _delivered(run, need) else need for need in (*before, *task.depends_on)]
+    instead = {name: new for name, new in names.items() if not run.tasks[name].delivered}
+    needs = [instead.get(need, need) for need in (*before, *task.depends_on)]
     return task.model_copy(
         update={
             "id": names[whole.id],
@@ -102,10 +93,6 @@ def _placed(run: Snapshot, old: TaskState, task: Task, names: Mapping[str, str])
             "on_missing_input": whole.on_missing_input,
         }
     )
-
-
-def _delivered(run: Snapshot, name: str) -> bool:
-    return name in run.tasks and run.tasks[name].delivered
 
 
 def begin_round(run: Snapshot, plan: Plan, names: Mapping[str, str]) -> Entry:
