@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from app.domain.findings import Finding, FindingCode
+from app.domain.findings import Finding, FindingCode, pointer_to
 from app.domain.protocol import Read
 from app.domain.text import clean, clean_text, shorten
 
@@ -143,7 +143,7 @@ def read_as(model: type[ModelT], value: Any, code: FindingCode) -> ModelT:
             [
                 Finding(
                     code=code,
-                    pointer="".join(f"/{part}" for part in item["loc"]),
+                    pointer=pointer_to(*item["loc"]),
                     detail=f"{'.'.join(map(str, item['loc'])) or 'the reply'}: {item['msg']}",
                 )
                 for item in error.errors(include_url=False, include_input=False, include_context=False)

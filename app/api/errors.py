@@ -31,6 +31,12 @@ _CODES = {
 """Codes of the errors that the framework raises by itself."""
 
 
+def run_unreadable() -> "Refusal":
+    """The answer about a run that a process of this release cannot read."""
+    detail = "This process cannot read the run; one of another release can."
+    return Refusal(503, "run_unreadable", detail, headers={"Retry-After": "2"})
+
+
 class Refusal(HTTPException):
     """A request that gets an error for an answer."""
 

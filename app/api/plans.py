@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.bodies import JsonBodyRoute
 from app.api.deps import Looks, RunId, RuntimeOf, only
-from app.api.errors import Refusal, RunNotFound
+from app.api.errors import Refusal, RunNotFound, run_unreadable
 from app.api.field_errors import FIELD_ERRORS_SHOWN
 from app.api.long_polls import SharedLooks, run_settled
 from app.api.resources import page, revision_resource, run_resource
@@ -218,6 +218,5 @@ def _refusal(refused: ApprovalRefused | RunUnreadable) -> Refusal:
             ]
             return Refusal(422, "plan_invalid", "The plan could not be carried out after this edit.", errors=errors)
         case RunUnreadable():
-            detail = "This process cannot read the run; one of another release can."
-            return Refusal(503, "run_unreadable", detail, headers={"Retry-After": "2"})
+            return run_unreadable()
     raise AssertionError(refused)

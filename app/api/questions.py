@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.bodies import JsonBodyRoute
 from app.api.deps import RunId, RuntimeOf
-from app.api.errors import Refusal, RunNotFound
+from app.api.errors import Refusal, RunNotFound, run_unreadable
 from app.api.resources import Resource, instant, page
 from app.api.schemas.runs import QuestionPage
 from app.api.schemas.service import PROBLEMS
@@ -64,8 +64,7 @@ async def answer_a_question(run_id: RunId, question_id: QuestionId, runtime: Run
     except AnswerRefused as refused:
         raise _refusal(refused) from None
     except RunUnreadable:
-        detail = "This process cannot read the run; one of another release can."
-        raise Refusal(503, "run_unreadable", detail, headers={"Retry-After": "2"}) from None
+        raise run_unreadable() from None
     if question is None:
         raise RunNotFound
     return JSONResponse(_resource(question))

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app.api.bodies import JsonBodyRoute
 from app.api.deps import Key, Looks, RunId, WaitSeconds, runtime_of
-from app.api.errors import FieldError, Refusal, RunNotFound
+from app.api.errors import FieldError, Refusal, RunNotFound, run_unreadable
 from app.api.field_errors import FIELD_ERRORS_SHOWN, pointer_to
 from app.api.jobs import (
     ENDED,
@@ -111,8 +111,7 @@ async def _look(request: Request, run_id: RunId, key: Key, wait_s: WaitSeconds, 
     except NotEnded:
         raise Refusal(409, "run_not_ended", "The run has not ended yet.") from None
     except RunUnreadable:
-        detail = "This process cannot read the run; one of another release can."
-        raise Refusal(503, "run_unreadable", detail, headers={"Retry-After": "2"}) from None
+        raise run_unreadable() from None
     if source is None:
         raise RunNotFound
     return _Look(request, runtime, source, origin, key, wait_s)

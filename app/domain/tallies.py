@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from app.domain.outcomes import Told
 from app.domain.report import OneAgent, PartShare, WorkerShare
-from app.domain.timing import milliseconds
+from app.domain.timing import milliseconds, together_ms
 
 _MICRO = Decimal("0.000001")
 PARTS = ("planning", "work", "supervision", "synthesis", "lost")
@@ -67,12 +67,8 @@ class TaskTally:
 
     def worked_ms(self, end: datetime) -> int:
         """As `timing.worked_ms`: what two attempts do side by side counts once."""
-        worked, until = 0, None
-        for attempt in self.attempts:
-            since = attempt.started_at if until is None else max(attempt.started_at, until)
-            until = max(since, min(attempt.ended_at or end, self.ended_at or end))
-            worked += milliseconds(since, until)
-        return worked
+        last = self.ended_at or end
+        return together_ms((attempt.started_at, min(attempt.ended_at or end, last)) for attempt in self.attempts)
 
 
 def workers_in(tasks: Iterable[TaskTally]) -> tuple[WorkerShare, ...]:

@@ -1,6 +1,6 @@
 """How long a run took, how long it would have taken one step at a time, and what bounded it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
@@ -54,12 +54,18 @@ def milliseconds(start: datetime, end: datetime) -> int:
 
 def worked_ms(task: TaskState, end: datetime) -> int:
     """How long attempts at a task were under way; what two do side by side counts once."""
-    worked, until = 0, None
-    for attempt in task.attempts:
-        since = attempt.started_at if until is None else max(attempt.started_at, until)
-        until = max(since, min(attempt.finished_at or end, task.finished_at or end))
-        worked += milliseconds(since, until)
-    return worked
+    last = task.finished_at or end
+    return together_ms((attempt.started_at, min(attempt.finished_at or end, last)) for attempt in task.attempts)
+
+
+def together_ms(stretches: Iterable[tuple[datetime, datetime]]) -> int:
+    """How long stretches of time are together, in the order in which they begin; what lies side by side counts once."""
+    whole, until = 0, None
+    for start, end in stretches:
+        since = start if until is None else max(start, until)
+        until = max(since, end)
+        whole += milliseconds(since, until)
+    return whole
 
 
 def _longest_chain(run: Snapshot, worked: dict[str, int]) -> int:

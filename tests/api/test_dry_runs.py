@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any
 
@@ -32,12 +31,6 @@ async def service(services: Services, stub: StubProvider) -> Service:
     service = await services.start()
     await put_team(service.database, TENANT, CREW)
     return service
-
-
-@pytest.fixture
-async def client(service: Service) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(service.runtime) as client:
-        yield client
 
 
 async def run_of(client: httpx2.AsyncClient, answer: httpx2.Response) -> Any:

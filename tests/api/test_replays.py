@@ -85,7 +85,7 @@ async def test_a_run_under_way_is_replayed_as_of_this_moment_beside_the_loop(api
     asked = asyncio.create_task(replay())
     while not done.is_set():
         ticks += 1
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # One round of the loop, which a replay leaves free.
     differences = [each for each in (await asked)["differences"] if each["row"]]
 
     assert differences == []

@@ -1,5 +1,4 @@
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -7,7 +6,7 @@ import pytest
 
 from app.runtime import TENANT
 from app.store.teams import put_team
-from tests.support.api import Api, client_of
+from tests.support.api import Api
 from tests.support.fixtures import Services
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, held
@@ -28,12 +27,6 @@ async def service(services: Services, stub: StubProvider) -> Service:
     service = await services.start()
     await put_team(service.database, TENANT, CREW)
     return service
-
-
-@pytest.fixture
-async def client(service: Service) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(service.runtime) as client:
-        yield client
 
 
 async def ended(client: httpx2.AsyncClient, **job: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from app.agents.supervisor.ground import Ground
 from app.domain.answer_figures import reckoned_from, strange_figures
 from app.domain.figures import Figure, Reading, Seen, figures_in
-from app.domain.findings import Finding
+from app.domain.findings import Finding, pointer_to
 from app.domain.json_shape import Path, misfits
 from app.domain.quotations import Words, quotations_in
 from app.domain.results import Synthesis
@@ -28,19 +28,14 @@ class _Leaf:
 
     @property
     def pointer(self) -> str:
-        return pointer_to(self.path)
-
-
-def pointer_to(path: Path) -> str:
-    """The JSON pointer (RFC 6901) to a place."""
-    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
+        return pointer_to(*self.path)
 
 
 def fits(told: Synthesis, ground: Ground) -> Iterator[Finding]:
     """The data fit the caller's schema."""
     if ground.schema is not None:
         for path, message in misfits(told.data, ground.schema):
-            place = pointer_to(path)
+            place = pointer_to(*path)
             yield Finding(code="data_unfit", pointer=f"/data{place}", detail=f"data{place}: {message}")
 
 

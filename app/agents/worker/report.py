@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from app.agents.reading import MOST_FINDINGS, Unreadable, read_as, read_json, read_json_or_prose
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
-from app.domain.findings import Finding
+from app.domain.findings import Finding, pointer_to
 from app.domain.instruction_like import is_instruction_like
 from app.domain.results import Escalation, EscalationReason, Output
 from app.domain.text import shorten, texts_within
@@ -103,7 +103,7 @@ def _must_fit(data: Any, schema: dict[str, Any]) -> None:
     findings = [
         Finding(
             code="output_invalid",
-            pointer="/data" + "".join(f"/{part}" for part in error.instance_path),
+            pointer=pointer_to("data", *error.instance_path),
             detail=f"data{''.join(f'.{part}' for part in error.instance_path)}: {error.message}",
         )
         for error in islice(validator.iter_errors(data), MOST_FINDINGS)
