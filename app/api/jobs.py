@@ -99,7 +99,8 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
     refuse_unpriced(runtime, team.team, limits, "/limits/cost_usd" if job.limits.cost_usd is not None else "/team")
     _refuse_no_schema(job)
     applied = _applied(limits, job, dry_run=terms.dry_run)
-    plan = own_plan(job.plan, Crew(team.team, runtime.means, limits, tuple(given.name for given in job.inputs)))
+    inputs = tuple(given.name for given in job.inputs)
+    plan = own_plan(job.plan, Crew(team.team, runtime.means, limits, inputs, job.strategy))
     new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, origin)
     accepted = await accept(runtime.database, TENANT, new, key=await _scoped(terms, job))
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.

@@ -11,6 +11,7 @@ from app.domain.plan import Plan
 from app.domain.planned_worker import PlannedWorker
 from app.domain.quote import Grounds
 from app.domain.retries import Patience
+from app.domain.strategies import Strategy
 from app.domain.team import Team
 
 NOTHING_REUSED = ev.ResultsReused(run="")
@@ -36,6 +37,8 @@ class Brief:
     """The `output_schema` of the job itself."""
     rubric: str | None = None
     """What the critic goes by beside the criteria of the team, in the words of the job."""
+    own_strategy: Strategy | None = None
+    """The `strategy` of the job itself."""
     means: Mapping[str, Means] = field(default_factory=dict)
     """What the tools of this process are good for, by their names."""
 
@@ -56,7 +59,8 @@ class Brief:
     @property
     def crew(self) -> Crew:
         """Who is there to carry out a plan, and with what."""
-        return Crew(self.team, self.means, self.limits, tuple(given.name for given in self.inputs))
+        inputs = tuple(given.name for given in self.inputs)
+        return Crew(self.team, self.means, self.limits, inputs, self.own_strategy)
 
     def joined_by(self, workers: Sequence[PlannedWorker]) -> "Brief":
         """The brief of the run once a plan has brought workers along: they are some of the team's from then on."""

@@ -7,6 +7,7 @@ from typing import Literal
 from app.domain.events import Effect
 from app.domain.job import Limits
 from app.domain.planned_worker import PlannedWorker
+from app.domain.strategies import Strategy
 from app.domain.team import Team, Worker
 
 Reach = Literal["inputs", "web"]
@@ -36,6 +37,13 @@ class Crew:
     limits: Limits = field(default_factory=Limits)
     inputs: tuple[str, ...] = ()
     """Names of the job's inputs."""
+    own_strategy: Strategy | None = None
+    """The strategy that the job itself fixes."""
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """The strategy that plans must follow: that of the job, else that of the team; None where they may choose."""
+        return self.own_strategy or self.team.strategy
 
     @property
     def workers(self) -> Mapping[str, Worker]:

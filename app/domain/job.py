@@ -18,6 +18,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from app.domain.numbers import exact, exact_amount
 from app.domain.plan import TASKS_CEILING, Plan, too_long_in
 from app.domain.questions import OnQuestion
+from app.domain.strategies import Strategy
 from app.domain.text import has_line_end, is_blank
 from app.domain.usage import Money
 
@@ -179,8 +180,8 @@ class Job(BaseModel):
     approval: Literal["none", "plan"] | None = "none"
     """`plan`: the run waits until a person has approved its plan. `none`, or null: it waits only if its team wants
     that."""
-    strategy: Literal["merge"] | None = None
-    """How results are put together: `merge`, the only one offered; null leaves it to the supervisor."""
+    strategy: Strategy | None = None
+    """How results become the answer: `merge`, `select` or `reduce`; null leaves it to the team, else to the plan."""
     plan: OwnPlan | None = None
     """A plan of the client's own; the supervisor is not asked for one then."""
     planning: Literal["model"] | None = None

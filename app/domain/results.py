@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.domain.codes import TaskErrorCode
 from app.domain.findings import Finding
 from app.domain.questions import Assumption
+from app.domain.strategies import USUAL, Strategy
 
 
 class _Value(BaseModel):
@@ -262,8 +263,8 @@ class Result(_Value):
     """What was taken for granted where nobody answered a question; the answer names it too."""
     coverage: Coverage
     """Required tasks against delivered ones."""
-    strategy: Literal["merge"] = "merge"
-    """How the results were put together."""
+    strategy: Strategy = USUAL
+    """How the results became the answer."""
     rounds: int = 1
     """Rounds of work and synthesis."""
     review: Review | None = None

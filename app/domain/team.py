@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from app.domain.job import Limits, TeamName
 from app.domain.planned_worker import DynamicWorkers, PlannedWorker
+from app.domain.strategies import Strategy
 from app.domain.team_rules import ApprovalRules, ModelName, ReviewRules, Route, Stragglers, TeamPart, WorkerName
 
 TIERS = ("fast", "balanced", "deep")
@@ -90,7 +91,7 @@ def _unsaid_of(worker: Worker) -> set[str]:
 
 _LATER = (
     "ladder", "question_timeout_s", "routing", "stragglers", "review", "approval", "conflicts", "output_schema",
-    "dynamic_workers",
+    "dynamic_workers", "strategy",
 )  # fmt: skip
 """The fields that the first release lacked."""
 
@@ -130,6 +131,9 @@ class Team(TeamPart):
     output_schema: dict[str, Any] | None = None
     """JSON Schema that the `data` of its results must fit, unless a job has its own."""
 
+    strategy: Strategy | None = None
+    """How results become answers where a job does not say: `merge`, `select` or `reduce`; null leaves it to each plan.
+    """
     review: ReviewRules = ReviewRules()
     """Whether a critic looks at answers before they go out."""
     dynamic_workers: bool | DynamicWorkers = False

@@ -113,9 +113,15 @@ def plan(request: Request) -> dict[str, Any]:
     return {
         **brings,
         "goal": f"{SIGNED} {gist(objective)}",
+        "strategy": _strategy(request),
         "final_instruction": told if len(tasks) > 1 else "",
         "tasks": tasks,
     }
+
+
+def _strategy(request: Request) -> str:
+    """The first that is offered: the usual one, or the only one."""
+    return str(((request.output_schema or {}).get("properties", {}).get("strategy") or {"enum": ["merge"]})["enum"][0])
 
 
 def _stages(job: _Job) -> list[list[_Step]]:

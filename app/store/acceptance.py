@@ -168,6 +168,7 @@ def _brief(new: NewRun) -> Brief:
         _inputs(new),
         own_schema=job.output_schema,
         rubric=job.rubric,
+        own_strategy=job.strategy,
     )
 
 
@@ -182,6 +183,7 @@ def _queued(new: NewRun) -> ev.RunQueued:
         on_question=new.job.on_question,
         output_schema=new.job.output_schema,
         rubric=new.job.rubric,
+        strategy=new.job.strategy,
         origin=new.inherited.origin if new.inherited else None,
         models=dict(new.inherited.models) if new.inherited else {},
         request_id=new.origin.request_id,

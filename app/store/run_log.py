@@ -86,6 +86,7 @@ def brief_from(
         models=models,
         own_schema=job.output_schema,
         rubric=job.rubric,
+        own_strategy=job.strategy,
         reused=next((event.data for event in log[1:2] if isinstance(event.data, ev.ResultsReused)), NOTHING_REUSED),
     )
 

@@ -279,7 +279,6 @@ async def test_unknown_fields_of_a_plan_are_named(api: Api) -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("strategy", "reduce"),
         ("planning", "template"),
         ("webhook", {"url": "https://example.org/", "secret": "whsec_x"}),
     ],

@@ -14,6 +14,7 @@ from app.domain.plan import Plan
 from app.domain.questions import Assumption, OnQuestion
 from app.domain.results import Problem, Result
 from app.domain.states import WaitReason
+from app.domain.strategies import Strategy
 from app.domain.team import TeamRef
 from app.domain.usage import Amount, Money, Usage
 
@@ -55,6 +56,8 @@ class RunQueued(Fact):
     """JSON Schema that the `data` of the result must fit; null where the job brings none."""
     rubric: str | None = None
     """What a critic goes by; null where the job brings none."""
+    strategy: Strategy | None = None
+    """How results become the answer; null where the job leaves that open."""
     origin: RunOrigin | None = None
     """The run whose results this one begins with; null for a job of its own."""
     models: dict[str, str] = Field(default_factory=dict)

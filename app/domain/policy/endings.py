@@ -10,6 +10,7 @@ from app.domain.policy.conflicts import refuses, rejected_answer
 from app.domain.questions import Assumption
 from app.domain.results import Coverage, Gap, Problem, Result, Review, Statement, TaskReport
 from app.domain.snapshot import Snapshot
+from app.domain.strategies import USUAL
 from app.domain.task_state import TaskState
 from app.domain.text import shorten
 from app.domain.tool_use import claims_deed
@@ -57,6 +58,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
             substituted=substituted,
             unverified=_unverified(run),
         ),
+        strategy=run.plan.strategy if run.plan else USUAL,
         rounds=run.answering.round,
         review=review_of(run),
         outputs=tuple(_report(task, errors) for task in run.tasks.values()),
