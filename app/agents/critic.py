@@ -50,7 +50,7 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         statements=[statement.model_dump() for statement in statements],
         data=run.synthesis.data if run.synthesis else None,
         results=results_of(run.reconcilable),
-        missing=missing_of(task for task in run.tasks.values() if not task.delivered),
+        missing=missing_of(task for task in run.lacked if not task.delivered),
     )
 
 

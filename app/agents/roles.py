@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from app.agents.critic import REVIEW
+from app.agents.judge import SELECT
 from app.agents.role import Role
 from app.agents.supervisor.plan import PLAN
 from app.agents.supervisor.refine import REFINE
@@ -16,6 +17,7 @@ ROLES: Mapping[Purpose, Role] = {
     "work": WORK,
     "rule": RULE,
     "refine": REFINE,
+    "select": SELECT,
     "synthesize": SYNTHESIZE,
     "review": REVIEW,
 }

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.domain.results import Conflict, Gap, RejectedAnswer, Review
+from app.domain.selection import Selection
 from app.domain.text import plain_words
 
 LEFT_OPEN = "None of these: leave it open"
@@ -40,6 +41,10 @@ class Answering:
     """Whether a person has settled a conflict since the newest answer: another is to be made."""
     round: int = 1
     """The round of work that the run is in."""
+    later: frozenset[str] = frozenset()
+    """Ids of the tasks that rounds after the first have brought."""
+    selections: tuple[Selection, ...] = ()
+    """What was chosen among results, or could not be, each time that it was asked for."""
     gaps: Mapping[str, Gap] = field(default_factory=dict)
     """What tasks that delivered nothing leave open, by their ids, and which others are to close it."""
     reviews: tuple[Review, ...] = ()

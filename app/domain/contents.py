@@ -34,6 +34,8 @@ class Contents:
                 self._hear(told)
             case "plan.created":
                 self._forget(Topic("plan"))
+            case "selection.completed" | "selection.failed":
+                self._forget(Topic("select"))
             case "synthesis.completed":
                 self._forget(Topic("synthesize"), Topic("review"))  # It may be made again.
             case "review.completed":

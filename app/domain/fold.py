@@ -90,10 +90,12 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_calls.fold_tool_end(run, event, fact)
         case ev.PlanInvalid():
             return fold_run.fold_plan_rejection(run, event, fact)
-        case ev.TaskRejected() | ev.RulingRejected() | ev.ReviewRejected():
+        case ev.TaskRejected() | ev.RulingRejected() | ev.ReviewRejected() | ev.SelectionRejected():
             return fold_calls.fold_rejection(run, event)
         case ev.SynthesisRejected():
             return fold_answers.fold_rejection(fold_calls.fold_rejection(run, event), fact)
+        case ev.SelectionCompleted() | ev.SelectionFailed():
+            return fold_answers.fold_selection(run, fact)
         case ev.ConflictFound():
             return fold_answers.fold_conflict(run, fact)
         case ev.PlanCreated():

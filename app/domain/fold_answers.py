@@ -5,6 +5,7 @@ from app.domain import events as ev
 from app.domain.answering import LEFT_OPEN, Settled
 from app.domain.fold_rounds import without
 from app.domain.results import Conflict, RejectedAnswer
+from app.domain.selection import Selection
 from app.domain.snapshot import Snapshot
 from app.domain.values import changed
 
@@ -17,6 +18,16 @@ def fold_rejection(run: Snapshot, rejected: ev.SynthesisRejected) -> Snapshot:
     if best is not None and len(best.errors) < len(told.errors):
         return run
     return changed(run, answering=changed(run.answering, rejected=told))
+
+
+def fold_selection(run: Snapshot, said: ev.SelectionCompleted | ev.SelectionFailed) -> Snapshot:
+    """What was chosen holds as long as nothing else delivers; another choice is made in a conversation of its own."""
+    if isinstance(said, ev.SelectionFailed):
+        selection = Selection(task=None, reason=said.error.message, candidates=said.candidates)
+    else:
+        selection = Selection.model_construct(**said.__dict__)
+    answering = changed(run.answering, selections=(*run.answering.selections, selection))
+    return changed(run, answering=answering, conversations=without(run, "select"))
 
 
 def fold_conflict(run: Snapshot, found: ev.ConflictFound) -> Snapshot:

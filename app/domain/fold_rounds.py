@@ -22,7 +22,8 @@ def fold_gap(run: Snapshot, found: ev.GapFound) -> Snapshot:
 def fold_round(run: Snapshot, revised: ev.PlanRevised) -> Snapshot:
     if revised.round is None:
         return run
-    return changed(run, answering=changed(run.answering, round=revised.round))
+    later = run.answering.later | frozenset(revised.added)
+    return changed(run, answering=changed(run.answering, round=revised.round, later=later))
 
 
 def fold_review(run: Snapshot, said: ev.ReviewCompleted) -> Snapshot:

@@ -19,6 +19,7 @@ from typing import TypeVar
 from app.domain import events as ev
 from app.domain.brief import Brief
 from app.domain.plan import Plan, Task
+from app.domain.plan_strategy import candidates_of
 from app.domain.policy.agenda import SUPERVISOR_REPLIES
 from app.domain.quote import Grounds, MoneyRange, Planning, Quote, SecondsRange, TokenPrices, TokensRange, Typical
 from app.domain.snapshot import Snapshot
@@ -83,7 +84,8 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
     reused = {each.task for each in run.brief.reused.tasks}
     tasks = {task.id: _task_part(run.brief, task, grounds) for task in plan.tasks if task.id not in reused}
     answer = None if run.brief.needs_no_answer(plan) else _answer_part(run.brief, plan, grounds)
-    parts = [*tasks.values(), *([answer] if answer else [])]
+    judge = _judge_part(run.brief, plan, grounds) if candidates_of(plan) else None
+    parts = [*tasks.values(), *(part for part in (judge, answer) if part)]
     spent, limits = run.usage.amount, run.brief.limits
     most = _total(spent, (part.most for part in parts))
     most_tokens = max(min(most.tokens, limits.tokens or most.tokens), spent.tokens)
@@ -91,7 +93,8 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
     least, likely = _total(spent, (part.least for part in parts)), _total(spent, (part.likely.amount for part in parts))
     planning_s = (at - run.started_at).total_seconds() if run.started_at else 0
     lasts = dict.fromkeys(reused, 0.0) | {name: part.likely.duration_s for name, part in tasks.items()}
-    works_s = time_for(plan.tasks, lasts, limits.concurrency) + (answer.likely.duration_s if answer else 0)
+    works_s = time_for(plan.tasks, lasts, limits.concurrency)
+    works_s += sum(part.likely.duration_s for part in (judge, answer) if part)
     least_tokens, most_s = min(least.tokens, most_tokens), max(limits.timeout_s, planning_s)
     return Quote(
         cost_usd=_money(least.cost_usd, likely.cost_usd, most_usd) if _all_priced(run.brief, plan, grounds) else None,
@@ -101,7 +104,7 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
         duration_s=SecondsRange(
             least=round(planning_s, 3), likely=round(min(planning_s + works_s, most_s), 3), most=round(most_s, 3)
         ),
-        basis="history" if all(part.likely.count >= ENOUGH for part in parts) else "limits",
+        basis="history" if all(part.likely.count >= ENOUGH for part in parts if part is not judge) else "limits",
         runs_considered=grounds.history.runs,
         planning=Planning(cost_usd=spent.cost_usd, tokens=spent.tokens, duration_s=round(planning_s, 3)),
     )
@@ -138,7 +141,7 @@ def _rounded(amount: Decimal, how: str) -> Decimal:
 
 
 def _all_priced(brief: Brief, plan: Plan, grounds: Grounds) -> bool:
-    used = {brief.team.supervisor.model}
+    used = {brief.team.supervisor.model, *([_judge_of(brief)] if candidates_of(plan) else [])}
     used |= {name for task in plan.tasks for worker in _who(brief, task) for name in worker.models}
     return all(grounds.prices.get(brief.models.get(name, name)) is not None for name in used)
 
@@ -237,11 +240,11 @@ def _worst(prices: Sequence[TokenPrices], read: int, written: int) -> Amount:
     return Amount(tokens=read + written, cost_usd=cost)
 
 
-def _worst_talk(brief: Brief, grounds: Grounds, told: int) -> Amount:
-    """A conversation of the supervisor: a ruling, a rewritten instruction, the answer."""
+def _worst_talk(brief: Brief, grounds: Grounds, told: int, model: str | None = None) -> Amount:
+    """A conversation of the supervisor, or of the `model`: a ruling, a rewritten instruction, the answer."""
     written = SUPERVISOR_REPLIES * grounds.reply_tokens
     read = SUPERVISOR_REPLIES * (LONGEST_FORM + len(brief.team.supervisor.instructions) + told + written)
-    return _worst([_prices(brief, grounds, brief.team.supervisor.model)], read, written)
+    return _worst([_prices(brief, grounds, model or brief.team.supervisor.model)], read, written)
 
 
 def _answer_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
@@ -251,3 +254,16 @@ def _answer_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
     guess = _typical(prices, read, ANSWER_WRITTEN, _call_s(ANSWER_WRITTEN))
     told = LONGEST_RESULTS + len(brief.objective) + len(plan.final_instruction)
     return _Part(_least_call(prices), likely or guess, _worst_talk(brief, grounds, told))
+
+
+def _judge_of(brief: Brief) -> str:
+    return brief.team.review.model or brief.team.supervisor.model
+
+
+def _judge_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
+    """The choice among candidates. With one that delivers there is none."""
+    prices, model = _prices(brief, grounds, _judge_of(brief)), _judge_of(brief)
+    read = ANSWER_READ + RESULT_TOKENS * len(candidates_of(plan))
+    told = LONGEST_RESULTS + len(brief.objective) + len(plan.final_instruction)
+    likely = _typical(prices, read, REPLY_TOKENS, _call_s(REPLY_TOKENS))
+    return _Part(Amount(), likely, _worst_talk(brief, grounds, told, model))

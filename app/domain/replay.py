@@ -26,6 +26,7 @@ READINGS: Mapping[Purpose, frozenset[str]] = {
         "ruling.rejected",
     }),
     "refine": frozenset({"task.refined"}),
+    "select": frozenset({"selection.completed", "selection.rejected"}),
     "synthesize": frozenset({
         "conflict.found", "synthesis.completed", "synthesis.rejected", "gap.found", "plan.revised",
     }),

@@ -51,8 +51,8 @@ class PartShare(_Part):
     """What one part of the run took, and its share of the whole."""
 
     part: str
-    """`planning`, `work`, `supervision` (rulings, rewritten instructions, reviews), `synthesis`, or `lost`: what calls
-    are reckoned to have cost whose end a crash took away."""
+    """`planning`, `work`, `supervision` (rulings, rewritten instructions, reviews), `synthesis` (with a choice before
+    it), or `lost`: what calls are reckoned to have cost whose end a crash took away."""
     llm_calls: int = 0
     """Requests to models."""
     tokens: int = 0

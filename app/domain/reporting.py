@@ -16,7 +16,7 @@ from app.domain.tallies import AttemptTally, Spent, TaskTally, one_agent, shares
 from app.domain.timing import longest_chain, milliseconds
 from app.domain.topics import Topic
 
-_PARTS: Mapping[str, str] = {"plan": "planning", "work": "work", "synthesize": "synthesis"}
+_PARTS: Mapping[str, str] = {"plan": "planning", "work": "work", "select": "synthesis", "synthesize": "synthesis"}
 """The part of the run that the calls of a purpose belong to; others are supervision."""
 _TASK_ENDS = frozenset({"task.succeeded", "task.failed", "task.skipped", "task.cancelled", "task.split"})
 _ATTEMPT_ENDS = (_TASK_ENDS - {"task.skipped"}) | {

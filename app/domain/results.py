@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.domain.codes import TaskErrorCode
 from app.domain.findings import Finding
 from app.domain.questions import Assumption
+from app.domain.selection import Selection
 from app.domain.strategies import USUAL, Strategy
 
 
@@ -248,7 +249,7 @@ class Result(_Value):
     """The best answer that was turned down, and why, where there is no other; null otherwise."""
     data: Any = None
     """What fits the `output_schema` of the job, or else of the team. Without one: the structured data of the only task
-    of a run, when its worker has an output schema."""
+    of a run, or of the task that was chosen, when its worker has an output schema."""
     data_sources: tuple[DataSource, ...] = ()
     """Which tasks the values of `data` come from, where the job or the team has an output schema."""
     confidence: float | None = None
@@ -264,7 +265,9 @@ class Result(_Value):
     coverage: Coverage
     """Required tasks against delivered ones."""
     strategy: Strategy = USUAL
-    """How the results became the answer."""
+    """How the results became the answer: what the plan says, or `merge` where no choice could be had."""
+    selection: Selection | None = None
+    """What was chosen, where the plan selects; null where nothing was, or not yet."""
     rounds: int = 1
     """Rounds of work and synthesis."""
     review: Review | None = None

@@ -19,6 +19,8 @@ from app.domain.plan import Plan
 from app.domain.questions import Assumption, OnQuestion, Question
 from app.domain.quote import Quote
 from app.domain.results import Problem, Result, Synthesis
+from app.domain.selecting import FEWEST_CANDIDATES, basis_of, candidates_in, leaves_of, selection_among
+from app.domain.selection import Selection
 from app.domain.states import TERMINAL_RUN, Phase, RunStatus
 from app.domain.task_state import Attempt, TaskState
 from app.domain.topics import Topic
@@ -172,9 +174,52 @@ class Snapshot:
         return self.brief.wants_review and not self.wants_answer and not self.answering.is_reviewed
 
     @property
+    def heard(self) -> list[TaskState]:
+        """The tasks whose results are there for the answer in the making, in plan order."""
+        return [task for task in self.delivered if task.task.id not in self.late]
+
+    @property
+    def candidates(self) -> list[TaskState]:
+        """Those of them that are tries of the same thing; none where the plan does not select."""
+        return candidates_in(self.plan, self.heard, self.answering.later)
+
+    @property
+    def lacks_candidate(self) -> bool:
+        """Whether one of several tries is to be chosen, and none has delivered."""
+        return self.plan is not None and self.plan.strategy == "select" and not self.candidates
+
+    @property
+    def selection(self) -> Selection | None:
+        """What was chosen among them; None where nothing is to be, or not yet."""
+        return selection_among(self.candidates, self.answering.selections)
+
+    @property
+    def wants_choice(self) -> bool:
+        """Whether one of them is still to be chosen before the answer is made."""
+        return bool(self.candidates) and self.selection is None
+
+    @property
+    def chooses_first(self) -> bool:
+        """Whether a choice may have to come before the answer: one is wanted, or will be once more has delivered."""
+        if self.plan is None or self.plan.strategy != "select" or len(leaves_of(self.plan)) < FEWEST_CANDIDATES:
+            return False
+        return self.wants_choice or any(task.is_awaited for task in self.tasks.values())
+
+    @property
     def reconcilable(self) -> list[TaskState]:
         """The tasks that the answer in the making rests on, in plan order."""
-        return [task for task in self.delivered if task.task.id not in self.late]
+        return basis_of(self.heard, self.selection, self.tasks)
+
+    @property
+    def lacked(self) -> list[TaskState]:
+        """The tasks that the answer in the making has to do without; some of them may still deliver. Where one result
+        was chosen, it lacks of the others only what is required, and what the chosen one lacks itself.
+        """
+        missing = [task for task in self.tasks.values() if not task.delivered or task.task.id in self.late]
+        if self.selection is None or self.selection.task is None:
+            return missing
+        needed = {need for task in self.reconcilable for need in task.task.depends_on}
+        return [task for task in missing if task.task.id in needed or (task.task.required and not task.delivered)]
 
     def keeps_off(self, breaker: str) -> bool:
         """Whether the log tells that this breaker is open, and its probe was not due at the newest event.
@@ -207,12 +252,13 @@ class Snapshot:
         if topic.purpose == "work":
             name = topic.task_id or ""
             return (self.tasks.get(name) or self.replaced[name]).tried(topic.number).model
-        name = self.critic_model if topic.purpose == "review" else self.brief.team.supervisor.model
+        judges = topic.purpose in ("review", "select")
+        name = self.critic_model if judges else self.brief.team.supervisor.model
         return self.brief.models.get(name, name)
 
     @property
     def critic_model(self) -> str:
-        """The tier or model that plays the critic."""
+        """The tier or model that plays the critic, and the judge."""
         return self.brief.team.review.model or self.brief.team.supervisor.model
 
     def conversation(self, topic: Topic) -> Conversation:

@@ -19,6 +19,7 @@ _HOLDERS: Mapping[str, str] = {
     "plan": "plan",
     "work": "attempt:{0}:{1}",
     "rule": "attempt:{0}:{1}",
+    "select": "synthesis",
     "synthesize": "synthesis",
     "review": "review",
 }
@@ -70,6 +71,8 @@ class Spans:
                 self._end_attempt(event, "error", problem_of(event["data"]["error"]))
             case "synthesis":
                 self._synthesis(event, what)
+            case "selection":
+                self._judge(Topic("select"), rejection(event["data"]) if what == "rejected" else {})
             case "review":
                 self._review(event, what)
             case "ruling":
@@ -199,8 +202,8 @@ class Spans:
         self._complete.append(span)
 
     def _holder_of_call(self, topic: Topic, started: str) -> str:
-        """The span that holds the calls of a conversation. That of the synthesis begins with the first of them."""
-        if topic.purpose == "synthesize":
+        """The span that holds the calls of a conversation. That of the synthesis begins with the first of its own."""
+        if topic.purpose in ("select", "synthesize"):
             self._open("synthesis", "run", "synthesis", "synthesis", self._worked_until or started, {})
         if topic.purpose == "review":
             self._open("review", "run", "review", "review", started, {})

@@ -73,6 +73,7 @@ _WORK = frozenset({
     "task.escalated", "task.skipped", "task.cancelled", "task.dropped", "attempt.failed", "attempt.cancelled",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
     "synthesis.completed", "synthesis.rejected", "conflict.found", "gap.found", "review.completed", "review.rejected",
+    "selection.completed", "selection.rejected", "selection.failed",
     "budget.exhausted",
     "breaker.opened", "breaker.closed",
 })  # fmt: skip

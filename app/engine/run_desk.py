@@ -30,7 +30,8 @@ from app.store.journal import RunLog
 from app.tools.tool import Tool
 
 SETTLING = (
-    "plan.", "task.", "attempt.", "ruling.", "question.", "synthesis.", "conflict.", "gap.", "review.", "budget.",
+    "plan.", "task.", "attempt.", "ruling.", "question.", "selection.", "synthesis.", "conflict.", "gap.", "review.",
+    "budget.",
 )  # fmt: skip
 """Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
 
@@ -124,11 +125,12 @@ class RunDesk:
         run = self.run
         if topic.purpose == "synthesize":
             return Kept()
-        if (spent := run.exhausted) is not None:
+        if (spent := run.exhausted) is not None and topic.purpose != "select":
             raise BudgetSpent(spent.limit, spent.allowed, spent.needed, spent.left)
-        reckoned_for = (*(task.status for task in run.tasks.values()), run.late, run.lacking, run.answering.round)
+        tasks, told = (task.status for task in run.tasks.values()), len(run.answering.selections)
+        reckoned_for = (*tasks, run.late, run.lacking, run.answering.round, told, topic.purpose == "select")
         if reckoned_for not in self._kept:
-            self._kept = {reckoned_for: await kept_for_answer(run, self.model)}
+            self._kept = {reckoned_for: await kept_for_answer(run, self.model, topic)}
         return self._kept[reckoned_for]
 
     def listener(self, topic: Topic) -> Callable[[str], None] | None:

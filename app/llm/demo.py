@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 from app.domain.conversation import Block, text_of
 from app.domain.quoting import CHARACTERS_PER_TOKEN
-from app.llm.demo_answer import answer, refinement, review, ruling
+from app.llm.demo_answer import answer, refinement, review, ruling, selection
 from app.llm.demo_plan import plan
 from app.llm.demo_work import next_calls, report
 from app.llm.estimates import estimated_usage
@@ -80,6 +80,8 @@ def _written(request: Request) -> dict[str, Any]:
             return ruling(request)
         case "refine":
             return refinement(request)
+        case "select":
+            return selection(request)
         case "synthesize":
             return answer(request)
         case "review":

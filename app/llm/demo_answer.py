@@ -55,6 +55,17 @@ def review(request: Request) -> dict[str, Any]:
     return {"verdict": "accepted", "criteria": looks, "notes": f"{SIGNED} nobody has judged this answer."}
 
 
+def selection(request: Request) -> dict[str, Any]:
+    """The first of the candidates: what a stand-in can say is that it has judged none of them."""
+    assert request.output_schema is not None  # Whoever asks for a choice says among what.
+    wanted = request.output_schema["properties"]
+    names = wanted["criteria"]["items"]["properties"]["criterion"]["enum"]
+    note = f"{SIGNED} no rule here can judge that."
+    looks = [{"criterion": name, "best": None, "note": note} for name in names]
+    reason = f"{SIGNED} nobody has judged these results; the first that was shown is taken."
+    return {"criteria": looks, "choice": wanted["choice"]["enum"][0], "reason": reason}
+
+
 def answer(request: Request) -> dict[str, Any]:
     """What came out in short, what is missing, and the results under headings."""
     found = sections(opening_of(request))

@@ -53,6 +53,12 @@ def _line(fact: ev.AnyFact) -> Line | None:
             return "warning", "plan not approved", {"revision": fact.revision, "by": fact.by}
         case ev.PlanInvalid():
             return "info", "plan rejected", {"codes": _codes(fact)}
+        case ev.SelectionCompleted():
+            return "info", "result selected", {"candidates": len(fact.candidates)}
+        case ev.SelectionRejected():
+            return "info", "selection rejected", {"codes": _codes(fact)}
+        case ev.SelectionFailed():
+            return "warning", "selection failed", {"code": fact.error.code, "candidates": len(fact.candidates)}
         case ev.SynthesisRejected():
             return "info", "answer rejected", {"codes": _codes(fact)}
         case ev.ConflictFound():

@@ -52,6 +52,17 @@ def synthesizing() -> Story:
     return story
 
 
+def selecting() -> Story:
+    story = Story(brief())
+    story.queued()
+    story.started()
+    story.planned(task("a"), task("b"), task("c"), strategy="select")
+    story.succeed("a")
+    story.succeed("b")
+    story.fail("c")
+    return story
+
+
 def reviewing() -> Story:
     story = Story(replace(brief(), rubric="It names the year."))
     story.begin(task("a"), task("b"))
@@ -75,6 +86,7 @@ ASKED: Mapping[str, tuple[Topic, Callable[[], Story]]] = {
     "work to a schema": (Topic("work", "a"), working_to_a_schema),
     "rule": (Topic("rule", "a"), ruling),
     "refine": (Topic("refine", "a", 2), refining),
+    "select": (Topic("select"), selecting),
     "synthesize": (Topic("synthesize"), synthesizing),
     "review": (Topic("review"), reviewing),
     "synthesize to a schema": (Topic("synthesize"), synthesizing_to_a_schema),

@@ -43,6 +43,7 @@ OUTCOMES: Mapping[Purpose, tuple[str, str]] = {
     "work": ("task.succeeded", "task.rejected"),
     "rule": ("task.reassigned", "ruling.rejected"),
     "refine": ("task.refined", "task.failed"),
+    "select": ("selection.completed", "selection.rejected"),
     "synthesize": ("synthesis.completed", "synthesis.rejected"),
     "review": ("review.completed", "review.rejected"),
 }
@@ -91,7 +92,15 @@ def test_what_answers_nothing_is_turned_down(asked: str, number: int) -> None:
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_prose_is_an_answer_where_no_form_is_needed(asked: str) -> None:
-    needs_form = asked in ("plan", "plan with workers", "work to a schema", "rule", "review", "synthesize to a schema")
+    needs_form = asked in (
+        "plan",
+        "plan with workers",
+        "work to a schema",
+        "rule",
+        "select",
+        "review",
+        "synthesize to a schema",
+    )
 
     assert written(asked, "prose") == [OUTCOMES[ASKED[asked][0].purpose][needs_form]]
 

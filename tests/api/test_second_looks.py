@@ -7,6 +7,7 @@ import pytest
 from app.runtime import TENANT
 from app.store.teams import put_team
 from tests.support.api import Api
+from tests.support.choices import choice, may_rest_on
 from tests.support.fixtures import Services
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, held
@@ -234,3 +235,20 @@ async def test_a_second_look_that_cannot_be_taken_says_why(api: Api) -> None:
     assert empty.json()["code"] == "nothing_delivered"
     planless = await api.client.post(f"/v1/runs/{failed.run_id}/fork")
     assert planless.status_code == 202  # It is planned anew.
+
+
+async def test_one_of_the_stored_results_can_be_chosen_for_another_answer(
+    client: httpx2.AsyncClient, stub: StubProvider
+) -> None:
+    stub.on("plan", as_json(plan_of(task("a"), task("b"))))
+    run, calls = await ended(client), len(stub.log)
+    stub.on("select", lambda seen: choice(seen, "B"))
+    stub.on("synthesize", lambda seen: as_json(synthesis("of one alone", *may_rest_on(seen))))
+
+    again = await looked(client, run, "resynthesize", {"strategy": "select"})
+
+    assert (again["status"], again["result"]["answer"]) == ("succeeded", "of one alone")
+    assert (run["result"]["strategy"], again["result"]["strategy"]) == ("merge", "select")
+    assert roles(stub, calls) == ["select", "synthesize"]
+    chosen = again["result"]["selection"]
+    assert [chosen["task"]] == again["result"]["statements"][0]["tasks"] == chosen["candidates"][1:]

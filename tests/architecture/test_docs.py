@@ -42,7 +42,7 @@ def test_links_between_documents_lead_somewhere(document: str) -> None:
 
 
 def test_what_a_job_offers_is_in_the_readme() -> None:
-    not_offered = {"strategy", "planning", "rubric", "output_schema", "on_question", "webhook"}
+    not_offered = {"planning", "rubric", "output_schema", "on_question", "webhook"}
 
     assert [name for name in Job.model_fields if name not in not_offered and f'"{name}"' not in README] == []
 

@@ -148,6 +148,14 @@ DATA: dict[str, dict[str, Any]] = {
     "tool.failed": {**TOOL, "error": PROBLEM, "provider": True},
     "synthesis.completed": {"answer": "All told.", "impacts": {"b": "less sure"}},
     "synthesis.rejected": REJECTED,
+    "selection.completed": {
+        "task": "a",
+        "reason": "A names the year.",
+        "candidates": ["a", "b"],
+        "criteria": [{"criterion": "It names the year.", "best": "a", "note": "B does not."}],
+    },
+    "selection.rejected": REJECTED,
+    "selection.failed": {"error": PROBLEM, "candidates": ["a", "b"]},
     "gap.found": {"task": "a", "reason": "timeout", "impact": "no prices", "redispatched_as": "a-1"},
     "review.completed": {
         "verdict": "needs_revision",

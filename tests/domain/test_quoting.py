@@ -223,7 +223,7 @@ def test_a_dry_run_ends_at_its_plan_and_starts_nothing(script: Script) -> None:
 @MANY
 @given(scripts())
 def test_a_dry_run_has_the_plan_and_the_quote_of_the_run_itself(script: Script) -> None:
-    script = replace(script, crashes=frozenset(), cancel_at=None)
+    script = replace(script, crashes=frozenset(), cancel_at=None, approvers=("approve",))
     rehearsed, story = rehearse(replace(script, limits=dry(script.limits))), rehearse(script)
 
     assert [each.data for each in rehearsed.log if isinstance(each.data, ev.PlanCreated)] == [
@@ -248,3 +248,13 @@ def test_tasks_of_plans_are_quoted_whatever_their_order() -> None:
     assert quote(THREE.model_copy(update={"tasks": turned})).tokens == quote().tokens
     assert time_for(turned, dict.fromkeys("abc", 1.0), 2) == 2
     assert isinstance(turned[0], Task)
+
+
+def test_a_plan_that_selects_has_the_judge_in_its_quote() -> None:
+    tasks = (task("a", required=False), task("b", required=False))
+    merged = quote(plan_of(*tasks))
+    selecting = quote(plan_of(*tasks).model_copy(update={"strategy": "select"}))
+
+    assert selecting.tokens.least == merged.tokens.least
+    assert selecting.tokens.likely > merged.tokens.likely
+    assert selecting.tokens.most > merged.tokens.most

@@ -227,3 +227,16 @@ async def test_a_call_costs_nothing_and_its_tokens_follow_the_length_of_the_text
     assert (short.usage.cost_usd, short.usage.estimated, short.model) == (Decimal(0), False, "demo")
     assert long.usage.input_tokens - short.usage.input_tokens > 1_000
     assert short.usage.output_tokens > 50
+
+
+@pytest.mark.parametrize("allowed", [1, 2, 12])
+@pytest.mark.parametrize("objective", ["Write a letter to the landlord.", "Compare Postgres and SQLite."])
+async def test_where_one_result_is_to_be_chosen_the_last_step_is_tried_twice(objective: str, allowed: int) -> None:
+    plan = await planned(TEAM.model_copy(update={"strategy": "select"}), objective, tasks_allowed=allowed)
+
+    assert plan.strategy == "select"
+    assert [each.code for each in plan.validation.warnings] == []
+    if allowed > 1:
+        *_, first, second = plan.tasks
+        assert (first.instruction, first.depends_on) == (second.instruction, second.depends_on)
+        assert [first.required, second.required] == [False, False]

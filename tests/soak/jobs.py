@@ -6,6 +6,7 @@ from itertools import count
 from random import Random
 from typing import Any
 
+from app.domain.strategies import Strategy
 from app.domain.team import Team, Worker
 from app.domain.team_rules import ApprovalRules, Stragglers
 from tests.support.service import plan_of, task
@@ -50,6 +51,8 @@ class Shape:
     team: Team = TEAM
     word: str = "Do"
     """With which the instruction of every task begins."""
+    strategy: Strategy = "merge"
+    """How its results become the answer."""
 
     def plan(self, number: int) -> dict[str, Any]:
         """The plan of job `number`."""
@@ -63,7 +66,8 @@ class Shape:
                     required=place > 0,
                 )
                 for place, (name, needed) in enumerate(zip(ALL_TASKS, self.needs, strict=False))
-            )
+            ),
+            strategy=self.strategy,
         )
 
 
@@ -76,6 +80,7 @@ SHAPES = {
     "asking": Shape([[], [], [0]], word="Guess"),
     "large": Shape([[], [0]], word="Divide"),
     "hedged": Shape([[], [], [0], [1]], team=PAIR),
+    "tries": Shape([[], [], []], strategy="select"),
     "tokens": Shape([[], [], [0], [1], [2], [3]], limits={"tokens": 18_000}),
     "money": Shape([[], [], [0], [1], [2], [3]], limits={"cost_usd": "0.12"}),
 }

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from tests.soak.jobs import SHAPES
+from tests.support.choices import choice
 from tests.support.service import failed_in, plan_of, report, synthesis, task
 from tests.support.stub_answers import (
     Answer,
@@ -110,6 +111,8 @@ def _answer(seen: SeenRequest) -> Answer:
             return as_json(_ruling(seen, number))
         case "synthesize":
             return as_json(synthesis(f"All of job {number}.", without=failed_in(_opening(seen))))
+        case "select":
+            return choice(seen, "A")
         case "review":
             look = {"criterion": "c1", "met": True, "note": "So it does."}
             return as_json({"verdict": "accepted", "criteria": [look], "notes": "Fine."})

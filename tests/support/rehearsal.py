@@ -230,7 +230,7 @@ class _Desk:
 
     def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
         async def kept() -> Kept:
-            return Kept() if topic.purpose == "synthesize" else await kept_for_answer(self.run, self.model)
+            return Kept() if topic.purpose == "synthesize" else await kept_for_answer(self.run, self.model, topic)
 
         return self._reservations.hold(call, lambda: self.run, kept)
 

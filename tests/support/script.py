@@ -14,6 +14,7 @@ from app.domain.plan import Plan
 from app.domain.questions import OnQuestion
 from app.domain.quote import Grounds, TokenPrices
 from app.domain.retries import Patience
+from app.domain.strategies import Strategy
 from app.domain.team import TIERS, Team, Worker
 from app.domain.team_rules import ApprovalRules, ReviewRules, Stragglers
 from app.domain.usage import Usage
@@ -127,6 +128,7 @@ IMPATIENT = [
     Stragglers(policy="hedge", after_s=5),
     Stragglers(policy="hedge", after_s=1),
 ]
+STRATEGIES: Sequence[Strategy] = ["merge", "merge", "merge", "select"]
 REVIEWS = [NO_REVIEW, NO_REVIEW, *(ReviewRules(critic=True, rounds=rounds) for rounds in (0, 1, 2))]
 RULES = [
     ApprovalRules(required=True, default="approve"),
@@ -151,7 +153,7 @@ def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES, rules: S
         rounds=draw(st.sampled_from([1, 2, 3])),
     )
     return Script(
-        plan=draw(plans()),
+        plan=draw(plans()).model_copy(update={"strategy": draw(st.sampled_from(STRATEGIES))}),
         limits=limits,
         own_plan=draw(st.booleans()),
         strict=draw(st.sampled_from([False, False, True])),

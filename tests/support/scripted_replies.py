@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from app.agents import judge
 from app.agents.critic import criteria_of
+from app.agents.judge import labelled
 from app.domain.conversation import Block
 from app.domain.events import Purpose
 from app.domain.plan import Plan
@@ -72,11 +74,20 @@ def _review(scene: Scene) -> dict[str, Any]:
     return {"verdict": "accepted" if met else "needs_revision", "criteria": looks, "notes": f"say more {scene.number}"}
 
 
+def _choice(scene: Scene) -> dict[str, Any]:
+    """A choice, which is read off the number."""
+    labels = [*labelled(scene.run)]
+    best = labels[scene.number % len(labels)]
+    looks = [{"criterion": name, "best": best, "note": "so it is"} for name in judge.criteria_of(scene.run)]
+    return {"criteria": looks, "choice": best, "reason": f"it is better {scene.number}"}
+
+
 ANSWERS: Mapping[Purpose, Callable[[Scene], Any]] = {
-    "plan": lambda scene: scene.plan.model_dump(mode="json", include={"goal", "tasks"}),
+    "plan": lambda scene: scene.plan.model_dump(mode="json", include={"goal", "strategy", "tasks"}),
     "work": lambda scene: {"summary": f"{scene.topic.task_id} done", "text": f"#{scene.number}", "data": {"n": 3}},
     "rule": lambda scene: ruling(scene.number),
     "refine": lambda scene: {"instruction": f"do {scene.topic.task_id}{scene.number or ''}", "change": "more exact"},
+    "select": lambda scene: _choice(scene),
     "synthesize": lambda scene: {
         "answer": "All told.",
         "statements": [{"text": "So.", "tasks": scene.delivered}],

@@ -25,6 +25,7 @@ from app.domain.policy.splitting import split
 from app.domain.questions import Default, DefaultAction, Inquiry, OnQuestion, Question
 from app.domain.results import Escalation, EscalationDecision, Problem
 from app.domain.snapshot import Snapshot
+from app.domain.strategies import USUAL, Strategy
 from app.domain.task_state import TaskState
 from app.domain.team import Team, TeamRef, Worker
 from app.domain.topics import Topic
@@ -144,8 +145,8 @@ class Story:
     def cancel_requested(self, reason: str | None = None) -> None:
         self.tell(ev.RunCancelRequested(reason=reason))
 
-    def planned(self, *tasks: Task) -> None:
-        self.tell(ev.PlanCreated.of(plan_of(*tasks)))
+    def planned(self, *tasks: Task, strategy: Strategy = USUAL) -> None:
+        self.tell(ev.PlanCreated.of(plan_of(*tasks).model_copy(update={"strategy": strategy})))
 
     def begin(self, *tasks: Task, on_question: OnQuestion | None = None) -> None:
         self.queued(on_question=on_question)
@@ -262,6 +263,11 @@ class Story:
         if self.state(name).status == "pending":
             self.start(name)
         self.record(self.topic("work", name).entry(ev.TaskFailed(error=Problem(code=code, message=f"{code}!"))))
+
+    def select(self, name: str, *others: str) -> None:
+        """The judge's choice, taken."""
+        self.hear("select", [text_block(name)])
+        self.tell(ev.SelectionCompleted(task=name, reason="It is better.", candidates=(*others, name)))
 
     def synthesize(self, **synthesis: Any) -> None:
         """The supervisor's reconciliation, taken."""

@@ -93,7 +93,7 @@ class Ground:
 
 def ground_of(run: Snapshot) -> Ground:
     """What the answer in the making may rest on."""
-    delivered, missing = run.reconcilable, missing_in(run)
+    delivered, missing = run.reconcilable, run.lacked
     return Ground(
         outputs={task.task.id: task.output for task in delivered if task.output is not None},
         given=tuple(_given(run, delivered, missing)),
@@ -103,11 +103,6 @@ def ground_of(run: Snapshot) -> Ground:
         settled=run.answering.settled,
         schema=run.brief.output_schema,
     )
-
-
-def missing_in(run: Snapshot) -> list[TaskState]:
-    """The tasks that the answer has to do without; some of them may still deliver."""
-    return [task for task in run.tasks.values() if not task.delivered or task.task.id in run.late]
 
 
 def known_conflicts(run: Snapshot) -> tuple[Conflict, ...]:

@@ -19,7 +19,7 @@ from app.domain.findings import Finding
 from app.domain.job import Limits
 from app.domain.lint import RESULTS_HELD, serious_in
 from app.domain.plan import Plan, Task
-from app.domain.plan_strategy import following
+from app.domain.plan_strategy import candidates_of, following, with_optional
 from app.domain.planned_worker import PlannedWorker
 from app.domain.policy.routing import routed
 from app.domain.snapshot import Snapshot
@@ -118,7 +118,8 @@ def _schema(workers: Sequence[str], dynamic_tools: Sequence[str] | None, strateg
 
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     crew = run.brief.crew
-    plan = bounded(routed(run, following(read_plan(text), crew)), crew.limits)
+    plan = following(read_plan(text), crew)
+    plan = bounded(routed(run, with_optional(plan, candidates_of(plan))), crew.limits)
     plan = checked(plan, crew)
     if not plan.validation.ok:
         raise Unreadable(plan.validation.errors)

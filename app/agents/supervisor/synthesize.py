@@ -19,7 +19,7 @@ from app.agents.supervisor.caller_shape import data_schema, sources_schema, take
 from app.agents.supervisor.checks import objections_to, unnamed_gaps
 from app.agents.supervisor.conflict_checks import METHODS, untold
 from app.agents.supervisor.follow_ups import GapReply, gap_schema, read_follow_ups
-from app.agents.supervisor.ground import Ground, ground_of, known_conflicts, missing_in
+from app.agents.supervisor.ground import Ground, ground_of, known_conflicts
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
@@ -39,12 +39,13 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         plan=run.plan,
         results=results_of(run.reconcilable),
         assumptions=run.assumed_by(run.reconcilable),
-        missing=missing_of(missing_in(run)),
+        missing=missing_of(run.lacked),
         conflicts=known_conflicts(run),
         settled=run.answering.settled,
         data_schema=run.brief.output_schema,
         review=run.answering.reviews[-1] if run.is_refused else None,
         closable=gaps_to_close(run),
+        chosen=run.selection.task if run.selection else None,
         workers=run.brief.team.workers,
     )
 
@@ -56,7 +57,7 @@ def _offer(run: Snapshot, _: Topic) -> Offer:
 
 
 def _by_outcome(run: Snapshot) -> tuple[list[str], list[str]]:
-    return [task.task.id for task in run.reconcilable], [task.task.id for task in missing_in(run)]
+    return [task.task.id for task in run.reconcilable], [task.task.id for task in run.lacked]
 
 
 def synthesis_schema(delivered: Sequence[str], gap: Schema, data: Schema | None = None) -> Schema:

@@ -49,6 +49,9 @@ AnyFact = (
     | calls.ToolFailed
     | supervisor.SynthesisCompleted
     | supervisor.SynthesisRejected
+    | supervisor.SelectionCompleted
+    | supervisor.SelectionRejected
+    | supervisor.SelectionFailed
     | supervisor.ConflictFound
     | supervisor.GapFound
     | supervisor.ReviewCompleted

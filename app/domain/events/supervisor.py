@@ -9,7 +9,8 @@ from app.domain.approvals import ApprovalCause, ApprovalDefault, Decider
 from app.domain.events.fact import Fact, Rejected
 from app.domain.plan import Plan
 from app.domain.quote import Quote
-from app.domain.results import Conflict, Criterion, Synthesis, Verdict
+from app.domain.results import Conflict, Criterion, Problem, Synthesis, Verdict
+from app.domain.selection import Selection
 
 
 class PlanCreated(Plan, Fact):
@@ -128,6 +129,29 @@ class SynthesisRejected(Rejected):
 
     answer: str | None = None
     """What it said, where that could be read; null where it could not."""
+
+
+class SelectionCompleted(Selection, Fact):
+    """A judge has chosen one of several results that are tries of the same thing: the answer is made from it."""
+
+    type = "selection.completed"
+
+
+class SelectionRejected(Rejected):
+    """The judge's reply does not fit what was asked of it."""
+
+    type = "selection.rejected"
+
+
+class SelectionFailed(Fact):
+    """No choice can be had: the answer is made from all results, and the run ends as partial."""
+
+    type = "selection.failed"
+
+    error: Problem
+    """Why."""
+    candidates: tuple[str, ...]
+    """Ids of the tasks among whose results one was to be chosen."""
 
 
 class ConflictFound(Conflict, Fact):

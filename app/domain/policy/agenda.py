@@ -21,6 +21,7 @@ SUPERVISOR_REPLIES = 4
 """Replies that one conversation of the supervisor may take: an answer, a repair, and what a cut reply costs."""
 
 PLANNING = Topic("plan")
+SELECTING = Topic("select")
 ANSWERING = Topic("synthesize")
 REVIEWING = Topic("review")
 
@@ -36,7 +37,7 @@ def open_topics(run: Snapshot) -> Iterator[Topic]:
     for task in run.tasks.values():
         yield from topics_of_task(run, task)
     if run.phase == "synthesizing" and run.delivered and run.wants_answer:
-        yield ANSWERING
+        yield SELECTING if run.wants_choice else ANSWERING
     if run.phase == "reviewing" and not asks_people(run):
         yield REVIEWING
 

@@ -3,8 +3,9 @@
 from datetime import datetime
 
 from app.domain import events as ev
+from app.domain.events import Entry
 from app.domain.failures import remedy_for
-from app.domain.policy.agenda import ANSWERING, REVIEWING, step_in
+from app.domain.policy.agenda import ANSWERING, REVIEWING, SELECTING, step_in
 from app.domain.policy.budget import in_words, overspent, spent_problem
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
@@ -18,6 +19,7 @@ from app.domain.policy.endings import (
     fail,
     stop_tasks,
 )
+from app.domain.policy.selecting import why_unchosen
 from app.domain.policy.tasks import NO_TIME, carry_on
 from app.domain.protocol import GiveUp
 from app.domain.snapshot import Snapshot
@@ -47,6 +49,8 @@ def is_final(run: Snapshot, now: datetime) -> bool:
     if not (run.wants_answer or asks_people(run)):
         return True
     must_wait = run.is_refused or any(not run.tasks[name].dropped for name in run.lacking)
+    if run.wants_choice and why_unchosen(run) is not None:
+        return True
     return (now >= run.wrap_up_at and not must_wait) or _is_in_vain(run, ANSWERING)
 
 
@@ -57,21 +61,29 @@ def _is_in_vain(run: Snapshot, topic: Topic) -> bool:
 
 def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     """Have the results reconciled, while dropped tasks go on, and the answer reviewed; a run without results fails."""
-    if not run.delivered and run.exhausted is not None:
+    if _has_nothing(run) and run.exhausted is not None:
         return settled(fail(run, "budget_exhausted", in_words(run.exhausted)))
-    if not run.delivered:
+    if _has_nothing(run):
         reason, message = _why_nothing(run)
         return settled(fail(run, reason, message))
     if _is_in_vain(run, ANSWERING):
         return settled(end_partially(run, "synthesis_failed", WITHOUT_IT))
+    if run.wants_answer and run.wants_choice and (why := why_unchosen(run)) is not None:
+        names = tuple(task.task.id for task in run.candidates)
+        return settled([Entry(ev.SelectionFailed(error=why, candidates=names))])
     draft = DecisionBuilder(run, now, conditions, wakes=[deadline_of(run)])
     if not run.wants_answer:
         _see_through(run, now, draft)
         return draft.decision()
     if any(task.dropped for task in run.tasks.values()):
         _go_on_with_dropped(run, now, draft)
-    draft.converse(ANSWERING)
+    draft.converse(SELECTING if run.wants_choice else ANSWERING)
     return draft.decision()
+
+
+def _has_nothing(run: Snapshot) -> bool:
+    """Whether there is nothing that an answer could be made from: of candidates one at least must have delivered."""
+    return not run.delivered or (run.lacks_candidate and not run.has_answer)
 
 
 def _see_through(run: Snapshot, now: datetime, draft: DecisionBuilder) -> None:
@@ -107,7 +119,8 @@ def _go_on_with_dropped(run: Snapshot, now: datetime, draft: DecisionBuilder) ->
 
 
 def _why_nothing(run: Snapshot) -> tuple[str, str]:
-    told = [task for task in run.tasks.values() if task.error and task.status == "failed"] or [*run.tasks.values()]
+    undelivered = [task for task in run.tasks.values() if not task.delivered]
+    told = [task for task in undelivered if task.error and task.status == "failed"] or undelivered
     failed = [(task.task.id, task.error) for task in told if task.error]
     first = failed[0][1].message if failed else ""
     if failed and all(error.code == "request_rejected" for _, error in failed):
@@ -115,7 +128,7 @@ def _why_nothing(run: Snapshot) -> tuple[str, str]:
     if failed and all(remedy_for(error.code) == "again" for _, error in failed):
         return "provider_unavailable", "Every task failed because the model provider could not be reached."
     ends = [f"{name} ended with {error.code}" for name, error in failed[:TASKS_NAMED]]
-    if others := len(run.tasks) - len(ends):
+    if others := len(undelivered) - len(ends):
         ends.append(f"{others} more did not deliver either")
-    message = f"No task delivered a result: {', '.join(ends)}. {first}".strip()
+    message = f"No {'candidate' if run.delivered else 'task'} delivered a result: {', '.join(ends)}. {first}".strip()
     return "no_results", shorten(message, MESSAGE_CHARACTERS)[0]

@@ -35,7 +35,7 @@ def drop_stragglers(run: Snapshot, now: datetime, draft: DecisionBuilder) -> Non
         return  # People have the time that their question gives them.
     slow = [task for task in left if not _is_blocked(run, task)]
     able = len(run.tasks) - len(left) + len(slow)
-    enough = run.delivered and len(run.delivered) >= (rules.quorum or QUORUM) * able
+    enough = run.delivered and not run.lacks_candidate and len(run.delivered) >= (rules.quorum or QUORUM) * able
     if not slow or not enough or not all(task.attempts for task in slow):
         return
     patience = {task.task.id: patience_s(run, task) for task in slow}
