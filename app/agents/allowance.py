@@ -18,6 +18,8 @@ from app.domain.policy.budget import (
     is_limited,
     room_of_task,
 )
+from app.domain.quoting import CHARACTERS_PER_TOKEN
+from app.domain.reduction_tree import characters_of, tree_of
 from app.domain.snapshot import Snapshot
 from app.domain.usage import LEAST_REPLY
 from app.llm.estimates import worst_answer, worst_case
@@ -37,11 +39,18 @@ async def kept_for_answer(run: Snapshot, model: Model) -> Kept:
         prompt = await done_aside(role.material(run, ANSWERING), lambda: role.open(run, ANSWERING))
         request = Call(ANSWERING, run.conversation(ANSWERING), prompt, offer).request()
         read = worst_case(model.prices, request, model_id).input_tokens
-        expected = REPORT_TOKENS * sum(not task.ended for task in run.tasks.values())
+        expected = REPORT_TOKENS * sum(not task.ended for task in run.tasks.values()) + _for_reductions(run)
     return Kept(
         worst_answer(model.prices, model_id, read, LEAST_REPLY),
         worst_answer(model.prices, model_id, expected, ANSWER_TOKENS - LEAST_REPLY),
     )
+
+
+def _for_reductions(run: Snapshot) -> int:
+    """Tokens that putting results together in groups probably takes, as long as work goes on that could spend them."""
+    groups = tree_of(run).pending if run.phase == "executing" else ()
+    read = sum(characters_of(member) for group in groups for member in group.members)
+    return ANSWER_TOKENS * len(groups) + read // CHARACTERS_PER_TOKEN
 
 
 @asynccontextmanager

@@ -135,5 +135,5 @@ async def _outcome(
     if isinstance(ended, ev.LlmFailed):
         return ()
     talk = conversation_after(run.conversation(topic), ended)
-    held_against = ROLES[topic.purpose].material(run, topic) if topic.purpose == "synthesize" else ()
+    held_against = ROLES[topic.purpose].material(run, topic) if topic.purpose in ("synthesize", "reduce") else ()
     return await done_aside([*ended.content, *held_against], lambda: consequences(run, topic, talk, tools))

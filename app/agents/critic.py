@@ -7,9 +7,10 @@ from typing import get_args
 from pydantic import BaseModel, ConfigDict
 
 from app.agents.aside import outputs_of
+from app.agents.parts_shown import shown_to_answer
 from app.agents.prompting import opening, render
 from app.agents.reading import Unreadable, read_as, read_json, without_nulls
-from app.agents.results_shown import missing_of, results_of
+from app.agents.results_shown import missing_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import FLAG, TEXT, closed, listed, one_of
 from app.domain import events as ev
@@ -41,6 +42,7 @@ def criteria_of(run: Snapshot) -> dict[str, str]:
 
 def _open(run: Snapshot, _: Topic) -> Prompt:
     answer, _confidence, statements = answer_of(run)
+    shown = shown_to_answer(run)
     return opening(
         "review",
         criteria=criteria_of(run),
@@ -49,7 +51,8 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         answer=answer or "",
         statements=[statement.model_dump() for statement in statements],
         data=run.synthesis.data if run.synthesis else None,
-        results=results_of(run.reconcilable),
+        results=shown.results,
+        reductions=shown.reductions,
         missing=missing_of(task for task in run.tasks.values() if not task.delivered),
     )
 

@@ -19,7 +19,7 @@ def _json(value: Any) -> str:
 
 
 _TAG = re.compile(
-    r"<(?=\s*+/?\s*+(?:answer|assumption|attempt|conflict|context|dependency|escalation|failed|final_instruction|findings|inputs|objective|result"
+    r"<(?=\s*+/?\s*+(?:answer|assumption|attempt|conflict|context|dependency|escalation|failed|final_instruction|findings|inputs|objective|reduction|result"
     r"|review|settled|success_criterion|task|tools|workers?)\b)",
     re.IGNORECASE,
 )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from app.domain.reductions import Grouped
 from app.domain.results import Conflict, Gap, RejectedAnswer, Review
 from app.domain.text import plain_words
 
@@ -44,6 +45,10 @@ class Answering:
     """What tasks that delivered nothing leave open, by their ids, and which others are to close it."""
     reviews: tuple[Review, ...] = ()
     """What a critic has said of the answers so far."""
+    reductions: Mapping[int, Grouped] = field(default_factory=dict)
+    """What became of each group of results that was to be put together, by its number."""
+    rests_on: tuple[int, ...] = ()
+    """The groups that the newest answer rests on, by their numbers."""
     is_reviewed: bool = False
     """Whether it has said something of the newest answer."""
 

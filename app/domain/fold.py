@@ -15,6 +15,7 @@ from app.domain import (
     fold_approval,
     fold_calls,
     fold_questions,
+    fold_reductions,
     fold_rounds,
     fold_run,
     fold_stragglers,
@@ -90,12 +91,14 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_calls.fold_tool_end(run, event, fact)
         case ev.PlanInvalid():
             return fold_run.fold_plan_rejection(run, event, fact)
-        case ev.TaskRejected() | ev.RulingRejected() | ev.ReviewRejected():
+        case ev.TaskRejected() | ev.RulingRejected() | ev.ReviewRejected() | ev.ReductionRejected():
             return fold_calls.fold_rejection(run, event)
         case ev.SynthesisRejected():
             return fold_answers.fold_rejection(fold_calls.fold_rejection(run, event), fact)
         case ev.ConflictFound():
             return fold_answers.fold_conflict(run, fact)
+        case ev.ReductionCompleted() | ev.ReductionSkipped():
+            return fold_reductions.fold_outcome(run, fact)
         case ev.PlanCreated():
             return fold_run.fold_plan(run, event, fact)
         case ev.PlanRevised():
@@ -117,7 +120,7 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
         case ev.BreakerClosed():
             return fold_run.fold_closing(run, event, fact)
         case ev.SynthesisCompleted():
-            return fold_answers.fold_answer(fold_stragglers.fold_answer(run, fact))
+            return fold_answers.fold_answer(fold_stragglers.fold_answer(fold_reductions.fold_ground(run), fact))
         case ev.RunQueued():
             asks = fact.on_question or "ask"
             return changed(run, created_at=event.at, own_plan=fact.plan, on_question=asks)

@@ -28,6 +28,7 @@ from app.domain.lint_words import (
     words_in,
 )
 from app.domain.plan import NAME_SHOWN, Plan, Task
+from app.domain.strategies import strategies_open
 from app.domain.team import Worker
 from app.domain.text import is_blank, shorten
 
@@ -153,11 +154,13 @@ def _all_before(plan: Plan, task: Task) -> set[str]:
     return before
 
 
-def _too_many_results(plan: Plan, _: Crew) -> Iterator[Spot]:
+def _too_many_results(plan: Plan, crew: Crew) -> Iterator[Spot]:
     count = len(plan.tasks)
-    if count > RESULTS_HELD:
+    if count > RESULTS_HELD and plan.strategy != "reduce":
+        way_out = ", or take the strategy reduce" if "reduce" in strategies_open(crew.strategy) else ""
         detail = (
             f"the answer would be made from {count} results, and holds {RESULTS_HELD}: let each task do several things"
+            f"{way_out}"
         )
         yield Spot("/tasks", detail)
     for pointer, task in _each(plan):

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from app.domain import events as ev
 from app.domain.brief import Brief
+from app.domain.lint import RESULTS_HELD
 from app.domain.plan import Plan, Task
 from app.domain.policy.agenda import SUPERVISOR_REPLIES
 from app.domain.quote import Grounds, MoneyRange, Planning, Quote, SecondsRange, TokenPrices, TokensRange, Typical
@@ -83,7 +84,8 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
     reused = {each.task for each in run.brief.reused.tasks}
     tasks = {task.id: _task_part(run.brief, task, grounds) for task in plan.tasks if task.id not in reused}
     answer = None if run.brief.needs_no_answer(plan) else _answer_part(run.brief, plan, grounds)
-    parts = [*tasks.values(), *([answer] if answer else [])]
+    reductions = _reductions_part(run.brief, plan, grounds) if answer and plan.strategy == "reduce" else None
+    parts = [*tasks.values(), *filter(None, (answer, reductions))]
     spent, limits = run.usage.amount, run.brief.limits
     most = _total(spent, (part.most for part in parts))
     most_tokens = max(min(most.tokens, limits.tokens or most.tokens), spent.tokens)
@@ -91,7 +93,8 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
     least, likely = _total(spent, (part.least for part in parts)), _total(spent, (part.likely.amount for part in parts))
     planning_s = (at - run.started_at).total_seconds() if run.started_at else 0
     lasts = dict.fromkeys(reused, 0.0) | {name: part.likely.duration_s for name, part in tasks.items()}
-    works_s = time_for(plan.tasks, lasts, limits.concurrency) + (answer.likely.duration_s if answer else 0)
+    ends_s = sum(part.likely.duration_s for part in (answer, reductions) if part)
+    works_s = time_for(plan.tasks, lasts, limits.concurrency) + ends_s
     least_tokens, most_s = min(least.tokens, most_tokens), max(limits.timeout_s, planning_s)
     return Quote(
         cost_usd=_money(least.cost_usd, likely.cost_usd, most_usd) if _all_priced(run.brief, plan, grounds) else None,
@@ -251,3 +254,25 @@ def _answer_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
     guess = _typical(prices, read, ANSWER_WRITTEN, _call_s(ANSWER_WRITTEN))
     told = LONGEST_RESULTS + len(brief.objective) + len(plan.final_instruction)
     return _Part(_least_call(prices), likely or guess, _worst_talk(brief, grounds, told))
+
+
+def _reductions_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part | None:
+    """The groups that results are put together in before the answer: likely as many as their number makes, and at the
+    worst one for each result, all of them being long."""
+    count, prices = len(plan.tasks), _prices(brief, grounds, brief.team.supervisor.model)
+    if count < 2:
+        return None
+    groups = -(-count // RESULTS_HELD) if count > RESULTS_HELD else 0
+    turns = -(-groups // brief.limits.concurrency)
+    read = groups * ANSWER_READ + RESULT_TOKENS * count
+    likely = _typical(prices, read if groups else 0, groups * ANSWER_WRITTEN, turns * _call_s(ANSWER_WRITTEN))
+    likely = likely if groups else replace(likely, count=ENOUGH)  # Most probably there are none.
+    required = sum(task.required for task in plan.tasks)
+    call, worst = _least_call(prices), _worst_talk(brief, grounds, LONGEST_RESULTS + len(brief.objective))
+    least = -(-required // RESULTS_HELD) if required > RESULTS_HELD else 0
+    most = count + -(-count // RESULTS_HELD)
+    return _Part(_times(least, call), likely, _times(most, worst))
+
+
+def _times(number: int, amount: Amount) -> Amount:
+    return Amount(tokens=number * amount.tokens, cost_usd=number * amount.cost_usd)

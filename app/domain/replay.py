@@ -29,6 +29,7 @@ READINGS: Mapping[Purpose, frozenset[str]] = {
     "synthesize": frozenset({
         "conflict.found", "synthesis.completed", "synthesis.rejected", "gap.found", "plan.revised",
     }),
+    "reduce": frozenset({"reduction.completed", "reduction.rejected"}),
     "review": frozenset({"review.completed", "review.rejected"}),
 }  # fmt: skip
 """What the reading of a final reply may lead to, by what the model was called for."""

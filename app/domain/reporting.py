@@ -14,9 +14,9 @@ from app.domain.outcomes import Told
 from app.domain.report import CriticalPath, Report, Waiting
 from app.domain.tallies import AttemptTally, Spent, TaskTally, one_agent, shares_of, workers_in
 from app.domain.timing import longest_chain, milliseconds
-from app.domain.topics import Topic
+from app.domain.topics import Topic, topic_told
 
-_PARTS: Mapping[str, str] = {"plan": "planning", "work": "work", "synthesize": "synthesis"}
+_PARTS: Mapping[str, str] = {"plan": "planning", "work": "work", "reduce": "synthesis", "synthesize": "synthesis"}
 """The part of the run that the calls of a purpose belong to; others are supervision."""
 _TASK_ENDS = frozenset({"task.succeeded", "task.failed", "task.skipped", "task.cancelled", "task.split"})
 _ATTEMPT_ENDS = (_TASK_ENDS - {"task.skipped"}) | {
@@ -104,7 +104,7 @@ class Reporter:
             self._executed_at = None
 
     def _model_call(self, event: Told, at: datetime) -> None:
-        told, topic = event["data"], Topic(event["data"]["purpose"], event["task_id"], event["attempt"] or 1)
+        told, topic = event["data"], topic_told(event)
         duration, waited = told["duration_ms"], told.get("waited_ms", 0)
         began = at - timedelta(milliseconds=duration + told.get("room_ms", 0))
         self._end_wait(topic, began)

@@ -117,6 +117,19 @@ class Gap(_Value):
     """Id of the task that was planned in its place; null when none was."""
 
 
+class ReducedGroup(_Value):
+    """Results that were put together on the way to the answer, or were to be."""
+
+    level: int
+    """1 for a group of results, else one more than the highest reduction in it."""
+    group: int
+    """Its place among the groups of its level, from 1."""
+    tasks: tuple[str, ...]
+    """Ids of the tasks whose results it holds."""
+    skipped: Literal["rejected", "failed", "timeout", "budget"] | None = None
+    """Why it was not put together, and stood for itself in short; null where it was."""
+
+
 class Coverage(_Value):
     """Required tasks against delivered ones."""
 
@@ -130,6 +143,8 @@ class Coverage(_Value):
     """Ids of the tasks that another worker delivered than the plan names."""
     unverified: tuple[str, ...] = ()
     """Ids of the tasks whose result rests on nothing but the word of their worker: see the outputs' `unverified`."""
+    shortened: tuple[str, ...] = ()
+    """Ids of the tasks whose results the answer was made from only in short: their group was not put together."""
 
 
 Verdict = Literal["accepted", "needs_revision"]
@@ -265,6 +280,8 @@ class Result(_Value):
     """Required tasks against delivered ones."""
     strategy: Strategy = USUAL
     """How the results became the answer."""
+    reductions: tuple[ReducedGroup, ...] = ()
+    """The groups of results beneath the answer, the lowest first; empty where all results fitted into one request."""
     rounds: int = 1
     """Rounds of work and synthesis."""
     review: Review | None = None

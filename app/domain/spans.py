@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from app.domain.outcomes import Outcome, Told, form_of, outcome_of, problem_of, rejection, status_of
-from app.domain.topics import Topic, topic_named
+from app.domain.topics import Topic, topic_told
 
 Span = dict[str, Any]
 _SPENT = ("llm_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd")
@@ -20,6 +20,7 @@ _HOLDERS: Mapping[str, str] = {
     "work": "attempt:{0}:{1}",
     "rule": "attempt:{0}:{1}",
     "synthesize": "synthesis",
+    "reduce": "reduction:{1}",
     "review": "review",
 }
 """The span that holds the calls of a purpose, by task and attempt; others are held by their task, or by the run."""
@@ -70,6 +71,8 @@ class Spans:
                 self._end_attempt(event, "error", problem_of(event["data"]["error"]))
             case "synthesis":
                 self._synthesis(event, what)
+            case "reduction":
+                self._reduction(event, what)
             case "review":
                 self._review(event, what)
             case "ruling":
@@ -112,6 +115,14 @@ class Spans:
         if what == "completed":
             _ended(self._frames["synthesis"], event["at"], "ok", form_of(told))  # It may be made again.
         self._judge(Topic("synthesize"), rejection(told) if what == "rejected" else form_of(told))
+
+    def _reduction(self, event: Told, what: str) -> None:
+        told = event["data"]
+        self._judge(Topic("reduce", number=told["number"]), rejection(told) if what == "rejected" else {})
+        if what != "rejected":
+            status = "ok" if what == "completed" else "error"
+            attributes = {name: told.get(name) for name in ("level", "group", "tasks", "reason")}
+            self._close(f"reduction:{told['number']}", event["at"], status, attributes)
 
     def _review(self, event: Told, what: str) -> None:
         told = event["data"]
@@ -173,7 +184,7 @@ class Spans:
             self._complete.append(_ended(span, at, _unfinished(status), {}))
 
     def _model_call(self, event: Told, what: str) -> None:
-        told, topic = event["data"], _topic(event)
+        told, topic = event["data"], topic_told(event)
         self._judge(topic)
         started = _before(event["at"], told["duration_ms"])
         attributes = {name: told.get(name) for name in _CALLED} | {spent: told["usage"][spent] for spent in _SPENT}
@@ -200,15 +211,17 @@ class Spans:
 
     def _holder_of_call(self, topic: Topic, started: str) -> str:
         """The span that holds the calls of a conversation. That of the synthesis begins with the first of them."""
-        if topic.purpose == "synthesize":
+        if topic.purpose in ("synthesize", "reduce"):
             self._open("synthesis", "run", "synthesis", "synthesis", self._worked_until or started, {})
+        if topic.purpose == "reduce":
+            self._open(f"reduction:{topic.number}", "synthesis", "synthesis", "reduction", started, {})
         if topic.purpose == "review":
             self._open("review", "run", "review", "review", started, {})
         holder = _HOLDERS.get(topic.purpose) or ("run" if topic.task_id is None else "task:{0}")
-        return holder.format(topic.task_id, topic.attempt)
+        return holder.format(topic.task_id, topic.number)
 
     def _tool_call(self, event: Told, what: str) -> None:
-        told, topic = event["data"], _topic(event)
+        told, topic = event["data"], topic_told(event)
         if what == "started":
             self._judge(topic)
             attributes = {"input": told["input"], "effect": told["effect"], "key": told["key"]}
@@ -254,10 +267,6 @@ class Spans:
         span = self._frames.get(name)
         if span is not None and span["finished_at"] is None:
             _ended(span, at, status, attributes)
-
-
-def _topic(event: Told) -> Topic:
-    return topic_named(event["type"], event["data"].get("purpose"), event["task_id"], event["attempt"])
 
 
 def _ended(span: Span, at: str, status: str, attributes: Told) -> Span:

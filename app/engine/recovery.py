@@ -76,7 +76,7 @@ def _is_free(run: Snapshot, topic: Topic) -> bool:
 def _last_step_at(run: Snapshot, topic: Topic) -> datetime:
     """Since when a conversation was ready for its next call, as far as the state tells."""
     times = [run.claimed_at, run.conversation(topic).retry_at]
-    if topic in (ANSWERING, REVIEWING):
+    if topic in (ANSWERING, REVIEWING) or topic.purpose == "reduce":
         times.append(run.executed_at)
     if topic.task_id is not None and (tries := run.tasks[topic.task_id].attempts):
         attempt = tries[topic.number - 1] if topic.purpose == "work" else tries[-1]

@@ -31,6 +31,7 @@ from app.tools.tool import Tool
 
 SETTLING = (
     "plan.", "task.", "attempt.", "ruling.", "question.", "synthesis.", "conflict.", "gap.", "review.", "budget.",
+    "reduction.",
 )  # fmt: skip
 """Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
 
@@ -127,13 +128,14 @@ class RunDesk:
         if (spent := run.exhausted) is not None:
             raise BudgetSpent(spent.limit, spent.allowed, spent.needed, spent.left)
         reckoned_for = (*(task.status for task in run.tasks.values()), run.late, run.lacking, run.answering.round)
+        reckoned_for = (*reckoned_for, len(run.answering.reductions))
         if reckoned_for not in self._kept:
             self._kept = {reckoned_for: await kept_for_answer(run, self.model)}
         return self._kept[reckoned_for]
 
     def listener(self, topic: Topic) -> Callable[[str], None] | None:
         deltas, run_id = self._runtime.deltas, self._log.run_id
-        if not deltas.wanted(run_id):
+        if topic.purpose == "reduce" or not deltas.wanted(run_id):  # Several are written at once, for no reader.
             return None
 
         def heard(text: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 from app.domain.conversation import Block, text_of
 from app.domain.quoting import CHARACTERS_PER_TOKEN
-from app.llm.demo_answer import answer, refinement, review, ruling
+from app.llm.demo_answer import answer, reduction, refinement, review, ruling
 from app.llm.demo_plan import plan
 from app.llm.demo_work import next_calls, report
 from app.llm.estimates import estimated_usage
@@ -82,6 +82,8 @@ def _written(request: Request) -> dict[str, Any]:
             return refinement(request)
         case "synthesize":
             return answer(request)
+        case "reduce":
+            return reduction(request)
         case "review":
             return review(request)
         case _:

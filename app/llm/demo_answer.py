@@ -60,9 +60,10 @@ def answer(request: Request) -> dict[str, Any]:
     found = sections(opening_of(request))
     results, missing = values(found.get("result", [])), values(found.get("failed", []))
     objective = gist("\n".join(found.get("objective", [])), 120)
-    statements = _statements(results)
+    statements = _told(request)
     in_short = "\n".join(f"- {text} ({', '.join(tasks)})" for text, tasks in statements.items())
-    delivered = f"{len(results)} of {len(results) + len(missing)} tasks delivered."
+    heard = len(results) + sum(len(each["tasks"]) for each in values(found.get("reduction", [])))
+    delivered = f"{heard} of {heard + len(missing)} tasks delivered."
     parts = [NOTICE, f"# {objective}", delivered, in_short, *_missing(missing), *_chapters(results)]
     return {
         "answer": "\n\n".join(part for part in parts if part),
@@ -71,6 +72,25 @@ def answer(request: Request) -> dict[str, Any]:
         "conflicts": [],
         "gaps": [{"task": gap["task"], "impact": _impact(gap)} for gap in missing],
     }
+
+
+def reduction(request: Request) -> dict[str, Any]:
+    """What each result says in short, with its task."""
+    told = _told(request)
+    statements = [{"text": text, "tasks": tasks} for text, tasks in told.items()]
+    lines = [f"- {text} ({', '.join(tasks)})" for text, tasks in told.items()]
+    return {"text": "\n".join([SIGNED, "", *lines]), "statements": statements, "contradictions": [], "uncertain": []}
+
+
+def _told(request: Request) -> dict[str, list[str]]:
+    """What results and reductions say, each once, with the tasks it rests on."""
+    found = sections(opening_of(request))
+    said = _statements(values(found.get("result", [])))
+    for each in values(found.get("reduction", [])):
+        for statement in each["statements"]:
+            tasks = said.setdefault(statement["text"], [])
+            tasks += [name for name in statement["tasks"] if name not in tasks]
+    return said
 
 
 def _statements(results: Sequence[dict[str, Any]]) -> dict[str, list[str]]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from app.domain.planned_worker import DynamicWorkers
 from app.domain.topics import Topic
+from tests.support.many import first_group, reducing
 from tests.support.story import PAIR, TEAM, Story, brief, planning, started, task, with_team
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -76,6 +77,7 @@ ASKED: Mapping[str, tuple[Topic, Callable[[], Story]]] = {
     "rule": (Topic("rule", "a"), ruling),
     "refine": (Topic("refine", "a", 2), refining),
     "synthesize": (Topic("synthesize"), synthesizing),
+    "reduce": (first_group(), reducing),
     "review": (Topic("review"), reviewing),
     "synthesize to a schema": (Topic("synthesize"), synthesizing_to_a_schema),
 }

@@ -42,7 +42,7 @@ HOSTILE = [
 TAGS = (
     "objective", "task", "context", "result", "failed", "final_instruction", "success_criterion", "findings",
     "dependency", "escalation", "attempt", "inputs", "worker", "workers", "tools", "assumption", "conflict", "settled",
-    "answer", "review",
+    "answer", "review", "reduction",
 )  # fmt: skip
 
 
@@ -124,6 +124,7 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
         objective=said,
         plan=Plan(final_instruction=said),
         results=[{"text": said, said: [said]}, {"text": said}],
+        reductions=[{"text": said}],
         assumptions=[Assumption(task="a", question=said, assumption=said)],
         missing=[{"message": said}],
         conflicts=[(conflict := Conflict(id="k1", topic=said, claims=claims, status="unresolved"))],
@@ -138,6 +139,7 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
     written = {
         "objective": 1,
         "result": 2,
+        "reduction": 1,
         "failed": 1,
         "final_instruction": 1,
         "assumption": 1,

@@ -50,6 +50,7 @@ REJECTED = {"errors": [{"code": "cycle", "pointer": "/tasks", "detail": "a -> a"
 ENDED = {"stop_reason": "gaps", "result": RESULT}
 TOOL = {"call_id": "call_1", "name": "look", "duration_ms": 4}
 
+GROUP: dict[str, Any] = {"number": 7, "level": 1, "group": 2, "tasks": ["a", "b"], "holds": []}
 DATA: dict[str, dict[str, Any]] = {
     "run.queued": {
         "objective": "o",
@@ -156,6 +157,15 @@ DATA: dict[str, dict[str, Any]] = {
         "round": 2,
     },
     "review.rejected": REJECTED,
+    "reduction.completed": GROUP
+    | {
+        "text": "9 of them.",
+        "statements": [{"text": "9", "tasks": ["a"]}],
+        "contradictions": [{"topic": "year", "claims": [{"task": "a", "claim": "2009"}]}],
+        "uncertain": ["the year"],
+    },
+    "reduction.rejected": REJECTED | {"number": 7},
+    "reduction.skipped": GROUP | {"reason": "timeout"},
     "conflict.found": {"id": "c1", "topic": "year", "claims": [{"task": "a", "claim": "2009"}], "status": "unresolved"},
 }
 

@@ -3,11 +3,11 @@ from time import thread_time
 
 import pytest
 
-from app.agents.results_shown import RESULT_CHARACTERS, ROOM_CHARACTERS
 from app.domain.crew import Crew
 from app.domain.findings import FINDING_CODES
 from app.domain.lint import MOST_WARNINGS, RESULTS_HELD, RULES, SERIOUS, linted, serious_in
 from app.domain.plan import Plan, Validation
+from app.domain.reduction_tree import RESULT_CHARACTERS, ROOM_CHARACTERS
 from app.domain.team import Team
 from tests.support.linted_plans import BAD, CREW, GOOD, WORKERS, plan_from, t
 

@@ -66,6 +66,9 @@ _NEWS: tuple[tuple[str, object], ...] = (
     ("instruction_like", False),
     ("rejected_answer", None),
     ("data_sources", []),
+    ("number", None),
+    ("reductions", []),
+    ("shortened", []),
 )
 """What release 0.1 had no word for, where it says nothing."""
 

@@ -10,6 +10,7 @@ from app.domain.conversation import Block
 from app.domain.events import Purpose
 from app.domain.plan import Plan
 from app.domain.policy.rounds import gaps_to_close
+from app.domain.reduction_tree import tree_of
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 from tests.support.story import call_block, text_block
@@ -72,6 +73,13 @@ def _review(scene: Scene) -> dict[str, Any]:
     return {"verdict": "accepted" if met else "needs_revision", "criteria": looks, "notes": f"say more {scene.number}"}
 
 
+def _reduction(scene: Scene) -> dict[str, Any]:
+    """A group put together."""
+    group = next(group for group in tree_of(scene.run).pending if group.named.number == scene.topic.number)
+    statement = {"text": "So.", "tasks": list(group.named.tasks)}
+    return {"text": "All of a group.", "statements": [statement], "contradictions": [], "uncertain": []}
+
+
 ANSWERS: Mapping[Purpose, Callable[[Scene], Any]] = {
     "plan": lambda scene: scene.plan.model_dump(mode="json", include={"goal", "tasks"}),
     "work": lambda scene: {"summary": f"{scene.topic.task_id} done", "text": f"#{scene.number}", "data": {"n": 3}},
@@ -84,6 +92,7 @@ ANSWERS: Mapping[Purpose, Callable[[Scene], Any]] = {
         "data": {"n": 3},
         "data_sources": [{"pointer": "/", "tasks": scene.delivered}],
     },
+    "reduce": lambda scene: _reduction(scene),
     "review": lambda scene: _review(scene),
 }
 """A good answer, as the JSON value that is asked for."""

@@ -62,9 +62,9 @@ def call_block(call_id: str, name: str = "look", **arguments: Any) -> Block:
     return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
 
 
-def called(purpose: ev.Purpose, usage: Usage = SPENT, duration_ms: int = 1) -> ev.ModelCall:
+def called(purpose: ev.Purpose, usage: Usage = SPENT, duration_ms: int = 1, number: int | None = None) -> ev.ModelCall:
     """A call of the model."""
-    return ev.ModelCall(purpose=purpose, model="model-1", usage=usage, duration_ms=duration_ms)
+    return ev.ModelCall(purpose=purpose, model="model-1", usage=usage, duration_ms=duration_ms, number=number)
 
 
 class Story:

@@ -36,6 +36,7 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         workers=_described(run),
         limits=brief.limits,
         tasks_allowed=_tasks_allowed(run),
+        results_held=RESULTS_HELD,
         inputs=brief.inputs,
         objective=brief.objective,
         dynamic=brief.team.dynamic,
@@ -66,8 +67,9 @@ def _described_tools(run: Snapshot) -> list[dict[str, Any]]:
 
 
 def _tasks_allowed(run: Snapshot) -> int:
-    """Tasks that a plan may have: no more than one answer can be made from."""
-    return min(run.brief.limits.tasks, RESULTS_HELD)
+    """Tasks that a plan may have: no more than one answer can be made from, unless results may be reduced first."""
+    allowed = run.brief.limits.tasks
+    return allowed if "reduce" in strategies_open(run.brief.crew.strategy) else min(allowed, RESULTS_HELD)
 
 
 def _out_of_order(run: Snapshot) -> list[str]:

@@ -10,9 +10,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.agents.aside import outputs_of
+from app.agents.parts_shown import shown_to_answer
 from app.agents.prompting import opening, render
 from app.agents.reading import Unreadable, read_as, read_json_or_prose, without_nulls
-from app.agents.results_shown import missing_of, results_of
+from app.agents.results_shown import missing_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
 from app.agents.supervisor.caller_shape import data_schema, sources_schema, taken
@@ -32,12 +33,14 @@ from app.domain.topics import Topic
 
 
 def _open(run: Snapshot, _: Topic) -> Prompt:
+    shown = shown_to_answer(run)
     return opening(
         "synthesis",
         team=run.brief.team,
         objective=run.brief.objective,
         plan=run.plan,
-        results=results_of(run.reconcilable),
+        results=shown.results,
+        reductions=shown.reductions,
         assumptions=run.assumed_by(run.reconcilable),
         missing=missing_of(missing_in(run)),
         conflicts=known_conflicts(run),

@@ -17,6 +17,7 @@ from app.domain.events.envelope import FACTS, RUN_ENDS, AnyFact, Entry, Event, e
 from app.domain.events.fact import Fact, Rejected
 from app.domain.events.limits import BudgetExhausted
 from app.domain.events.people import QuestionAnswered, QuestionAsked, QuestionExpired
+from app.domain.events.reductions import ReductionCompleted, ReductionRejected, ReductionSkipped
 from app.domain.events.runs import (
     Cancellation,
     InputListed,
@@ -97,6 +98,9 @@ __all__ = [
     "QuestionAnswered",
     "QuestionAsked",
     "QuestionExpired",
+    "ReductionCompleted",
+    "ReductionRejected",
+    "ReductionSkipped",
     "Rejected",
     "ResultsReused",
     "ReviewCompleted",

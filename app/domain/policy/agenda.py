@@ -12,6 +12,7 @@ from app.domain.policy.conflicts import asks_people
 from app.domain.policy.ladder import ruling_on
 from app.domain.policy.routing import plan_by_rule
 from app.domain.protocol import Ask, GiveUp, Step, next_step
+from app.domain.reduction_tree import groups_due
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import Attempt, TaskState
 from app.domain.team import Worker
@@ -36,9 +37,14 @@ def open_topics(run: Snapshot) -> Iterator[Topic]:
     for task in run.tasks.values():
         yield from topics_of_task(run, task)
     if run.phase == "synthesizing" and run.delivered and run.wants_answer:
-        yield ANSWERING
+        yield from topics_of_answer(run)
     if run.phase == "reviewing" and not asks_people(run):
         yield REVIEWING
+
+
+def topics_of_answer(run: Snapshot) -> list[Topic]:
+    """What is talked about for the sake of the answer: groups of results, as long as some are to be put together."""
+    return [Topic("reduce", number=group.named.number) for group in groups_due(run)] or [ANSWERING]
 
 
 def topics_of_task(run: Snapshot, task: TaskState) -> list[Topic]:

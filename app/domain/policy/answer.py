@@ -18,6 +18,7 @@ from app.domain.policy.endings import (
     fail,
     stop_tasks,
 )
+from app.domain.policy.reducing import reduce_first
 from app.domain.policy.tasks import NO_TIME, carry_on
 from app.domain.protocol import GiveUp
 from app.domain.snapshot import Snapshot
@@ -70,7 +71,8 @@ def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
         return draft.decision()
     if any(task.dropped for task in run.tasks.values()):
         _go_on_with_dropped(run, now, draft)
-    draft.converse(ANSWERING)
+    if not reduce_first(run, now, draft):
+        draft.converse(ANSWERING)
     return draft.decision()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from app.domain import events as ev
 from app.domain.events import Entry
 from app.domain.policy.conflicts import refuses, rejected_answer
+from app.domain.policy.reduced import groups_beneath, shortened_in, why_shortened
 from app.domain.questions import Assumption
 from app.domain.results import Coverage, Gap, Problem, Result, Review, Statement, TaskReport
 from app.domain.snapshot import Snapshot
@@ -41,6 +42,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
     missing = tuple(task.task.id for task in required if not task.delivered)
     substituted = tuple(task.task.id for task in run.delivered if task.worker != task.task.worker)
     answer, confidence, statements = answer_of(run)
+    reductions = groups_beneath(run)
     return Result(
         answer=answer,
         rejected_answer=None if answer is not None else rejected_answer(run),
@@ -57,8 +59,10 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
             missing=missing,
             substituted=substituted,
             unverified=_unverified(run),
+            shortened=shortened_in(reductions),
         ),
         strategy=run.plan.strategy if run.plan else USUAL,
+        reductions=reductions,
         rounds=run.answering.round,
         review=review_of(run),
         outputs=tuple(_report(task, errors) for task in run.tasks.values()),
@@ -195,6 +199,8 @@ def deliver(run: Snapshot) -> list[Entry]:
         return end_partially(run, "budget_exhausted", WITHOUT_IT)
     if unaccepted:
         return end_partially(run, "review_failed", WITHOUT_IT)
+    if not missing and (shortened := why_shortened(run)) is not None:
+        return end_partially(run, shortened, WITHOUT_IT)
     if not missing:
         stops = stop_tasks(run, WITHOUT_IT)
         result = result_of(run, _errors_of(run, WITHOUT_IT))
