@@ -60,11 +60,11 @@ def _line(fact: ev.AnyFact) -> Line | None:
         case ev.GapFound():
             return "info", "gap found", {"reason": fact.reason, "redispatched_as": fact.redispatched_as}
         case ev.ReductionCompleted():
-            return "info", "results reduced", {"level": fact.level, "group": fact.group, "tasks": len(fact.tasks)}
+            return "info", "results reduced", {"tree_level": fact.level, "group": fact.group, "tasks": len(fact.tasks)}
         case ev.ReductionRejected():
             return "info", "reduction rejected", {"codes": _codes(fact)}
         case ev.ReductionSkipped():
-            fields = {"level": fact.level, "group": fact.group, "tasks": len(fact.tasks), "reason": fact.reason}
+            fields = {"tree_level": fact.level, "group": fact.group, "tasks": len(fact.tasks), "reason": fact.reason}
             return "warning", "reduction skipped", fields
         case ev.ReviewCompleted():
             return "info", "answer reviewed", {"verdict": fact.verdict, "round": fact.round}
