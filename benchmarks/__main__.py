@@ -1,7 +1,7 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
-replicas, failures, dynamic_workers.
+replicas, failures, dynamic_workers, reductions.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.bench import MEASURED, SERVING, Bench, bench, percentile
 from benchmarks.failures import overshoot_of, spending
 from benchmarks.readers import measure as measure_readers
+from benchmarks.reductions import measure as measure_reductions
 from benchmarks.reference_job import CALLS_IN_A_ROW
 from benchmarks.replicas import FAST, SLOW, cancel_seconds, first_calls, spread, takeover_seconds
 from benchmarks.replicas import throughput as throughput_of
@@ -128,6 +129,11 @@ def dynamic_workers() -> None:
     )
 
 
+def reductions() -> None:
+    """How large the supervisor's requests become, by merge and by reduce."""
+    measure_reductions()
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
@@ -146,6 +152,7 @@ _PARTS = (
     replicas,
     failures,
     dynamic_workers,
+    reductions,
 )
 PARTS = {part.__name__: part for part in _PARTS}
 

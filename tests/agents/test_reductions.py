@@ -1,7 +1,6 @@
 """What a group of results comes to: what is taken, what is sent back, and what others see of it."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from app.domain.topics import Topic
 from tests.support.many import first_group, many, of_size, reduce, reduce_all, topic_of_group
 from tests.support.story import USELESS, Story, called, text_block
 
-GOOD: Mapping[str, Any] = {
+GOOD: dict[str, Any] = {
     "text": "Town 1 has 1,007 people, town 2 has 2,007: 3,014 together.",
     "statements": [{"text": "Town 1 has 1,007 people.", "tasks": ["t1"]}],
     "contradictions": [],

@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from app.domain import events as ev
+from app.domain.plan import Plan
 from app.domain.reduction_tree import Group, groups_due
 from app.domain.results import Statement
 from app.domain.topics import Topic
-from tests.support.story import Story, brief, called, plan_of, task, text_block
+from tests.support.story import Story, brief, called, task, text_block
 
 
 def planned_for_many(count: int = 31, **limits: Any) -> Story:
@@ -16,8 +17,8 @@ def planned_for_many(count: int = 31, **limits: Any) -> Story:
     story = Story(brief(**{"tasks": 100, "concurrency": 4, "timeout_s": 1000} | limits))
     story.queued()
     story.started()
-    plan = plan_of(*(task(f"t{number}", title=f"Part {number}") for number in range(1, count + 1)))
-    story.tell(ev.PlanCreated.of(plan.model_copy(update={"strategy": "reduce"})))
+    tasks = tuple(task(f"t{number}", title=f"Part {number}") for number in range(1, count + 1))
+    story.tell(ev.PlanCreated.of(Plan(tasks=tasks, strategy="reduce")))
     return story
 
 
