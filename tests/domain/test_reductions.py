@@ -125,7 +125,7 @@ def test_a_group_whose_reduction_stays_unusable_is_skipped_and_the_run_is_partia
 
     result = story.run.result
     assert result is not None
-    assert (story.run.status, story.run.stop_reason) == ("partial", "gaps")
+    assert (story.run.status, story.run.stop_reason) == ("partial", "synthesis_failed")
     assert result.coverage.shortened == first.named.tasks
     assert [(each.group, each.skipped) for each in result.reductions] == [(1, "rejected"), (2, None)]
 

@@ -85,7 +85,7 @@ async def test_a_group_that_cannot_be_put_together_stands_for_itself_and_the_run
     run_id = await service.submit(plan=MANY, limits=LIMITS)
     run = await service.ended(run_id)
 
-    assert (run["status"], run["stop_reason"]) == ("partial", "gaps")
+    assert (run["status"], run["stop_reason"]) == ("partial", "synthesis_failed")
     first = [f"t{number}" for number in range(1, 17)]
     assert run["result"]["coverage"]["shortened"] == first
     assert [each["skipped"] for each in run["result"]["reductions"]] == ["rejected", None]

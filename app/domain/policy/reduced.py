@@ -27,4 +27,6 @@ def why_shortened(run: Snapshot) -> str | None:
     reasons = {group.skipped for group in groups_beneath(run)} - {None}
     if not reasons:
         return None
-    return "budget_exhausted" if "budget" in reasons else "deadline_exceeded" if "timeout" in reasons else "gaps"
+    if "budget" in reasons:
+        return "budget_exhausted"
+    return "deadline_exceeded" if "timeout" in reasons else "synthesis_failed"
