@@ -1,6 +1,7 @@
 """More results than one answer can be made from: how they are grouped, in which order, and what is done anew."""
 
 from collections.abc import Sequence
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +11,8 @@ from app.domain import events as ev
 from app.domain.fold import fold
 from app.domain.lint import RESULTS_HELD
 from app.domain.policy.agenda import ANSWERING, open_topics
-from app.domain.reduction_tree import ROOM_CHARACTERS, contradictions_in, groups_due, tasks_of, tree_of
-from app.domain.reductions import Contradiction, divided
+from app.domain.reduction_tree import ROOM_CHARACTERS, characters_of, contradictions_in, groups_due, tasks_of, tree_of
+from app.domain.reductions import REDUCED_CHARACTERS, Contradiction, divided
 from app.domain.results import Claim, Problem
 from tests.support.many import heard, many, of_size, planned_for_many, reduce, reduce_all, topic_of_group, with_strategy
 from tests.support.story import USELESS, Story, called
@@ -251,3 +252,32 @@ def test_the_same_results_make_the_same_numbers() -> None:
 
     assert one == same
     assert (one[0] == other[0], one[1] == other[1]) == (True, False)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@given(
+    sizes=st.lists(st.integers(0, 3 * ROOM_CHARACTERS // 4), min_size=1, max_size=60),
+    order=st.randoms(use_true_random=False),
+)
+def test_whatever_order_groups_end_in_every_result_is_beneath_the_answer_once(
+    sizes: Sequence[int], order: Random
+) -> None:
+    story = planned_for_many(len(sizes))
+    for number, size in enumerate(sizes, 1):
+        story.succeed(f"t{number}", text="x" * size)
+    while groups := groups_due(story.run):
+        group = order.choice(groups)
+        if order.random() < 0.2:
+            story.tell(ev.ReductionSkipped(**group.named.model_dump(), reason="failed"))
+        else:
+            reduce(story, group, "y" * order.choice((1, REDUCED_CHARACTERS - 500)))
+
+    tree = tree_of(story.run)
+    assert [name for part in tree.parts for name in tasks_of(part)] == list(story.run.tasks)
+    assert len(tree.parts) <= RESULTS_HELD or all(characters_of(part) * 2 > ROOM_CHARACTERS for part in tree.parts)
+    assert len(story.run.answering.reductions) <= 2 * len(sizes)
+    story.synthesize()
+    story.settle()
+    result = story.run.result
+    assert result is not None
+    assert (story.run.status == "partial") == bool(result.coverage.shortened)
