@@ -248,3 +248,25 @@ def test_tasks_of_plans_are_quoted_whatever_their_order() -> None:
     assert quote(THREE.model_copy(update={"tasks": turned})).tokens == quote().tokens
     assert time_for(turned, dict.fromkeys("abc", 1.0), 2) == 2
     assert isinstance(turned[0], Task)
+
+
+def test_groups_of_results_are_in_the_quote_of_a_plan_that_reduces() -> None:
+    merges = plan_of(*(task(f"t{number}") for number in range(1, 62)))
+    reduces = merges.model_copy(update={"strategy": "reduce"})
+    merged, reduced = (quote(plan, tasks=100, concurrency=3) for plan in (merges, reduces))
+
+    assert reduced.tokens.least - merged.tokens.least == 3 * (10 + 5)
+    assert reduced.tokens.likely > merged.tokens.likely
+    assert reduced.tokens.most > merged.tokens.most
+    assert reduced.duration_s.likely > merged.duration_s.likely
+
+
+def test_a_plan_that_reduces_few_results_most_probably_puts_nothing_together_first() -> None:
+    known = replace(GROUNDS, history=history())
+    merged, reduced = (
+        quote(THREE.model_copy(update={"strategy": strategy}), grounds=known) for strategy in ("merge", "reduce")
+    )
+
+    assert (reduced.tokens.least, reduced.tokens.likely) == (merged.tokens.least, merged.tokens.likely)
+    assert (reduced.basis, reduced.duration_s.likely) == ("history", merged.duration_s.likely)
+    assert reduced.tokens.most > merged.tokens.most
