@@ -78,6 +78,25 @@ async def test_an_answer_is_made_anew_from_stored_results_at_no_workers_cost(
     assert (await client.post(f"/v1/runs/{again['id']}/replay")).json()["same"]
 
 
+async def test_an_answer_may_be_made_anew_from_stored_results_that_are_put_together_first(
+    client: httpx2.AsyncClient, stub: StubProvider
+) -> None:
+    stub.on("work", as_json(report("so it is. " * 9_000, summary="done")))
+    group = {"text": "Done.", "statements": [{"text": "Done.", "tasks": ["a"]}], "contradictions": [], "uncertain": []}
+    other = group | {"statements": [{"text": "Done.", "tasks": ["c"]}]}
+    run = await ended(client)
+    stub.on("reduce", lambda seen: as_json(group if '"task": "a"' in str(seen.body["messages"]) else other))
+    calls = len(stub.log)
+
+    again = await looked(client, run, "resynthesize", {"strategy": "reduce"})
+
+    assert (run["result"]["reductions"], run["result"]["strategy"]) == ([], "merge")
+    assert roles(stub, calls) == ["reduce", "reduce", "synthesize"]
+    assert (again["status"], again["result"]["strategy"]) == ("succeeded", "reduce")
+    assert [each["tasks"] for each in again["result"]["reductions"]] == [["a", "b"], ["c"]]
+    assert (await client.post(f"/v1/runs/{again['id']}/replay")).json()["same"]
+
+
 async def test_a_fork_does_a_task_again_with_what_rests_on_it_on_another_model(
     client: httpx2.AsyncClient, stub: StubProvider
 ) -> None:
