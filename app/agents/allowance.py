@@ -18,6 +18,7 @@ from app.domain.policy.budget import (
     is_limited,
     room_of_task,
 )
+from app.domain.policy.resolution import is_resolving
 from app.domain.snapshot import Snapshot
 from app.domain.usage import LEAST_REPLY
 from app.llm.estimates import worst_answer, worst_case
@@ -26,7 +27,7 @@ from app.llm.model import Model
 
 async def kept_for_answer(run: Snapshot, model: Model) -> Kept:
     """What the answer takes at the worst with the material there is, and a share for each task that has not ended."""
-    is_to_come = run.wants_answer or any(task.is_awaited for task in run.tasks.values())
+    is_to_come = run.wants_answer or is_resolving(run) or any(task.is_awaited for task in run.tasks.values())
     if not is_to_come or (run.plan is not None and run.brief.needs_no_answer(run.plan)):
         return Kept()
     role = ROLES["synthesize"]

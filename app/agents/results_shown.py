@@ -24,6 +24,12 @@ def results_of(delivered: Sequence[TaskState]) -> list[dict[str, Any]]:
     return [_result(task, share) for task in delivered]
 
 
+def evidence_of(task: TaskState, shares: int) -> dict[str, Any]:
+    """What a task delivered, as evidence among as many `shares`: without what tells whose it is."""
+    told = _result(task, ROOM_CHARACTERS // max(shares, RESULTS_HELD))
+    return {name: value for name, value in told.items() if name not in ("task", "worker", "title", "confidence")}
+
+
 def _result(task: TaskState, share: int) -> dict[str, Any]:
     """What the task delivered within `share` characters. Data that is cut is a text that says so."""
     output = task.output

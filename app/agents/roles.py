@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from app.agents.arbiter import ARBITRATE
 from app.agents.critic import REVIEW
 from app.agents.role import Role
 from app.agents.supervisor.plan import PLAN
@@ -18,4 +19,5 @@ ROLES: Mapping[Purpose, Role] = {
     "refine": REFINE,
     "synthesize": SYNTHESIZE,
     "review": REVIEW,
+    "arbitrate": ARBITRATE,
 }

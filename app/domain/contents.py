@@ -38,6 +38,8 @@ class Contents:
                 self._forget(Topic("synthesize"), Topic("review"))  # It may be made again.
             case "review.completed":
                 self._forget(Topic("synthesize"), Topic("review"))
+            case "conflict.judged" | "conflict.left_open":
+                self._forget(Topic("synthesize"), Topic("review"), Topic("arbitrate"))
             case kind if kind in _ENDS:
                 self._forget(*(topic for topic in self._talks if topic.task_id == told["task_id"]))
             case "task.succeeded" | "attempt.failed" | "attempt.cancelled":

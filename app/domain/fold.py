@@ -90,12 +90,16 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_calls.fold_tool_end(run, event, fact)
         case ev.PlanInvalid():
             return fold_run.fold_plan_rejection(run, event, fact)
-        case ev.TaskRejected() | ev.RulingRejected() | ev.ReviewRejected():
+        case ev.TaskRejected() | ev.RulingRejected() | ev.ReviewRejected() | ev.JudgementRejected():
             return fold_calls.fold_rejection(run, event)
         case ev.SynthesisRejected():
             return fold_answers.fold_rejection(fold_calls.fold_rejection(run, event), fact)
         case ev.ConflictFound():
             return fold_answers.fold_conflict(run, fact)
+        case ev.ConflictJudged():
+            return fold_answers.fold_judgement(run, fact)
+        case ev.ConflictLeftOpen():
+            return fold_answers.fold_left_open(run, fact)
         case ev.PlanCreated():
             return fold_run.fold_plan(run, event, fact)
         case ev.PlanRevised():

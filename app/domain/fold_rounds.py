@@ -22,7 +22,11 @@ def fold_gap(run: Snapshot, found: ev.GapFound) -> Snapshot:
 def fold_round(run: Snapshot, revised: ev.PlanRevised) -> Snapshot:
     if revised.round is None:
         return run
-    return changed(run, answering=changed(run.answering, round=revised.round))
+    answering = changed(run.answering, round=revised.round)
+    if revised.ties:
+        tried = answering.tried | {("tie_break", conflict) for conflict in revised.ties}
+        answering = changed(answering, ties={**answering.ties, **revised.ties}, tried=tried)
+    return changed(run, answering=answering)
 
 
 def fold_review(run: Snapshot, said: ev.ReviewCompleted) -> Snapshot:

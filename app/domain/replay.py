@@ -30,6 +30,7 @@ READINGS: Mapping[Purpose, frozenset[str]] = {
         "conflict.found", "synthesis.completed", "synthesis.rejected", "gap.found", "plan.revised",
     }),
     "review": frozenset({"review.completed", "review.rejected"}),
+    "arbitrate": frozenset({"conflict.judged", "judgement.rejected"}),
 }  # fmt: skip
 """What the reading of a final reply may lead to, by what the model was called for."""
 ONLY_READ = frozenset().union(*READINGS.values()) - {

@@ -31,6 +31,8 @@ class Reporter:
         self._tasks: dict[str, TaskTally] = {}
         self._current: Sequence[str] = ()
         """Ids of the tasks of the newest plan."""
+        self._claims: dict[str, Sequence[str]] = {}
+        """Whose claims contradict each other, by conflict."""
         self._reused: set[str] = set()
         """Those that another run has done."""
         self._parts: defaultdict[str, Spent] = defaultdict(Spent)
@@ -61,6 +63,8 @@ class Reporter:
                 self._model_call(event, at)
             case "tool":
                 self._tool_call(event, at)
+            case "conflict" if kind == "conflict.found":
+                self._claims[told["id"]] = [claim["task"] for claim in told["claims"]]
             case "results":
                 self._reused = {each["task"] for each in told["tasks"]}
             case "task" | "attempt" | "question":
@@ -96,6 +100,9 @@ class Reporter:
             known.needs = tuple(task["depends_on"])
         for before, name in told.get("redispatched", {}).items():
             self._tasks[name].needs = (*self._tasks[name].needs, before)
+        for conflict, name in told.get("ties", {}).items():
+            claims = [task for task in self._claims[conflict] if task in self._tasks]
+            self._tasks[name].needs = (*self._tasks[name].needs, *claims)
         for name in self._reused & set(self._current):
             self._tasks[name].ended_at = at
         if all(self._tasks[name].ended_at is not None for name in self._current):

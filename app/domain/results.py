@@ -94,13 +94,14 @@ class Conflict(_Value):
     claims: tuple[Claim, ...]
     """What each of them says."""
     status: Literal["resolved", "unresolved"]
-    """Whether the supervisor could settle it."""
+    """Whether it could be settled."""
     resolution: str | None = None
     """What the answer holds to be right; null while unresolved."""
     method: str | None = None
-    """How it was settled: `evidence`, `majority`, or `human` when a person was asked; null while unresolved."""
+    """How it was settled: by `evidence` or `majority` as the supervisor saw them, by a `judge`, by a `tie_break` task,
+    or by a `human` who was asked; null while unresolved."""
     confidence: float | None = None
-    """0 to 1, how sure the supervisor is of that; null when it did not say."""
+    """0 to 1, how sure the supervisor or the judge is of that; null when it did not say."""
 
 
 class Gap(_Value):

@@ -207,12 +207,12 @@ class Snapshot:
         if topic.purpose == "work":
             name = topic.task_id or ""
             return (self.tasks.get(name) or self.replaced[name]).tried(topic.number).model
-        name = self.critic_model if topic.purpose == "review" else self.brief.team.supervisor.model
+        name = self.critic_model if topic.purpose in ("review", "arbitrate") else self.brief.team.supervisor.model
         return self.brief.models.get(name, name)
 
     @property
     def critic_model(self) -> str:
-        """The tier or model that plays the critic."""
+        """The tier or model that plays the critic, and the judge of conflicts."""
         return self.brief.team.review.model or self.brief.team.supervisor.model
 
     def conversation(self, topic: Topic) -> Conversation:

@@ -72,6 +72,8 @@ class Spans:
                 self._synthesis(event, what)
             case "review":
                 self._review(event, what)
+            case "conflict" | "judgement":
+                self._judge(Topic("arbitrate"), rejection(event["data"]) if what == "rejected" else {})
             case "ruling":
                 self._judge(Topic("rule", event["task_id"], event["attempt"]), rejection(event["data"]))
         complete, self._complete = self._complete, []

@@ -72,7 +72,8 @@ _WORK = frozenset({
     "question.asked", "question.answered", "question.expired",
     "task.escalated", "task.skipped", "task.cancelled", "task.dropped", "attempt.failed", "attempt.cancelled",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
-    "synthesis.completed", "synthesis.rejected", "conflict.found", "gap.found", "review.completed", "review.rejected",
+    "synthesis.completed", "synthesis.rejected", "conflict.found", "conflict.judged",
+    "conflict.left_open", "judgement.rejected", "gap.found", "review.completed", "review.rejected",
     "budget.exhausted",
     "breaker.opened", "breaker.closed",
 })  # fmt: skip

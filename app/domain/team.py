@@ -9,7 +9,16 @@ from pydantic import Field, model_validator
 
 from app.domain.job import Limits, TeamName
 from app.domain.planned_worker import DynamicWorkers, PlannedWorker
-from app.domain.team_rules import ApprovalRules, ModelName, ReviewRules, Route, Stragglers, TeamPart, WorkerName
+from app.domain.team_rules import (
+    ApprovalRules,
+    ConflictMethod,
+    ModelName,
+    ReviewRules,
+    Route,
+    Stragglers,
+    TeamPart,
+    WorkerName,
+)
 
 TIERS = ("fast", "balanced", "deep")
 
@@ -90,7 +99,7 @@ def _unsaid_of(worker: Worker) -> set[str]:
 
 _LATER = (
     "ladder", "question_timeout_s", "routing", "stragglers", "review", "approval", "conflicts", "output_schema",
-    "dynamic_workers",
+    "dynamic_workers", "conflict_resolution",
 )  # fmt: skip
 """The fields that the first release lacked."""
 
@@ -127,6 +136,9 @@ class Team(TeamPart):
     conflicts: Literal["surface", "fail", "ask_human"] = "surface"
     """What becomes of contradictions between results that the supervisor could not resolve: the answer gives every side
     (`surface`), there is no answer (`fail`), or a person is asked first (`ask_human`)."""
+    conflict_resolution: tuple[ConflictMethod, ...] = Field(default=(), max_length=2)
+    """What is tried on such contradictions first, one after the other: a `judge` looks at the claims without knowing
+    whose they are; a `tie_break` task has another worker establish what holds, within `limits.rounds`."""
     output_schema: dict[str, Any] | None = None
     """JSON Schema that the `data` of its results must fit, unless a job has its own."""
 
@@ -148,6 +160,8 @@ class Team(TeamPart):
                 raise ValueError(f"{worker.name} must use tools that it does not have: {', '.join(foreign)}")
             if not all(worker.needed_tools):
                 raise ValueError(f"{worker.name} must use one of no tools at all")
+        if len(set(self.conflict_resolution)) < len(self.conflict_resolution):
+            raise ValueError("conflict_resolution names a method twice")
         if strangers := sorted({route.worker for route in self.routing} - known):
             raise ValueError(f"routes lead to workers that the team lacks: {', '.join(strangers)}")
         if self.tool_isolation == "exclusive" and (shared := self._tools_of_several()):
@@ -201,7 +215,7 @@ class Team(TeamPart):
     @property
     def used_models(self) -> set[str]:
         """The tiers and model ids that its runs may ask."""
-        brought = TIERS if self.dynamic is not None else ()
+        brought = (*(TIERS if self.dynamic is not None else ()), *filter(None, [self.review.model]))
         return {self.supervisor.model, *brought, *(name for worker in self.workers for name in worker.models)}
 
     def joined_by(self, workers: Sequence[PlannedWorker]) -> "Team":

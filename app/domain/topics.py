@@ -14,6 +14,7 @@ GO_ON: Mapping[str, Purpose] = {
     "tool.failed": "work",
     "synthesis.rejected": "synthesize",
     "review.rejected": "review",
+    "judgement.rejected": "arbitrate",
 }
 """The events other than model calls that a conversation goes on by, and what it is for."""
 

@@ -10,7 +10,7 @@ from app.agents.ask import prepare
 from app.agents.desk import Desk
 from app.agents.roles import ROLES
 from app.domain.breaker_names import model_breaker
-from app.domain.policy.agenda import ANSWERING, REVIEWING, left_behind, open_topics, step_in
+from app.domain.policy.agenda import ANSWERING, ARBITRATING, REVIEWING, left_behind, open_topics, step_in
 from app.domain.policy.budget import Kept, is_limited, room_in, together
 from app.domain.protocol import Ask
 from app.domain.snapshot import Snapshot
@@ -76,7 +76,7 @@ def _is_free(run: Snapshot, topic: Topic) -> bool:
 def _last_step_at(run: Snapshot, topic: Topic) -> datetime:
     """Since when a conversation was ready for its next call, as far as the state tells."""
     times = [run.claimed_at, run.conversation(topic).retry_at]
-    if topic in (ANSWERING, REVIEWING):
+    if topic in (ANSWERING, REVIEWING, ARBITRATING):
         times.append(run.executed_at)
     if topic.task_id is not None and (tries := run.tasks[topic.task_id].attempts):
         attempt = tries[topic.number - 1] if topic.purpose == "work" else tries[-1]

@@ -30,7 +30,8 @@ from app.store.journal import RunLog
 from app.tools.tool import Tool
 
 SETTLING = (
-    "plan.", "task.", "attempt.", "ruling.", "question.", "synthesis.", "conflict.", "gap.", "review.", "budget.",
+    "plan.", "task.", "attempt.", "ruling.", "question.", "synthesis.", "conflict.", "judgement.", "gap.",
+    "review.", "budget.",
 )  # fmt: skip
 """Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
 

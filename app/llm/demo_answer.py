@@ -55,6 +55,15 @@ def review(request: Request) -> dict[str, Any]:
     return {"verdict": "accepted", "criteria": looks, "notes": f"{SIGNED} nobody has judged this answer."}
 
 
+def judgement(request: Request) -> dict[str, Any]:
+    """A judgement that leaves everything open: a stand-in cannot weigh evidence."""
+    assert request.output_schema is not None  # Whoever asks for a judgement says about what.
+    names = request.output_schema["properties"]["judgements"]["items"]["properties"]["conflict"]["enum"]
+    reason = f"{SIGNED} no rule here can weigh evidence."
+    open_still = [{"conflict": name, "reason": reason, "holds": "undecided", "confidence": 0.0} for name in names]
+    return {"judgements": open_still, "notes": f"{SIGNED} nothing is decided."}
+
+
 def answer(request: Request) -> dict[str, Any]:
     """What came out in short, what is missing, and the results under headings."""
     found = sections(opening_of(request))

@@ -57,6 +57,12 @@ def _line(fact: ev.AnyFact) -> Line | None:
             return "info", "answer rejected", {"codes": _codes(fact)}
         case ev.ConflictFound():
             return "info", "conflict found", {"conflict": fact.id, "claims": len(fact.claims), "status": fact.status}
+        case ev.ConflictJudged():
+            return "info", "conflict judged", {"conflict": fact.id, "decided": fact.resolution is not None}
+        case ev.JudgementRejected():
+            return "info", "judgement rejected", {"codes": _codes(fact)}
+        case ev.ConflictLeftOpen():
+            return "info", "conflict left open", {"conflict": fact.id, "method": fact.method, "reason": fact.reason}
         case ev.GapFound():
             return "info", "gap found", {"reason": fact.reason, "redispatched_as": fact.redispatched_as}
         case ev.ReviewCompleted():

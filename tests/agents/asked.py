@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from app.domain import events as ev
 from app.domain.planned_worker import DynamicWorkers
+from app.domain.results import Claim, Conflict
 from app.domain.topics import Topic
 from tests.support.story import PAIR, TEAM, Story, brief, planning, started, task, with_team
 
@@ -61,6 +63,18 @@ def reviewing() -> Story:
     return story
 
 
+def judging() -> Story:
+    story = Story(replace(brief(), team=TEAM.model_copy(update={"conflict_resolution": ("judge",)})))
+    story.begin(task("a"), task("b"))
+    story.succeed("a", text="It was 2009.")
+    story.succeed("b", text="It was 2011.")
+    claims = (Claim(task="a", claim="2009"), Claim(task="b", claim="2011"))
+    conflict = Conflict(id="c1", topic="the year", claims=claims, status="unresolved")
+    story.tell(ev.ConflictFound.of(conflict))
+    story.synthesize(answer="2009 or 2011.", conflicts=(conflict,))
+    return story
+
+
 def synthesizing_to_a_schema() -> Story:
     story = Story(replace(brief(), own_schema=SCHEMA))
     story.begin(task("a"))
@@ -77,6 +91,7 @@ ASKED: Mapping[str, tuple[Topic, Callable[[], Story]]] = {
     "refine": (Topic("refine", "a", 2), refining),
     "synthesize": (Topic("synthesize"), synthesizing),
     "review": (Topic("review"), reviewing),
+    "arbitrate": (Topic("arbitrate"), judging),
     "synthesize to a schema": (Topic("synthesize"), synthesizing_to_a_schema),
 }
 """What a model is asked, and how it comes to that."""

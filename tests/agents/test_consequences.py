@@ -45,6 +45,7 @@ OUTCOMES: Mapping[Purpose, tuple[str, str]] = {
     "refine": ("task.refined", "task.failed"),
     "synthesize": ("synthesis.completed", "synthesis.rejected"),
     "review": ("review.completed", "review.rejected"),
+    "arbitrate": ("conflict.judged", "judgement.rejected"),
 }
 """What comes of an answer that can be read, and of one that cannot."""
 ALSO_POSSIBLE = {"rule": ("task.retrying", "task.succeeded", "task.failed", "question.asked")}
@@ -91,7 +92,9 @@ def test_what_answers_nothing_is_turned_down(asked: str, number: int) -> None:
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_prose_is_an_answer_where_no_form_is_needed(asked: str) -> None:
-    needs_form = asked in ("plan", "plan with workers", "work to a schema", "rule", "review", "synthesize to a schema")
+    needs_form = asked in (
+        "plan", "plan with workers", "work to a schema", "rule", "review", "arbitrate", "synthesize to a schema",
+    )  # fmt: skip
 
     assert written(asked, "prose") == [OUTCOMES[ASKED[asked][0].purpose][needs_form]]
 

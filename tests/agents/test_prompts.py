@@ -42,7 +42,7 @@ HOSTILE = [
 TAGS = (
     "objective", "task", "context", "result", "failed", "final_instruction", "success_criterion", "findings",
     "dependency", "escalation", "attempt", "inputs", "worker", "workers", "tools", "assumption", "conflict", "settled",
-    "answer", "review",
+    "answer", "review", "judged", "tie_break",
 )  # fmt: skip
 
 
@@ -81,11 +81,12 @@ def test_no_tag_that_a_template_writes_can_be_written_in_a_text() -> None:
 
 
 @pytest.mark.parametrize("form", HOSTILE)
-@pytest.mark.parametrize("kind", ["plan", "work", "rule", "synthesis", "review"])
+@pytest.mark.parametrize("kind", ["plan", "work", "rule", "synthesis", "review", "arbitrate"])
 def test_what_was_wrong_with_a_reply_cannot_leave_its_tags(kind: str, form: str) -> None:
     findings = [Finding(code="output_invalid", detail=attack(form, "findings"))]
 
     beside = {"tasks_allowed": 3, "workers": ["writer"], "delivered": ["a"], "options": {}, "criteria": {}}
+    beside |= {"conflicts": ["c1"]}
     note = render(f"{kind}_repair", findings=findings, **beside)
 
     assert tags_in(note) == ["<findings", "</findings"]
@@ -128,6 +129,8 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
         missing=[{"message": said}],
         conflicts=[(conflict := Conflict(id="k1", topic=said, claims=claims, status="unresolved"))],
         settled=[Settled(said, (said,), said, conflict)],
+        judged=[Settled(said, (said,), said, conflict, "judge")],
+        ties={"a": conflict},
         data_schema={"description": said},
         review=Review(verdict="needs_revision", rounds=1, notes=said),
         closable=["a"],
@@ -143,6 +146,8 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
         "assumption": 1,
         "conflict": 1,
         "settled": 1,
+        "judged": 1,
+        "tie_break": 1,
         "review": 1,
         "workers": 1,
     }

@@ -156,6 +156,15 @@ DATA: dict[str, dict[str, Any]] = {
         "round": 2,
     },
     "review.rejected": REJECTED,
+    "conflict.judged": {
+        "id": "c1",
+        "resolution": "2009",
+        "reason": "A register says so.",
+        "confidence": 0.8,
+        "sitting": 2,
+    },
+    "conflict.left_open": {"id": "c1", "method": "tie_break", "reason": "timeout"},
+    "judgement.rejected": REJECTED,
     "conflict.found": {"id": "c1", "topic": "year", "claims": [{"task": "a", "claim": "2009"}], "status": "unresolved"},
 }
 

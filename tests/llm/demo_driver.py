@@ -178,7 +178,7 @@ def synthesis_request(
 ) -> Request:
     plan = Plan(goal="Demo model: compare", final_instruction="Say so.")
     beside: dict[str, Any] = {"assumptions": (), "conflicts": (), "settled": (), "data_schema": None}
-    beside |= {"review": None, "closable": (), "workers": team.workers}
+    beside |= {"judged": (), "ties": {}, "review": None, "closable": (), "workers": team.workers}
     prompt = opening("synthesis", team=team, objective=objective, plan=plan, results=results, missing=missing, **beside)
     schema = synthesis_schema([each["task"] for each in results], closed(task=TEXT, impact=TEXT))
     return request_of("synthesize", prompt, output_schema=schema)

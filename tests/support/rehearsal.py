@@ -42,7 +42,7 @@ from app.domain.protocol import Ask, UseTools
 from app.domain.questions import Question
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
-from app.domain.team_rules import ApprovalRules, Stragglers
+from app.domain.team_rules import ApprovalRules, ConflictMethod, Stragglers
 from app.domain.topics import Topic
 from app.domain.usage import Usage
 from app.engine.recovery import reckon_lost
@@ -50,7 +50,7 @@ from app.engine.reservations import Reservations
 from app.llm.model import Reply, Request
 from app.llm.pricing import Prices
 from app.tools.tool import Tool
-from tests.support.script import BUGS, FAULTS, POLICIES, TOOLS, Script, scripts
+from tests.support.script import BUGS, FAULTS, POLICIES, RESOLUTIONS, TOOLS, Script, scripts
 from tests.support.scripted_replies import STOP_REASONS, Scene, content_of
 from tests.support.story import Story
 
@@ -415,8 +415,14 @@ class _Stage:
 
 
 @st.composite
-def runs(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES, rules: Sequence[ApprovalRules] = ()) -> Story:
-    """Runs that have ended, of teams with one of these policies, and one of these rules for the approval of plans."""
-    script = draw(scripts(policies, rules))
+def runs(
+    draw: st.DrawFn,
+    policies: Sequence[Stragglers] = POLICIES,
+    rules: Sequence[ApprovalRules] = (),
+    resolutions: Sequence[tuple[ConflictMethod, ...]] = RESOLUTIONS,
+) -> Story:
+    """Runs that have ended, of teams with one of these policies, one of these rules for the approval of plans, and one
+    of these ways with conflicts."""
+    script = draw(scripts(policies, rules, resolutions))
     note(repr(script))
     return rehearse(script)

@@ -13,6 +13,7 @@ _ROLE_OF_PROPERTY = {
     "tasks": "plan",
     "answer": "synthesize",
     "verdict": "review",
+    "judgements": "arbitrate",
     "decision": "rule",
     "instruction": "refine",
 }

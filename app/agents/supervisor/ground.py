@@ -41,7 +41,9 @@ class Ground:
     known: Sequence[Conflict] = ()
     """Contradictions that code has found in structured results."""
     settled: Sequence[Settled] = ()
-    """Conflicts about which a person was asked and has answered."""
+    """Conflicts about which a person or a judge was asked and has answered."""
+    ties: Mapping[str, Conflict] = field(default_factory=dict)
+    """Conflicts that a task was to decide which has delivered, by the ids of these tasks."""
     schema: Mapping[str, Any] | None = None
     """The form of the caller's `data`."""
 
@@ -101,6 +103,7 @@ def ground_of(run: Snapshot) -> Ground:
         seen_by=_seen_by(run),
         known=known_conflicts(run),
         settled=run.answering.settled,
+        ties=broken_ties(run),
         schema=run.brief.output_schema,
     )
 
@@ -110,8 +113,15 @@ def missing_in(run: Snapshot) -> list[TaskState]:
     return [task for task in run.tasks.values() if not task.delivered or task.task.id in run.late]
 
 
+def broken_ties(run: Snapshot) -> dict[str, Conflict]:
+    """The tasks that were to decide conflicts and have delivered, with these."""
+    delivered = {task.task.id for task in run.reconcilable}
+    found = ((task, run.answering.conflict(name)) for name, task in run.answering.ties.items())
+    return {task: conflict for task, conflict in found if conflict is not None and task in delivered}
+
+
 def known_conflicts(run: Snapshot) -> tuple[Conflict, ...]:
-    """What structured results contradict each other in, but for what a person has settled."""
+    """What structured results contradict each other in, but for what a person or a judge has settled."""
     seen = _seen_by(run)
     sources = [
         Source(task.task.id, task.output.data, task.task.instruction, seen[task.task.id])

@@ -13,6 +13,7 @@ from app.domain.events.calls import (
     ToolFailed,
     ToolStarted,
 )
+from app.domain.events.conflicts import ConflictJudged, ConflictLeftOpen, JudgementRejected
 from app.domain.events.envelope import FACTS, RUN_ENDS, AnyFact, Entry, Event, event_from
 from app.domain.events.fact import Fact, Rejected
 from app.domain.events.limits import BudgetExhausted
@@ -76,12 +77,15 @@ __all__ = [
     "BudgetExhausted",
     "Cancellation",
     "ConflictFound",
+    "ConflictJudged",
+    "ConflictLeftOpen",
     "Effect",
     "Entry",
     "Event",
     "Fact",
     "GapFound",
     "InputListed",
+    "JudgementRejected",
     "LlmCompleted",
     "LlmFailed",
     "ModelCall",

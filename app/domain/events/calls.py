@@ -9,7 +9,7 @@ from app.domain.events.fact import Fact
 from app.domain.results import Problem
 from app.domain.usage import Usage
 
-Purpose = Literal["plan", "work", "rule", "refine", "synthesize", "review"]
+Purpose = Literal["plan", "work", "rule", "refine", "synthesize", "review", "arbitrate"]
 """Why a model is called."""
 Effect = Literal["read", "idempotent", "once"]
 """What a tool does: `read` may be repeated freely, `idempotent` only with the same key, `once` never."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, cast, get_args
 
-from app.domain.events import breakers, calls, limits, people, runs, supervisor, tasks
+from app.domain.events import breakers, calls, conflicts, limits, people, runs, supervisor, tasks
 from app.domain.events.fact import Fact
 from app.domain.states import RUN_MOVES, TERMINAL_RUN
 
@@ -50,6 +50,9 @@ AnyFact = (
     | supervisor.SynthesisCompleted
     | supervisor.SynthesisRejected
     | supervisor.ConflictFound
+    | conflicts.ConflictJudged
+    | conflicts.ConflictLeftOpen
+    | conflicts.JudgementRejected
     | supervisor.GapFound
     | supervisor.ReviewCompleted
     | supervisor.ReviewRejected

@@ -54,6 +54,8 @@ class PlanRevised(_NextRevision):
     """The round of work that begins with it; null when it changes the present one."""
     redispatched: dict[str, str] = Field(default_factory=dict)
     """Tasks of that round by those whose gaps they are to close."""
+    ties: dict[str, str] = Field(default_factory=dict)
+    """Tasks of that round by the conflicts that they are to decide."""
 
 
 class PlanEdited(_NextRevision):

@@ -10,6 +10,7 @@ from app.domain.conversation import Conversation
 from app.domain.failures import PASSING
 from app.domain.policy.conflicts import asks_people
 from app.domain.policy.ladder import ruling_on
+from app.domain.policy.resolution import next_method
 from app.domain.policy.routing import plan_by_rule
 from app.domain.protocol import Ask, GiveUp, Step, next_step
 from app.domain.snapshot import Snapshot
@@ -23,6 +24,7 @@ SUPERVISOR_REPLIES = 4
 PLANNING = Topic("plan")
 ANSWERING = Topic("synthesize")
 REVIEWING = Topic("review")
+ARBITRATING = Topic("arbitrate")
 
 
 def open_topics(run: Snapshot) -> Iterator[Topic]:
@@ -35,6 +37,10 @@ def open_topics(run: Snapshot) -> Iterator[Topic]:
         return
     for task in run.tasks.values():
         yield from topics_of_task(run, task)
+    if run.phase in ("synthesizing", "reviewing") and (method := next_method(run)) is not None:
+        if method == "judge":
+            yield ARBITRATING
+        return
     if run.phase == "synthesizing" and run.delivered and run.wants_answer:
         yield ANSWERING
     if run.phase == "reviewing" and not asks_people(run):

@@ -2,13 +2,12 @@
 
 from datetime import datetime
 
-from app.domain import events as ev
 from app.domain.failures import remedy_for
 from app.domain.policy.agenda import ANSWERING, REVIEWING, step_in
 from app.domain.policy.budget import in_words, overspent, spent_problem
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
-from app.domain.policy.conflicts import asks_people, open_questions, questions_to_ask
+from app.domain.policy.conflicts import asks_people
 from app.domain.policy.endings import (
     MESSAGE_CHARACTERS,
     WITHOUT_IT,
@@ -18,6 +17,8 @@ from app.domain.policy.endings import (
     fail,
     stop_tasks,
 )
+from app.domain.policy.resolution import failed_ties, is_resolving, next_method
+from app.domain.policy.settling import ask_people, resolve_conflicts
 from app.domain.policy.tasks import NO_TIME, carry_on
 from app.domain.protocol import GiveUp
 from app.domain.snapshot import Snapshot
@@ -32,7 +33,8 @@ def is_final(run: Snapshot, now: datetime) -> bool:
     """Whether the answer there is goes out: nothing is left that would make another one of it, or that cannot be had.
 
     For stragglers that have landed, and what people say, another one is tried within the time for work; the last part
-    of the run's time is never spent on it. It is for what a further round of work has brought, and for the critic.
+    of the run's time is never spent on it. It is for what a further round of work has brought, for the critic, and for
+    what a judge of conflicts has said.
     """
     if run.wrap_up_at is None or not run.has_answer or ends_unanswered(run) is not None:
         return False
@@ -42,11 +44,14 @@ def is_final(run: Snapshot, now: datetime) -> bool:
         return False
     if run.exhausted is not None or overspent(run) is not None:
         return True
+    if is_resolving(run):
+        return False
     if run.phase == "reviewing" and not asks_people(run):
         return _is_in_vain(run, REVIEWING)
     if not (run.wants_answer or asks_people(run)):
         return True
-    must_wait = run.is_refused or any(not run.tasks[name].dropped for name in run.lacking)
+    has_more = any(not run.tasks[name].dropped for name in run.lacking)
+    must_wait = run.is_refused or run.answering.is_overruled or has_more
     return (now >= run.wrap_up_at and not must_wait) or _is_in_vain(run, ANSWERING)
 
 
@@ -64,7 +69,10 @@ def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
         return settled(fail(run, reason, message))
     if _is_in_vain(run, ANSWERING):
         return settled(end_partially(run, "synthesis_failed", WITHOUT_IT))
-    draft = DecisionBuilder(run, now, conditions, wakes=[deadline_of(run)])
+    draft = DecisionBuilder(run, now, conditions, entries=failed_ties(run), wakes=[deadline_of(run)])
+    if (method := next_method(run)) is not None:
+        resolve_conflicts(run, method, now, draft)
+        return draft.decision()
     if not run.wants_answer:
         _see_through(run, now, draft)
         return draft.decision()
@@ -77,21 +85,9 @@ def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
 def _see_through(run: Snapshot, now: datetime, draft: DecisionBuilder) -> None:
     """What comes between an answer and its going out: people, then the critic."""
     if asks_people(run):
-        _settle_conflicts(run, now, draft)
+        ask_people(run, now, draft)
     else:
         draft.converse(REVIEWING)
-
-
-def _settle_conflicts(run: Snapshot, now: datetime, draft: DecisionBuilder) -> None:
-    """Ask people about conflicts that the answer leaves open, and wait for what they say."""
-    assert run.wrap_up_at is not None
-    draft.wakes.append(run.wrap_up_at)
-    draft.entries += questions_to_ask(run, now)
-    for question in open_questions(run):
-        if now >= question.expires_at:
-            draft.settle(ev.QuestionExpired(id=question.id))
-        else:
-            draft.wait("answer", question.expires_at)
 
 
 def _go_on_with_dropped(run: Snapshot, now: datetime, draft: DecisionBuilder) -> None:

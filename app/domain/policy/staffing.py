@@ -45,6 +45,8 @@ def _by_load(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> list[str
     """
     chosen, planned = task.next.worker, task.task
     peers = run.brief.team.peers_of(chosen) if not task.attempts else ()
+    if planned.id in run.answering.ties.values():
+        return [chosen]  # Another of the kind may have written one of the claims.
     if not peers or run.brief.team.route_for(planned.title, planned.instruction) == chosen:
         return [chosen]
     breakers, team = draft.conditions.breakers, run.brief.team.name
