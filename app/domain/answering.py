@@ -54,6 +54,8 @@ class Answering:
     """Whether a person or a judge has settled a conflict since the newest answer: another is to be made."""
     round: int = 1
     """The round of work that the run is in."""
+    round_from: int = 0
+    """The place of its first task among all that the run has had."""
     gaps: Mapping[str, Gap] = field(default_factory=dict)
     """What tasks that delivered nothing leave open, by their ids, and which others are to close it."""
     reviews: tuple[Review, ...] = ()

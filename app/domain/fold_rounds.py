@@ -22,7 +22,8 @@ def fold_gap(run: Snapshot, found: ev.GapFound) -> Snapshot:
 def fold_round(run: Snapshot, revised: ev.PlanRevised) -> Snapshot:
     if revised.round is None:
         return run
-    answering = changed(run.answering, round=revised.round)
+    first = len(run.every_task) - len(revised.added)
+    answering = changed(run.answering, round=revised.round, round_from=first)
     if revised.ties:
         tried = answering.tried | {("tie_break", conflict) for conflict in revised.ties}
         answering = changed(answering, ties={**answering.ties, **revised.ties}, tried=tried)

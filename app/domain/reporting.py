@@ -12,6 +12,7 @@ from app.domain.busy import BusyTime
 from app.domain.duplicates import DuplicateWork
 from app.domain.outcomes import Told
 from app.domain.report import CriticalPath, Report, Waiting
+from app.domain.round_tallies import RoundTallies
 from app.domain.tallies import AttemptTally, Spent, TaskTally, one_agent, shares_of, workers_in
 from app.domain.timing import longest_chain, milliseconds
 from app.domain.topics import Topic
@@ -37,6 +38,7 @@ class Reporter:
         """Those that another run has done."""
         self._parts: defaultdict[str, Spent] = defaultdict(Spent)
         self._duplicates = DuplicateWork()
+        self._rounds = RoundTallies()
         self._busy = BusyTime()
         self._answer = Spent()
         """The newest call for the answer."""
@@ -54,6 +56,7 @@ class Reporter:
     def take(self, event: Told) -> None:
         """Add one more event; they must come in order."""
         at, told, kind = datetime.fromisoformat(event["at"]), event["data"], event["type"]
+        self._rounds.take(event, at)
         match kind.partition(".")[0]:
             case "run":
                 self._run(kind, told, at)
@@ -215,6 +218,7 @@ class Reporter:
             speedup=round(sequential / wall, 2) if wall else 1.0,
             workers=workers_in(self._tasks.values()),
             parts=shares_of(self._parts, lasted),
+            rounds=self._rounds.told(end),
             duplicates=self._duplicates.told(),
             waiting=self._waiting(wall, end),
             one_agent=one_agent(self._tasks.values(), self._parts, self._answer, wall),

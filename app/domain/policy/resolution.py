@@ -12,6 +12,7 @@ from app.domain.events import Entry
 from app.domain.lint import linted
 from app.domain.plan import TASKS_CEILING, Task, validated
 from app.domain.policy.conflicts import unresolved_in
+from app.domain.policy.rounds import rounds_left
 from app.domain.results import Conflict
 from app.domain.snapshot import Snapshot
 from app.domain.team import Worker
@@ -62,7 +63,7 @@ def begin_tie_break(run: Snapshot) -> list[Entry]:
     """A further round of work, in which a task decides each conflict; those for which there is no room stay open."""
     assert run.plan is not None
     open_now, limits = untried(run, "tie_break"), run.brief.limits
-    room = min(limits.tasks, TASKS_CEILING) - len(run.tasks) if run.answering.round < limits.rounds else 0
+    room = min(limits.tasks, TASKS_CEILING) - len(run.tasks) if rounds_left(run) > 0 else 0
     chosen, left = open_now[: max(room, 0)], open_now[max(room, 0) :]
     entries = left_open(left, "tie_break", "limit_reached")
     if not chosen:

@@ -21,7 +21,7 @@ def gaps_to_close(run: Snapshot) -> list[str]:
 
     Where a critic has refused the answer, these are all that have ended: it may ask for more than code can see.
     """
-    left = run.brief.limits.rounds - run.answering.round
+    left = rounds_left(run)
     is_over = run.newest_at is None or run.wrap_up_at is None or run.newest_at >= run.wrap_up_at
     if left <= 0 or is_over or run.exhausted is not None or overspent(run) is not None:
         return []
@@ -29,6 +29,13 @@ def gaps_to_close(run: Snapshot) -> list[str]:
     if run.is_refused:
         return ended
     return [name for name in ended if why_thin(run.tasks[name]) is not None]
+
+
+def rounds_left(run: Snapshot) -> int:
+    """How many further rounds the run may have. One that has brought nothing is the last."""
+    begun, every = run.answering, run.every_task
+    is_barren = begun.round > 1 and not any(task.delivered for task in every if task.position >= begun.round_from)
+    return 0 if is_barren else run.brief.limits.rounds - begun.round
 
 
 def why_thin(task: TaskState) -> str | None:
