@@ -1,7 +1,7 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
-replicas, failures, dynamic_workers.
+replicas, failures, dynamic_workers, hostile.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.bench import MEASURED, SERVING, Bench, bench, percentile
 from benchmarks.failures import overshoot_of, spending
+from benchmarks.hostile import outcome_of
 from benchmarks.readers import measure as measure_readers
 from benchmarks.reference_job import CALLS_IN_A_ROW
 from benchmarks.replicas import FAST, SLOW, cancel_seconds, first_calls, spread, takeover_seconds
@@ -128,6 +129,21 @@ def dynamic_workers() -> None:
     )
 
 
+def hostile() -> None:
+    """How often models that lie get a run to end dishonestly."""
+    found = outcome_of(1_000)
+    for title, counts in (
+        ("What befell them", found.met),
+        ("Replies sent back", found.sent_back),
+        ("How they ended", found.ends),
+        ("What was dishonest", found.dishonest),
+    ):
+        print(f"\n| {title} | of {found.runs} runs |\n|---|---|")
+        print("\n".join(f"| {name} | {count} |" for name, count in counts.most_common()) or "| nothing | 0 |")
+    named = f" ({', '.join(map(str, found.dishonest_runs))})" if found.dishonest_runs else ""
+    print(f"\n{found.runs} hostile runs, {len(found.dishonest_runs)} ended dishonestly{named}.")
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
@@ -146,6 +162,7 @@ _PARTS = (
     replicas,
     failures,
     dynamic_workers,
+    hostile,
 )
 PARTS = {part.__name__: part for part in _PARTS}
 
