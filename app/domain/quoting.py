@@ -14,6 +14,7 @@ from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import reduce
 from graphlib import TopologicalSorter
+from math import floor
 from typing import TypeVar
 
 from app.domain import events as ev
@@ -99,7 +100,9 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
             least=least_tokens, likely=min(max(likely.tokens, least_tokens), most_tokens), most=most_tokens
         ),
         duration_s=SecondsRange(
-            least=round(planning_s, 3), likely=round(min(planning_s + works_s, most_s), 3), most=round(most_s, 3)
+            least=floor(planning_s * 1_000) / 1_000,
+            likely=round(min(planning_s + works_s, most_s), 3),
+            most=round(most_s, 3),
         ),
         basis="history" if all(part.likely.count >= ENOUGH for part in parts) else "limits",
         runs_considered=grounds.history.runs,

@@ -223,7 +223,7 @@ def test_a_dry_run_ends_at_its_plan_and_starts_nothing(script: Script) -> None:
 @MANY
 @given(scripts())
 def test_a_dry_run_has_the_plan_and_the_quote_of_the_run_itself(script: Script) -> None:
-    script = replace(script, crashes=frozenset(), cancel_at=None)
+    script = replace(script, crashes=frozenset(), cancel_at=None, approvers=("approve",))
     rehearsed, story = rehearse(replace(script, limits=dry(script.limits))), rehearse(script)
 
     assert [each.data for each in rehearsed.log if isinstance(each.data, ev.PlanCreated)] == [
