@@ -306,3 +306,12 @@ def test_whoever_plays_the_critic_and_the_judge_is_among_the_models_that_a_team_
     team = Team.model_validate({"name": "crew", "workers": [WORKER], "review": {"model": "model-of-the-critic"}})
 
     assert team.used_models == {"deep", "balanced", "model-of-the-critic"}
+
+
+def test_a_judge_for_whom_the_budget_has_no_room_leaves_the_answer_as_it_is() -> None:
+    story = told("judge", "tie_break", limits={"tokens": 10_000})
+    story.tell(ev.BudgetExhausted(limit="tokens", allowed=10_000, needed=2_000, left=100, call="arbitrate"))
+
+    assert story.settle() == ["run.succeeded"]
+    assert story.run.result is not None
+    assert (story.run.result.answer, story.run.result.conflicts) == ("2009 or 2011.", (YEAR,))
