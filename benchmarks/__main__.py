@@ -1,7 +1,7 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
-replicas, failures, dynamic_workers.
+replicas, failures, dynamic_workers, nested.
 """
 
 import asyncio
@@ -128,6 +128,17 @@ def dynamic_workers() -> None:
     )
 
 
+def nested() -> None:
+    """Three nested runs of four tasks, against one run of twelve."""
+    with bench(call_seconds=0.05) as surroundings:
+        figures = surroundings.measured("benchmarks.nested", surroundings.database_url)
+    flat, nested_ms = figures["flat"] * 1000, figures["nested"] * 1000
+    print(
+        f"\nTwelve tasks, calls of 50 ms: {flat:.0f} ms in one run, {nested_ms:.0f} ms as three nested runs of four "
+        f"(ratio {figures['ratio']:.2f}; 1.67 by the calls in a row alone)."
+    )
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
@@ -146,6 +157,7 @@ _PARTS = (
     replicas,
     failures,
     dynamic_workers,
+    nested,
 )
 PARTS = {part.__name__: part for part in _PARTS}
 

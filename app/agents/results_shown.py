@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from app.domain.lint import RESULTS_HELD
+from app.domain.results import NestedResult
 from app.domain.task_state import TaskState
 from app.domain.text import shorten
 from app.tools.tool import JSON_CUT
@@ -13,6 +14,8 @@ RESULT_CHARACTERS = 8_000
 """What each of as many results as may be can say."""
 ROOM_CHARACTERS = RESULTS_HELD * RESULT_CHARACTERS
 """For all that the results of one call say together; names of fields and escapes come on top."""
+NESTED_SHOWN = 10
+"""Gaps and conflicts of a nested run that are named."""
 TITLE_CHARACTERS = 200
 GIST_CHARACTERS = 500
 """For a summary or an error where the whole is not needed."""
@@ -48,10 +51,30 @@ def _result(task: TaskState, share: int) -> dict[str, Any]:
         result["unverified"] = True
     if output.instruction_like:
         result["instruction_like"] = True
+    if output.nested is not None:
+        result |= _of_nested(output.nested)
     omitted = sum(omitted for _, omitted in shown.values()) + sum(map(len, output.sources[len(kept) :]))
     if omitted:
         result |= {"truncated": True, "omitted_characters": omitted}
     return result
+
+
+def _of_nested(nested: NestedResult) -> dict[str, Any]:
+    """What a nested run says is missing from its result, and is contradictory in it."""
+    gaps = [
+        shorten(gap.impact or f"a part of it delivered nothing: {gap.reason}", GIST_CHARACTERS)[0]
+        for gap in nested.gaps
+    ]
+    open_conflicts = [
+        {
+            "topic": shorten(each.topic, TITLE_CHARACTERS)[0],
+            "claims": [shorten(claim.claim, GIST_CHARACTERS)[0] for claim in each.claims],
+        }
+        for each in nested.conflicts
+        if each.status == "unresolved"
+    ]
+    told: dict[str, Any] = {"missing": gaps[:NESTED_SHOWN]} if gaps else {}
+    return told | {"unresolved": open_conflicts[:NESTED_SHOWN]} if open_conflicts else told
 
 
 def _dealt(wanted: Mapping[str, int], room: int) -> dict[str, int]:

@@ -42,6 +42,9 @@ router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], 
 After = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
 Status = Annotated[RunStatus | None, Query(description="Only runs in this status.")]
 TeamFilter = Annotated[str | None, Query(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="Only runs of this team.")]
+ParentFilter = Annotated[
+    str | None, Query(pattern=r"^run_[0-9a-z]{1,64}$", description="Only the nested runs of this run.")
+]
 Include = Annotated[
     str,
     Query(
@@ -76,12 +79,13 @@ async def list_runs(
     after: After = None,
     status: Status = None,
     team: TeamFilter = None,
+    parent: ParentFilter = None,
     include: Include = "",
 ) -> Response:
     """Runs, newest first. A list carries neither results nor long objectives unless they are asked for."""
     place = page_start_of(after) if after is not None else None
     asked = include.split(",")
-    listing = Listing(status, team, place, whole_objectives="objective" in asked, results="result" in asked)
+    listing = Listing(status, team, parent, place, "objective" in asked, "result" in asked)
     rows = await page_of_runs(runtime.database, TENANT, listing, limit=limit + 1)
     shown, now = rows[:limit], datetime.now(UTC)
     more = cursor_of(PageStart(shown[-1]["created_at"], shown[-1]["id"])) if len(rows) > limit else None

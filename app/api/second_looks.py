@@ -18,10 +18,10 @@ from app.api.jobs import (
     ENDED,
     OriginOf,
     answer_with_run,
-    changed_limits,
     digest_of,
     own_plan,
     refuse_unpriced,
+    workers_at_depth,
 )
 from app.api.schemas.runs import Run
 from app.api.schemas.service import PROBLEMS
@@ -197,8 +197,8 @@ async def _accepted(look: _Look, looks: Looks, body: BaseModel, changes: _Change
 def _new_run(look: _Look, changes: _Changes) -> NewRun:
     source, run = look.source, look.source.run
     before = Limits.model_validate({name: getattr(run.brief.limits, name) for name in Limits.model_fields})
-    limits, models = changed_limits(changes.limits, before), {**source.models, **changes.models}
-    team = with_models(source.team.team, models)
+    limits, models = changes.limits.applied_to(before), {**source.models, **changes.models}
+    team = workers_at_depth(with_models(source.team.team, models), limits)
     refuse_unpriced(look.runtime, team, limits, "/models" if changes.models else "/limits/cost_usd")
     crew = Crew(team, look.runtime.means, limits, tuple(given.name for given in run.brief.inputs))
     plan = own_plan(changes.plan, crew)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from app.domain import events as ev
@@ -36,12 +37,19 @@ class Brief:
     """The `output_schema` of the job itself."""
     rubric: str | None = None
     """What the critic goes by beside the criteria of the team, in the words of the job."""
+    ends_by: datetime | None = None
+    """When the run ends at the latest, for one that does the work of another's task."""
     means: Mapping[str, Means] = field(default_factory=dict)
     """What the tools of this process are good for, by their names."""
 
     def needs_no_answer(self, plan: Plan) -> bool:
         """Whether a plan is a single task whose result is to be the answer as it stands."""
         return plan.needs_no_answer and self.output_schema is None
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the run does the work of another one's task."""
+        return self.ends_by is not None
 
     @property
     def wants_review(self) -> bool:

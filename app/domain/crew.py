@@ -52,10 +52,10 @@ class Crew:
 
     def may_act(self, worker: Worker) -> bool:
         """Whether one of its tools may change something in the world."""
-        return any(tool not in self.means or self.means[tool].acts for tool in worker.tools)
+        return worker.team is not None or any(tool not in self.means or self.means[tool].acts for tool in worker.tools)
 
     def may_read(self, worker: Worker, what: Reach) -> bool:
-        """Whether one of its tools may read the inputs, or the web. One that acts may do anything."""
-        return any(
+        """Whether one of its tools may read the inputs, or the web. One that acts may do anything; so may a team."""
+        return worker.team is not None or any(
             tool not in self.means or self.means[tool].acts or self.means[tool].reads == what for tool in worker.tools
         )

@@ -14,6 +14,7 @@ from app.domain import (
     fold_answers,
     fold_approval,
     fold_calls,
+    fold_children,
     fold_questions,
     fold_rounds,
     fold_run,
@@ -112,6 +113,10 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_approval.fold_decision(run, event, fact)
         case ev.BudgetExhausted():
             return changed(run, exhausted=fact)
+        case ev.ChildStarted():
+            return fold_children.fold_begin(run, event, fact)
+        case ev.ChildEnded():
+            return fold_children.fold_end(run, event, fact)
         case ev.BreakerOpened():
             return fold_run.fold_opening(run, event, fact)
         case ev.BreakerClosed():

@@ -39,8 +39,6 @@ Amount = Annotated[Money, Field(gt=0, max_digits=12, decimal_places=6), BeforeVa
 
 PlanT = TypeVar("PlanT", bound=Plan)
 TOKENS_CEILING = 10**12
-UNCHANGEABLE = ("depth",)
-"""Limits of a team that nothing goes by yet: supervisors do not nest."""
 
 
 class Limits(BaseModel):
@@ -63,7 +61,7 @@ class Limits(BaseModel):
     rounds: int = Field(default=2, ge=1, le=10)
     """Rounds of work and synthesis."""
     depth: int = Field(default=2, ge=1, le=5)
-    """Levels of nested supervisors."""
+    """Levels of supervisors, the run's own among them: 1 for no nested ones."""
 
 
 class DryRunLimits(Limits):
@@ -116,11 +114,7 @@ class LimitChanges(BaseModel):
     rounds: Annotated[int, Field(ge=1, le=10), BeforeValidator(exact)] | None = None
     """Rounds of work and synthesis: 1 for no further one, whatever is missing."""
     depth: Annotated[int, Field(ge=1, le=5), BeforeValidator(exact)] | None = None
-    """Changing it is not offered: null, or what the team has."""
-
-    def not_offered(self, limits: Limits) -> list[str]:
-        """Which of those limits differ from `limits`, the team's, that cannot be changed."""
-        return [name for name in UNCHANGEABLE if getattr(self, name) not in (None, getattr(limits, name))]
+    """Levels of supervisors, the run's own among them: 1 for no nested ones."""
 
     def applied_to(self, limits: Limits) -> Limits:
         """`limits` with these changes."""

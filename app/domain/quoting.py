@@ -57,6 +57,13 @@ SEARCH_TOKENS = 10_000
 """What one search of the provider brings to read, at about; nobody bounds it."""
 PlanT = TypeVar("PlanT", ev.PlanCreated, ev.PlanEdited)
 _FREE = TokenPrices(*[Decimal(0)] * 6)
+NESTED_TASKS = 5
+NESTED_IN_A_ROW = 3
+"""Calls of a nested team's plan, work and answer that are taken for usual in place of one, and how many of them follow
+each other; its own quote says better."""
+NESTED_CALLS_MOST = 40
+"""How often what an attempt may take at the worst a nested run is taken to need: twelve tasks with three attempts each,
+its plan and its answer."""
 _MICRO = Decimal("0.000001")
 
 
@@ -139,13 +146,18 @@ def _rounded(amount: Decimal, how: str) -> Decimal:
 
 def _all_priced(brief: Brief, plan: Plan, grounds: Grounds) -> bool:
     used = {brief.team.supervisor.model}
-    used |= {name for task in plan.tasks for worker in _who(brief, task) for name in worker.models}
+    used |= {name for task in plan.tasks for worker in _who(brief, task) for name in _players(brief, worker)}
     return all(grounds.prices.get(brief.models.get(name, name)) is not None for name in used)
 
 
 def _who(brief: Brief, task: Task) -> list[Worker]:
     """Who may have to do a task: its worker, and with a second attempt everybody."""
     return [worker for worker in brief.team.workers if brief.limits.attempts > 1 or worker.name == task.worker]
+
+
+def _players(brief: Brief, worker: Worker) -> tuple[str, ...]:
+    """The models that may play a worker. Those of a nested team are its own affair: the supervisor's stands in."""
+    return worker.models or (brief.team.supervisor.model,)
 
 
 def _prices(brief: Brief, grounds: Grounds, model: str) -> TokenPrices:
@@ -155,8 +167,8 @@ def _prices(brief: Brief, grounds: Grounds, model: str) -> TokenPrices:
 def _task_part(brief: Brief, task: Task, grounds: Grounds) -> _Part:
     worker = brief.team.worker(task.worker)
     assert worker is not None  # The plan was validated against this very team.
-    model = brief.models.get(worker.model, worker.model)
-    prices = _prices(brief, grounds, worker.model)
+    model = brief.models.get(worker.played_by, worker.played_by)
+    prices = _prices(brief, grounds, _players(brief, worker)[0])
     past = grounds.history.tasks.get((worker.name, model))
     likely = past if past is not None and past.count >= ENOUGH else _typical_task(task, worker, prices)
     least = _least_call(prices, len(task.instruction) // LONGEST_TOKEN) if task.required else Amount()
@@ -173,8 +185,9 @@ def _typical_task(task: Task, worker: Worker, prices: TokenPrices) -> Typical:
     calls = min(_steps(task, worker), CALLS_WITH_TOOLS if worker.tools else 1)
     opening = OPENING_TOKENS + _told(task, worker) // CHARACTERS_PER_TOKEN + RESULT_TOKENS * len(task.depends_on)
     read = calls * opening + calls * (calls - 1) // 2 * (REPLY_TOKENS + OUTCOME_TOKENS)
-    lasts = min(calls * _call_s(REPLY_TOKENS), task.budget.timeout_s or worker.timeout_s)
-    return _typical(prices, read, calls * REPLY_TOKENS, lasts)
+    times, in_a_row = (NESTED_TASKS, NESTED_IN_A_ROW) if worker.team is not None else (1, 1)
+    lasts = min(in_a_row * calls * _call_s(REPLY_TOKENS), task.budget.timeout_s or worker.timeout_s)
+    return _typical(prices, times * read, times * calls * REPLY_TOKENS, lasts)
 
 
 def _told(task: Task, worker: Worker) -> int:
@@ -200,7 +213,7 @@ def _worst_task(brief: Brief, task: Task, grounds: Grounds) -> Amount:
     cost = attempts * (max(work.cost_usd for work in works) + 2 * between.cost_usd)
     if task.budget.tokens is None:
         return Amount(tokens=tokens, cost_usd=cost)
-    dearest = max(_dearest(brief, grounds, name) for worker in _who(brief, task) for name in worker.models)
+    dearest = max(_dearest(brief, grounds, name) for worker in _who(brief, task) for name in _players(brief, worker))
     dearest = max(dearest, _dearest(brief, grounds, brief.team.supervisor.model))
     allowed = min(tokens, task.budget.tokens)
     fees = attempts * max(_fees(brief, task, worker, grounds) for worker in _who(brief, task))
@@ -218,7 +231,7 @@ def _steps(task: Task, worker: Worker) -> int:
 
 
 def _fees(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -> Decimal:
-    fee = max(_prices(brief, grounds, name).search for name in worker.models)
+    fee = max(_prices(brief, grounds, name).search for name in _players(brief, worker))
     return _steps(task, worker) * grounds.searches_with(worker.tools) * fee
 
 
@@ -228,7 +241,9 @@ def _worst_attempt(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -
     turn = grounds.reply_tokens + LONGEST_OUTCOME + searched
     steps = _steps(task, worker)
     read = sum(min(opening + searched + number * turn, LONGEST_REQUEST) for number in range(steps))
-    worst = _worst([_prices(brief, grounds, name) for name in worker.models], read, steps * grounds.reply_tokens)
+    prices = [_prices(brief, grounds, name) for name in _players(brief, worker)]
+    times = NESTED_CALLS_MOST if worker.team is not None else 1
+    worst = _worst(prices, times * read, times * steps * grounds.reply_tokens)
     return worst + Amount(cost_usd=_fees(brief, task, worker, grounds))
 
 

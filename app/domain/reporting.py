@@ -63,6 +63,8 @@ class Reporter:
                 self._tool_call(event, at)
             case "results":
                 self._reused = {each["task"] for each in told["tasks"]}
+            case "child" if kind == "child.ended":
+                self._child(event)
             case "task" | "attempt" | "question":
                 self._task(event, at)
 
@@ -144,6 +146,14 @@ class Reporter:
         attempt.tool_calls += 1
         if not told["provider"]:
             self._busy.add(at - timedelta(milliseconds=told["duration_ms"]), at)
+
+    def _child(self, event: Told) -> None:
+        """What a nested run has spent is work, as if one worker had done it all."""
+        usage = event["data"]["usage"]
+        self._parts["work"].add(usage, 0)
+        if (attempt := self._attempt(event)) is not None:
+            attempt.spent.add(usage, 0)
+            attempt.tool_calls += usage["tool_calls"]
 
     def _task(self, event: Told, at: datetime) -> None:
         name, kind, told = event["task_id"] or "", event["type"], event["data"]

@@ -22,59 +22,6 @@ class Problem(_Value):
     """What happened, for people."""
 
 
-class Output(_Value):
-    """The structured result of a task."""
-
-    summary: str
-    """The result in a few sentences."""
-    data: Any = None
-    """Structured data, when the worker has an output schema."""
-    text: str = ""
-    """The full result, Markdown."""
-    confidence: float | None = None
-    """0 to 1 as the worker judges it; null when it did not say."""
-    sources: tuple[str, ...] = ()
-    """What the result rests on: URLs, input names."""
-    free_form: bool = False
-    """True when the worker did not keep to the form of a report: what it wrote was taken for the result as it stood."""
-    partial: bool = False
-    """True when the worker stopped before the end, and the supervisor took what it had."""
-    tool_calls: int | None = None
-    """Tool calls of the attempt that delivered it; null in results of earlier releases."""
-    unverified: bool = False
-    """True when each of these calls failed, or none was made and the result seems to say that something was done in the
-    world: it rests on nothing but the worker's word."""
-    instruction_like: bool = False
-    """True when it speaks as the system or a user would, or in the marks of a prompt: it is material all the same."""
-
-
-EscalationDecision = Literal["retry_stronger_model", "reassign", "split", "ask_human", "accept_partial", "give_up"]
-"""What a supervisor may make of an escalation."""
-EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_low", "timeout"]
-
-
-class Escalation(_Value):
-    """A worker's word that it cannot or should not finish the task."""
-
-    reason: EscalationReason
-    """Why the worker stops."""
-    message: str
-    """The same in its own words."""
-    partial: str | None = None
-    """What it has so far."""
-    decision: str | None = None
-    """What the supervisor made of it; null while nothing was decided."""
-
-
-class Statement(_Value):
-    """A sentence of the answer and the tasks it rests on."""
-
-    text: str
-    """What the answer says."""
-    tasks: tuple[str, ...]
-    """Ids of the tasks it rests on; only such as delivered."""
-
-
 class Claim(_Value):
     """What one task says about a topic."""
 
@@ -114,6 +61,76 @@ class Gap(_Value):
     """What its absence means for the answer, in the words of the supervisor."""
     redispatched_as: str | None = None
     """Id of the task that was planned in its place; null when none was."""
+
+
+class NestedResult(_Value):
+    """What a nested run says of its result beside the result itself."""
+
+    run: str
+    """Id of the run; its plan, tasks and trace are its own."""
+    status: Literal["succeeded", "partial"]
+    """What it ended as."""
+    stop_reason: str
+    """Why it ended this way."""
+    gaps: tuple[Gap, ...] = ()
+    """What is missing from its answer; the tasks are those of its own plan."""
+    conflicts: tuple[Conflict, ...] = ()
+    """Where results of its tasks contradict each other."""
+
+
+class Output(_Value):
+    """The structured result of a task."""
+
+    summary: str
+    """The result in a few sentences."""
+    data: Any = None
+    """Structured data, when the worker has an output schema."""
+    text: str = ""
+    """The full result, Markdown."""
+    confidence: float | None = None
+    """0 to 1 as the worker judges it; null when it did not say."""
+    sources: tuple[str, ...] = ()
+    """What the result rests on: URLs, input names."""
+    free_form: bool = False
+    """True when the worker did not keep to the form of a report: what it wrote was taken for the result as it stood."""
+    partial: bool = False
+    """True when the worker stopped before the end, and the supervisor took what it had."""
+    tool_calls: int | None = None
+    """Tool calls of the attempt that delivered it; null in results of earlier releases."""
+    unverified: bool = False
+    """True when each of these calls failed, or none was made and the result seems to say that something was done in the
+    world: it rests on nothing but the worker's word."""
+    instruction_like: bool = False
+    """True when it speaks as the system or a user would, or in the marks of a prompt: it is material all the same."""
+    nested: NestedResult | None = None
+    """What the nested run that delivered it says of it; null when a worker delivered it itself."""
+
+
+EscalationDecision = Literal["retry_stronger_model", "reassign", "split", "ask_human", "accept_partial", "give_up"]
+"""What a supervisor may make of an escalation."""
+EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_low", "timeout"]
+
+
+class Escalation(_Value):
+    """A worker's word that it cannot or should not finish the task."""
+
+    reason: EscalationReason
+    """Why the worker stops."""
+    message: str
+    """The same in its own words."""
+    partial: str | None = None
+    """What it has so far."""
+    decision: str | None = None
+    """What the supervisor made of it; null while nothing was decided."""
+
+
+class Statement(_Value):
+    """A sentence of the answer and the tasks it rests on."""
+
+    text: str
+    """What the answer says."""
+    tasks: tuple[str, ...]
+    """Ids of the tasks it rests on; only such as delivered."""
 
 
 class Coverage(_Value):
@@ -236,6 +253,8 @@ class TaskReport(_Value):
     world: it rests on nothing but the worker's word."""
     instruction_like: bool = False
     """True when it speaks as the system or a user would, or in the marks of a prompt: it is material all the same."""
+    nested: NestedResult | None = None
+    """What the nested run that delivered it says of it; null when a worker delivered it itself."""
 
 
 class Result(_Value):

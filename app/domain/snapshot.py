@@ -15,6 +15,7 @@ from app.domain.approvals import Approval
 from app.domain.breaker_names import model_breaker
 from app.domain.brief import Brief
 from app.domain.conversation import Conversation
+from app.domain.nested import Child
 from app.domain.plan import Plan
 from app.domain.questions import Assumption, OnQuestion, Question
 from app.domain.quote import Quote
@@ -91,6 +92,8 @@ class Snapshot:
     terms_told: frozenset[str] = frozenset()
     """Terms of model calls that the log has spelled out, by their ids."""
     usage_at_cancel: Usage = Usage()
+    ended_before_cancel: frozenset[str] = frozenset()
+    """The nested runs that had ended when a client asked for the end."""
     fatal: Problem | None = None
     stop_reason: str | None = None
     result: Result | None = None
@@ -121,7 +124,10 @@ class Snapshot:
     @property
     def deadline(self) -> datetime | None:
         """When the run ends, whatever is done by then. None before it has started."""
-        return self.started_at and self.started_at + timedelta(seconds=self.brief.limits.timeout_s)
+        if self.started_at is None:
+            return None
+        own, others = self.started_at + timedelta(seconds=self.brief.limits.timeout_s), self.brief.ends_by
+        return own if others is None else min(own, others)
 
     @property
     def wrap_up_at(self) -> datetime | None:
@@ -138,6 +144,22 @@ class Snapshot:
     def every_task(self) -> list[TaskState]:
         """All the tasks that the run has had: those of the plan, then those that were replaced."""
         return [*self.tasks.values(), *self.replaced.values()]
+
+    @property
+    def children(self) -> list[tuple[TaskState, Child]]:
+        """The nested runs that it has begun, each with the task whose work it does."""
+        tried = ((task, attempt) for task in self.every_task for attempt in task.attempts)
+        return [(task, attempt.child) for task, attempt in tried if attempt.child is not None]
+
+    @property
+    def open_children(self) -> list[tuple[TaskState, Child]]:
+        """Those of them that have not ended, as far as is known."""
+        return [(task, child) for task, child in self.children if not child.ended]
+
+    @property
+    def allotted(self) -> Amount:
+        """What is kept for nested runs that have not ended."""
+        return sum((child.allowance.amount for _, child in self.open_children), Amount())
 
     @property
     def answers_alone(self) -> bool:

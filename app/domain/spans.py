@@ -68,6 +68,8 @@ class Spans:
                 self._tool_call(event, what)
             case "question" if what == "asked":
                 self._end_attempt(event, "error", problem_of(event["data"]["error"]))
+            case "child":
+                self._child(event, what)
             case "synthesis":
                 self._synthesis(event, what)
             case "review":
@@ -149,6 +151,14 @@ class Spans:
             case "failed" | "skipped" | "cancelled":
                 status = "cancelled" if what == "cancelled" else "error"
                 self._end_task(event, title, status, {"status": what, **problem_of(told.get("error"))})
+
+    def _child(self, event: Told, what: str) -> None:
+        """A nested run has its own trace; the attempt says which, and what that came to."""
+        attributes = self._frames[f"attempt:{event['task_id']}:{event['attempt']}"]["attributes"]
+        if what == "started":
+            attributes["child"] = event["data"]["run"]
+        else:
+            attributes |= {"child": event["data"]["run"], "child_status": event["data"]["status"]}
 
     def _end_task(self, event: Told, title: str, status: str, attributes: Told) -> None:
         at, name, problem = event["at"], event["task_id"], problem_of(event["data"].get("error"))

@@ -63,6 +63,10 @@ def _line(fact: ev.AnyFact) -> Line | None:
             return "info", "answer reviewed", {"verdict": fact.verdict, "round": fact.round}
         case ev.ReviewRejected():
             return "info", "review rejected", {"codes": _codes(fact)}
+        case ev.ChildStarted():
+            return "info", "nested run begun", {"child": fact.run, "team": f"{fact.team.name}@{fact.team.version}"}
+        case ev.ChildEnded():
+            return "info", "nested run ended", {"child": fact.run, "status": fact.status}
         case ev.BudgetExhausted():
             return "warning", "budget exhausted", {"limit": fact.limit, "call": fact.call}
         case ev.BreakerOpened():

@@ -127,6 +127,8 @@ DATA: dict[str, dict[str, Any]] = {
     },
     "question.answered": {"id": "q_1", "answer": "that"},
     "question.expired": {"id": "q_1"},
+    "child.started": {"run": "run_2", "team": {"name": "crew", "version": 1}, "allowance": {"tokens": 10_000}},
+    "child.ended": {"run": "run_2", "status": "succeeded", "stop_reason": "completed"},
     "task.refined": {"instruction": "do it well", "refined_from": 1, "change": "well"},
     "task.rejected": REJECTED,
     "task.escalated": {"reason": "out_of_scope", "message": "not mine", "partial": "half"},

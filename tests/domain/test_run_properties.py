@@ -24,6 +24,7 @@ from app.domain.policy.agenda import (
     step_in,
 )
 from app.domain.policy.approval import cause_of_approval
+from app.domain.policy.commands import Converse
 from app.domain.policy.decide import decide
 from app.domain.protocol import GiveUp
 from app.domain.results import Result
@@ -150,6 +151,7 @@ def test_no_conversation_takes_more_replies_than_allowed(story: Story) -> None:
 def test_what_is_to_be_done_is_to_hold_open_conversations_that_can_go_on(story: Story) -> None:
     for run, event in before_each(story):
         for command in decide(run, event.at).commands:
+            assert isinstance(command, Converse)
             assert command.topic in open_topics(run)
             assert not isinstance(step_in(run, command.topic), GiveUp)
 

@@ -35,7 +35,17 @@ PAIR = Team(
     ),
 )
 """Two who try the same side by side when one takes long."""
-TEAMS = (TEAM, PAIR)
+OFFICE = Team(
+    name="soak-office",
+    question_timeout_s=4,
+    approval=ApprovalRules(timeout_s=4, default="approve"),
+    workers=(
+        Worker(name="bureau", description="Has it done.", team="soak"),
+        Worker(name="writer", description="Writes.", instructions="Write."),
+    ),
+)
+"""One whose worker is a team: its tasks are runs of their own."""
+TEAMS = (TEAM, PAIR, OFFICE)
 CONCURRENCY = TEAM.limits.concurrency
 ALL_TASKS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
@@ -76,6 +86,7 @@ SHAPES = {
     "asking": Shape([[], [], [0]], word="Guess"),
     "large": Shape([[], [0]], word="Divide"),
     "hedged": Shape([[], [], [0], [1]], team=PAIR),
+    "nested": Shape([[], [0]], worker="bureau", team=OFFICE),
     "tokens": Shape([[], [], [0], [1], [2], [3]], limits={"tokens": 18_000}),
     "money": Shape([[], [], [0], [1], [2], [3]], limits={"cost_usd": "0.12"}),
 }

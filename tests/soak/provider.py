@@ -103,7 +103,7 @@ def _answer(seen: SeenRequest) -> Answer:
         case "plan" if int(number) % 10 == 0 and turns == 1:
             return as_json(plan_of(task("a", needs=["b"]), task("b", needs=["a"])))
         case "plan":
-            return as_json(SHAPES[shape].plan(int(number)))
+            return as_json(SHAPES[shape or "single"].plan(int(number)))  # A nested run has no shape of its own.
         case "refine":
             return as_json({"instruction": f"{_instruction(seen)}, better.", "change": "Better."})
         case "rule":

@@ -32,7 +32,7 @@ from app.domain.plan_decisions import approve, edit, reject
 from app.domain.policy.agenda import is_open, left_behind, step_in
 from app.domain.policy.breakers import Breaker, Fault, fail, leave_probe, stance, succeed, take_probe
 from app.domain.policy.budget import Kept, WorstCase
-from app.domain.policy.commands import Decision
+from app.domain.policy.commands import Converse, Decision
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.decide import ends_now
 from app.domain.policy.endings import fail as fail_run
@@ -337,7 +337,7 @@ class _Stage:
         self._story.resumed(lost.usage, lost.unsettled)
 
     def _advance(self, decision: Decision) -> None:
-        wanted = [command.topic for command in decision.commands]
+        wanted = [command.topic for command in decision.commands if isinstance(command, Converse)]
         unwanted = [topic for topic in self._under_way if topic not in wanted]
         self._under_way = tuple(topic for topic in self._under_way if topic in wanted)
         self._gone_on &= set(wanted)

@@ -17,7 +17,7 @@ from app.domain.findings import Finding
 from app.domain.fold import after, extend
 from app.domain.job import Limits
 from app.domain.plan import Plan, Task, validated
-from app.domain.policy.commands import Decision
+from app.domain.policy.commands import Converse, Decision
 from app.domain.policy.conditions import UNKNOWN
 from app.domain.policy.decide import decide
 from app.domain.policy.failed_attempts import Ruling, follow
@@ -96,7 +96,7 @@ class Story:
 
     def talking(self) -> list[Topic]:
         """The conversations that are to be held now."""
-        return [command.topic for command in self.decide().commands]
+        return [command.topic for command in self.decide().commands if isinstance(command, Converse)]
 
     def starting(self) -> list[tuple[str | None, int | None]]:
         """The attempts that are to start now, by task and number."""

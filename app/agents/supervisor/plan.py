@@ -39,6 +39,7 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         dynamic=brief.team.dynamic,
         dynamic_tools=_described_tools(run),
         out_of_order=_out_of_order(run),
+        has_teams=any(worker.team is not None for worker in brief.team.workers),
     )
 
 
@@ -52,6 +53,7 @@ def _described(run: Snapshot) -> list[dict[str, Any]]:
             "tools": worker.tools,
             "acts_with": crew.acting_tools(worker),
         }
+        | ({"team": True} if worker.team is not None else {})
         for worker in run.brief.team.workers
     ]
 

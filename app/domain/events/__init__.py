@@ -13,6 +13,7 @@ from app.domain.events.calls import (
     ToolFailed,
     ToolStarted,
 )
+from app.domain.events.children import ChildEnded, ChildStarted
 from app.domain.events.envelope import FACTS, RUN_ENDS, AnyFact, Entry, Event, event_from
 from app.domain.events.fact import Fact, Rejected
 from app.domain.events.limits import BudgetExhausted
@@ -75,6 +76,8 @@ __all__ = [
     "BreakerOpened",
     "BudgetExhausted",
     "Cancellation",
+    "ChildEnded",
+    "ChildStarted",
     "ConflictFound",
     "Effect",
     "Entry",

@@ -49,7 +49,7 @@ def topics_of_task(run: Snapshot, task: TaskState) -> list[Topic]:
     if task.status != "running":
         first = task.next.first if task.status == "pending" else None
         return [] if first is None else [first]
-    working = [attempt for attempt in task.running if attempt.escalation is None]
+    working = [each for each in task.running if each.escalation is None and not is_nested(run, each)]
     ruling = ruling_on(run, task) if len(task.running) == 1 else None
     return [Topic("work", task.task.id, attempt.number) for attempt in working] + ([ruling] if ruling else [])
 
@@ -58,7 +58,8 @@ def left_behind(run: Snapshot) -> Iterator[Topic]:
     """The conversations of attempts whose task has ended without them: to be stopped, and still with last words."""
     for task in run.tasks.values():
         if task.ended:
-            yield from (Topic("work", task.task.id, attempt.number) for attempt in task.running)
+            own = (attempt for attempt in task.running if not is_nested(run, attempt))
+            yield from (Topic("work", task.task.id, attempt.number) for attempt in own)
 
 
 def is_open(run: Snapshot, topic: Topic) -> bool:
@@ -107,6 +108,11 @@ def worker_of(run: Snapshot, attempt: Attempt) -> Worker:
     worker = run.brief.team.worker(attempt.worker)
     assert worker is not None  # Plans are validated against the team, and a run keeps its team.
     return worker
+
+
+def is_nested(run: Snapshot, attempt: Attempt) -> bool:
+    """Whether a nested run does the work of an attempt, and nobody talks with a model about it here."""
+    return worker_of(run, attempt).team is not None
 
 
 def max_steps(run: Snapshot, topic: Topic) -> int:

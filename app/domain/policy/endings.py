@@ -6,7 +6,9 @@ from typing import Any
 
 from app.domain import events as ev
 from app.domain.events import Entry
+from app.domain.nested import ChildStopped
 from app.domain.policy.conflicts import refuses, rejected_answer
+from app.domain.policy.handed_up import gap_handed_up, half_done
 from app.domain.questions import Assumption
 from app.domain.results import Coverage, Gap, Problem, Result, Review, Statement, TaskReport
 from app.domain.snapshot import Snapshot
@@ -48,7 +50,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
         confidence=confidence,
         statements=statements,
         conflicts=run.synthesis.conflicts if run.synthesis else (),
-        gaps=(*run.answering.closed, *_gaps(run, errors)),
+        gaps=(*run.answering.closed, *_gaps(run, errors), *map(gap_handed_up, half_done(run))),
         assumptions=_assumed(run),
         coverage=Coverage(
             required=len(required),
@@ -172,6 +174,11 @@ def _receipt(run: Snapshot, now: datetime) -> ev.RunCancelled:
             )
             for task in run.tasks.values()
         ),
+        children=tuple(
+            ChildStopped(run=child.run, task=task.task.id, status=child.status)
+            for task, child in run.children
+            if child.run not in run.ended_before_cancel
+        ),
         cost_usd_after_request=run.usage.cost_usd - run.usage_at_cancel.cost_usd,
     )
 
@@ -184,7 +191,7 @@ def cancel(run: Snapshot, now: datetime) -> list[Entry]:
 def deliver(run: Snapshot) -> list[Entry]:
     """Succeeded, or partial when a required task is missing, or the budget cut any: code decides that, not a model."""
     heard = [task for task in run.delivered if task.task.id not in run.unheard]
-    missing = [task for task in run.tasks.values() if task.task.required and task not in heard]
+    undelivered = [task for task in run.tasks.values() if task.task.required and task not in heard]
     if refuses(run) or run.answering.is_overtaken:
         return end_partially(run, "synthesis_failed", WITHOUT_IT)
     review = review_of(run)
@@ -193,11 +200,11 @@ def deliver(run: Snapshot) -> list[Entry]:
         return end_partially(run, "budget_exhausted", WITHOUT_IT)
     if unaccepted:
         return end_partially(run, "review_failed", WITHOUT_IT)
-    if not missing:
+    if not undelivered and not half_done(run):
         stops = stop_tasks(run, WITHOUT_IT)
         result = result_of(run, _errors_of(run, WITHOUT_IT))
         return [*stops, Entry(ev.RunSucceeded(stop_reason="completed", result=result))]
-    cut = any(task.status == "cancelled" and not task.dropped for task in missing)
+    cut = any(task.status == "cancelled" and not task.dropped for task in undelivered)
     return end_partially(run, "deadline_exceeded" if cut else "gaps", WITHOUT_IT)
 
 

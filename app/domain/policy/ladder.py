@@ -43,6 +43,8 @@ def stronger_model(run: Snapshot, task: TaskState) -> str | None:
     Tiers that stand for a model on which the worker has tried are passed over.
     """
     worker, models = run.brief.team.worker(task.next.worker), run.brief.models
+    if worker is not None and worker.team is not None:
+        return None
     tier = task.next.model or (worker.model if worker else "")
     if tier not in TIERS:
         return None

@@ -5,7 +5,7 @@ from statistics import median
 
 from app.domain import events as ev
 from app.domain.breaker_names import model_breaker
-from app.domain.policy.agenda import timeout_s, worker_of
+from app.domain.policy.agenda import is_nested, timeout_s, worker_of
 from app.domain.policy.breakers import stance
 from app.domain.policy.commands import DecisionBuilder
 from app.domain.policy.ladder import fallback_of, is_last, stronger_model
@@ -83,7 +83,7 @@ def hedge(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> bool:
 def _may_be_hedged(run: Snapshot, task: TaskState, attempt: Attempt, now: datetime) -> bool:
     waits = run.conversation(Topic("work", task.task.id, attempt.number)).waits(now)
     has_one = any(other.beside == attempt.number for other in task.attempts)
-    is_alone = task.running == (attempt,) and attempt.escalation is None
+    is_alone = task.running == (attempt,) and attempt.escalation is None and not is_nested(run, attempt)
     limited = is_last(run, task) or task.task.budget.tokens is not None
     return is_alone and not (waits or has_one or limited)
 
@@ -91,7 +91,7 @@ def _may_be_hedged(run: Snapshot, task: TaskState, attempt: Attempt, now: dateti
 def _second_for(run: Snapshot, task: TaskState, attempt: Attempt) -> tuple[Worker, str]:
     """Who tries beside an attempt: the worker's fallback, else the worker itself, on a stronger model if it can."""
     fallback = run.brief.team.worker(fallback_of(run, task) or "")
-    if fallback is not None:
+    if fallback is not None and fallback.team is None:
         return fallback, fallback.model
     return worker_of(run, attempt), stronger_model(run, task) or attempt.model
 
