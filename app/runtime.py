@@ -13,7 +13,8 @@ import structlog
 
 from app.domain.crew import Means
 from app.domain.retries import Patience
-from app.domain.team import TIERS, Team
+from app.domain.team import Team
+from app.domain.worker import TIERS
 from app.llm.demo import DemoModel
 from app.llm.model import Model
 from app.llm.pricing import Prices, Rates
@@ -27,7 +28,7 @@ from app.store.load_board import LoadBoard
 from app.store.queue import RunQueue
 from app.store.teams import put_team
 from app.store.wakeups import Wakeups
-from app.team_files import BUILT_IN_TEAMS, teams_in
+from app.team_files import BUILT_IN_TEAMS, check_nesting, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
 from app.tools.sandbox import Sandbox
@@ -138,7 +139,9 @@ def tune_garbage_collection() -> None:
 def known_teams(settings: Settings) -> list[Team]:
     """The built-in teams and those of the operator, whose file wins over a built-in one. Raises `TeamFileInvalid`."""
     sandbox = Sandbox()
-    return teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(sandbox, PageFetcher(sandbox)))
+    teams = teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(sandbox, PageFetcher(sandbox)))
+    check_nesting(teams)
+    return teams
 
 
 def _warn_of_models_without_price(model: Model) -> None:

@@ -1,6 +1,6 @@
 """Teams as operators bring them: YAML files, one a team, checked in full before anything starts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import jsonschema_rs
@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from app.domain.errors import ChargehandError
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from app.tools.tool import Tool
 
 BUILT_IN_TEAMS = Path(__file__).parent / "teams"
@@ -38,6 +39,18 @@ def teams_in(*directories: Path | None, tools: Mapping[str, Tool]) -> list[Team]
     files = [file for directory in directories if directory for file in sorted(directory.glob("*.y*ml"))]
     teams = [_team(file, tools) for file in files]
     return list({team.name: team for team in teams}.values())
+
+
+def check_nesting(teams: Iterable[Team]) -> None:
+    """Raises `TeamFileInvalid` when a worker is a team that there is not."""
+    known = {team.name: team for team in teams}
+    for team in known.values():
+        for worker in team.workers:
+            if worker.team is not None and worker.team.partition("@")[0] not in known:
+                raise TeamFileInvalid(
+                    f"team {team.name}: worker {worker.name} is the team {worker.team}, which is not known; "
+                    f"known are: {', '.join(sorted(known))}"
+                )
 
 
 def _team(file: Path, tools: Mapping[str, Tool]) -> Team:

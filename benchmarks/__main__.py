@@ -1,7 +1,7 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
-replicas, failures, dynamic_workers.
+replicas, failures, dynamic_workers, reductions, hostile, nested.
 """
 
 import asyncio
@@ -13,7 +13,9 @@ from typing import Any
 
 from benchmarks.bench import MEASURED, SERVING, Bench, bench, percentile
 from benchmarks.failures import overshoot_of, spending
+from benchmarks.hostile import outcome_of
 from benchmarks.readers import measure as measure_readers
+from benchmarks.reductions import measure as measure_reductions
 from benchmarks.reference_job import CALLS_IN_A_ROW
 from benchmarks.replicas import FAST, SLOW, cancel_seconds, first_calls, spread, takeover_seconds
 from benchmarks.replicas import throughput as throughput_of
@@ -128,6 +130,37 @@ def dynamic_workers() -> None:
     )
 
 
+def reductions() -> None:
+    """How large the supervisor's requests become, by merge and by reduce."""
+    measure_reductions()
+
+
+def hostile() -> None:
+    """How often models that lie get a run to end dishonestly."""
+    found = outcome_of(1_000)
+    for title, counts in (
+        ("What befell them", found.met),
+        ("Replies sent back", found.sent_back),
+        ("How they ended", found.ends),
+        ("What was dishonest", found.dishonest),
+    ):
+        print(f"\n| {title} | of {found.runs} runs |\n|---|---|")
+        print("\n".join(f"| {name} | {count} |" for name, count in counts.most_common()) or "| nothing | 0 |")
+    named = f" ({', '.join(map(str, found.dishonest_runs))})" if found.dishonest_runs else ""
+    print(f"\n{found.runs} hostile runs, {len(found.dishonest_runs)} ended dishonestly{named}.")
+
+
+def nested() -> None:
+    """Three nested runs of four tasks, against one run of twelve."""
+    with bench(call_seconds=0.05) as surroundings:
+        figures = surroundings.measured("benchmarks.nested", surroundings.database_url)
+    flat, nested_ms = figures["flat"] * 1000, figures["nested"] * 1000
+    print(
+        f"\nTwelve tasks, calls of 50 ms: {flat:.0f} ms in one run, {nested_ms:.0f} ms as three nested runs of four "
+        f"(ratio {figures['ratio']:.2f}; 1.67 by the calls in a row alone)."
+    )
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
@@ -146,6 +179,9 @@ _PARTS = (
     replicas,
     failures,
     dynamic_workers,
+    reductions,
+    hostile,
+    nested,
 )
 PARTS = {part.__name__: part for part in _PARTS}
 

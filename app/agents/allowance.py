@@ -9,7 +9,7 @@ from app.agents.aside import done_aside
 from app.agents.ask import Call
 from app.agents.desk import Desk
 from app.agents.roles import ROLES
-from app.domain.policy.agenda import ANSWERING
+from app.domain.policy.agenda import ANSWERING, SELECTING
 from app.domain.policy.budget import (
     ANSWER_TOKENS,
     FORM_TOKENS,
@@ -18,15 +18,22 @@ from app.domain.policy.budget import (
     is_limited,
     room_of_task,
 )
+from app.domain.policy.resolution import is_resolving
+from app.domain.quoting import CHARACTERS_PER_TOKEN
+from app.domain.reduction_tree import characters_of, tree_of
 from app.domain.snapshot import Snapshot
+from app.domain.topics import Topic
 from app.domain.usage import LEAST_REPLY
 from app.llm.estimates import worst_answer, worst_case
 from app.llm.model import Model
 
 
-async def kept_for_answer(run: Snapshot, model: Model) -> Kept:
-    """What the answer takes at the worst with the material there is, and a share for each task that has not ended."""
-    is_to_come = run.wants_answer or any(task.is_awaited for task in run.tasks.values())
+async def kept_for_answer(run: Snapshot, model: Model, asks: Topic | None = None) -> Kept:
+    """What the answer takes at the worst with the material there is, and a share for each task that has not ended.
+
+    Where a choice comes before it, that reads the same once more; unless it is what `asks`.
+    """
+    is_to_come = run.wants_answer or is_resolving(run) or any(task.is_awaited for task in run.tasks.values())
     if not is_to_come or (run.plan is not None and run.brief.needs_no_answer(run.plan)):
         return Kept()
     role = ROLES["synthesize"]
@@ -37,11 +44,25 @@ async def kept_for_answer(run: Snapshot, model: Model) -> Kept:
         prompt = await done_aside(role.material(run, ANSWERING), lambda: role.open(run, ANSWERING))
         request = Call(ANSWERING, run.conversation(ANSWERING), prompt, offer).request()
         read = worst_case(model.prices, request, model_id).input_tokens
-        expected = REPORT_TOKENS * sum(not task.ended for task in run.tasks.values())
-    return Kept(
+        expected = REPORT_TOKENS * sum(not task.ended for task in run.tasks.values()) + _for_reductions(run)
+    kept = Kept(
         worst_answer(model.prices, model_id, read, LEAST_REPLY),
         worst_answer(model.prices, model_id, expected, ANSWER_TOKENS - LEAST_REPLY),
     )
+    if asks == SELECTING or not run.chooses_first:
+        return kept
+    judge_id = model.model_id(run.critic_model)
+    return Kept(
+        kept.sure + worst_answer(model.prices, judge_id, read, LEAST_REPLY),
+        kept.expected + worst_answer(model.prices, judge_id, expected, ANSWER_TOKENS - LEAST_REPLY),
+    )
+
+
+def _for_reductions(run: Snapshot) -> int:
+    """Tokens that putting results together in groups probably takes, as long as work goes on that could spend them."""
+    groups = tree_of(run).pending if run.phase == "executing" else ()
+    read = sum(characters_of(member) for group in groups for member in group.members)
+    return ANSWER_TOKENS * len(groups) + read // CHARACTERS_PER_TOKEN
 
 
 @asynccontextmanager

@@ -84,7 +84,7 @@ async def _tell_of(desk: Desk, topic: Topic, spent: BudgetSpent) -> None:
     )
     if desk.run.exhausted is None and is_beside_another(desk.run, topic):
         await desk.record(topic.entry(ev.AttemptFailed(error=spent_problem(told))))
-    elif desk.run.exhausted is None or topic.purpose == "synthesize":
+    elif desk.run.exhausted is None or topic.purpose in ("select", "synthesize"):
         await desk.record(topic.entry(told))
 
 
@@ -135,5 +135,5 @@ async def _outcome(
     if isinstance(ended, ev.LlmFailed):
         return ()
     talk = conversation_after(run.conversation(topic), ended)
-    held_against = ROLES[topic.purpose].material(run, topic) if topic.purpose == "synthesize" else ()
+    held_against = ROLES[topic.purpose].material(run, topic) if topic.purpose in ("synthesize", "reduce") else ()
     return await done_aside([*ended.content, *held_against], lambda: consequences(run, topic, talk, tools))

@@ -7,9 +7,10 @@ from typing import get_args
 from pydantic import BaseModel, ConfigDict
 
 from app.agents.aside import outputs_of
+from app.agents.parts_shown import shown_to_answer
 from app.agents.prompting import opening, render
 from app.agents.reading import Unreadable, read_as, read_json, without_nulls
-from app.agents.results_shown import missing_of, results_of
+from app.agents.results_shown import missing_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import FLAG, TEXT, closed, listed, one_of
 from app.domain import events as ev
@@ -17,7 +18,7 @@ from app.domain.conversation import Prompt
 from app.domain.events import Entry
 from app.domain.findings import Finding
 from app.domain.policy.endings import answer_of
-from app.domain.results import Criterion, Verdict
+from app.domain.reviews import Criterion, Verdict
 from app.domain.snapshot import Snapshot
 from app.domain.text import is_blank, shorten
 from app.domain.topics import Topic
@@ -41,6 +42,7 @@ def criteria_of(run: Snapshot) -> dict[str, str]:
 
 def _open(run: Snapshot, _: Topic) -> Prompt:
     answer, _confidence, statements = answer_of(run)
+    shown = shown_to_answer(run)
     return opening(
         "review",
         criteria=criteria_of(run),
@@ -49,8 +51,9 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         answer=answer or "",
         statements=[statement.model_dump() for statement in statements],
         data=run.synthesis.data if run.synthesis else None,
-        results=results_of(run.reconcilable),
-        missing=missing_of(task for task in run.tasks.values() if not task.delivered),
+        results=shown.results,
+        reductions=shown.reductions,
+        missing=missing_of(task for task in run.lacked if not task.delivered),
     )
 
 

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from app.domain.lint import RESULTS_HELD
+from app.domain.reduction_tree import ROOM_CHARACTERS
+from app.domain.results import NestedResult
 from app.domain.task_state import TaskState
 from app.domain.text import shorten
 from app.tools.tool import JSON_CUT
 
-RESULT_CHARACTERS = 8_000
-"""What each of as many results as may be can say."""
-ROOM_CHARACTERS = RESULTS_HELD * RESULT_CHARACTERS
-"""For all that the results of one call say together; names of fields and escapes come on top."""
+NESTED_SHOWN = 10
+"""Gaps and conflicts of a nested run that are named."""
 TITLE_CHARACTERS = 200
 GIST_CHARACTERS = 500
 """For a summary or an error where the whole is not needed."""
@@ -21,17 +21,23 @@ GIST_CHARACTERS = 500
 def results_of(delivered: Sequence[TaskState]) -> list[dict[str, Any]]:
     """What the tasks delivered: never their transcripts."""
     share = ROOM_CHARACTERS // max(len(delivered), 1)
-    return [_result(task, share) for task in delivered]
+    return [result_within(task, share) for task in delivered]
 
 
-def _result(task: TaskState, share: int) -> dict[str, Any]:
+def evidence_of(task: TaskState, shares: int) -> dict[str, Any]:
+    """What a task delivered, as evidence among as many `shares`: without what tells whose it is."""
+    told = result_within(task, ROOM_CHARACTERS // max(shares, RESULTS_HELD))
+    return {name: value for name, value in told.items() if name not in ("task", "worker", "title", "confidence")}
+
+
+def result_within(task: TaskState, share: int) -> dict[str, Any]:
     """What the task delivered within `share` characters. Data that is cut is a text that says so."""
     output = task.output
     assert output is not None
     data = json.dumps(output.data, ensure_ascii=False)
     written = {"title": task.task.title, "summary": output.summary, "text": output.text, "data": data}
     wanted = {name: len(text) for name, text in written.items()} | {"sources": sum(map(_listed, output.sources))}
-    room = _dealt(wanted, share)
+    room = dealt(wanted, share)
     shown = {name: shorten(text, room[name]) for name, text in written.items()}
     kept = _within(output.sources, room["sources"])
     result: dict[str, Any] = {
@@ -48,19 +54,39 @@ def _result(task: TaskState, share: int) -> dict[str, Any]:
         result["unverified"] = True
     if output.instruction_like:
         result["instruction_like"] = True
+    if output.nested is not None:
+        result |= _of_nested(output.nested)
     omitted = sum(omitted for _, omitted in shown.values()) + sum(map(len, output.sources[len(kept) :]))
     if omitted:
         result |= {"truncated": True, "omitted_characters": omitted}
     return result
 
 
-def _dealt(wanted: Mapping[str, int], room: int) -> dict[str, int]:
+def _of_nested(nested: NestedResult) -> dict[str, Any]:
+    """What a nested run says is missing from its result, and is contradictory in it."""
+    gaps = [
+        shorten(gap.impact or f"a part of it delivered nothing: {gap.reason}", GIST_CHARACTERS)[0]
+        for gap in nested.gaps
+    ]
+    open_conflicts = [
+        {
+            "topic": shorten(each.topic, TITLE_CHARACTERS)[0],
+            "claims": [shorten(claim.claim, GIST_CHARACTERS)[0] for claim in each.claims],
+        }
+        for each in nested.conflicts
+        if each.status == "unresolved"
+    ]
+    told: dict[str, Any] = {"missing": gaps[:NESTED_SHOWN]} if gaps else {}
+    return told | {"unresolved": open_conflicts[:NESTED_SHOWN]} if open_conflicts else told
+
+
+def dealt(wanted: Mapping[str, int], room: int) -> dict[str, int]:
     """`room` dealt out: what wants no more than an equal part gets it, the others share the rest equally."""
-    dealt: dict[str, int] = {}
+    parts: dict[str, int] = {}
     for name in sorted(wanted, key=wanted.__getitem__):
-        dealt[name] = min(wanted[name], room // (len(wanted) - len(dealt)))
-        room -= dealt[name]
-    return dealt
+        parts[name] = min(wanted[name], room // (len(wanted) - len(parts)))
+        room -= parts[name]
+    return parts
 
 
 def _listed(source: str) -> int:

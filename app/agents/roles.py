@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 
+from app.agents.arbiter import ARBITRATE
 from app.agents.critic import REVIEW
+from app.agents.judge import SELECT
 from app.agents.role import Role
 from app.agents.supervisor.plan import PLAN
+from app.agents.supervisor.reduce import REDUCE
 from app.agents.supervisor.refine import REFINE
 from app.agents.supervisor.rule import RULE
 from app.agents.supervisor.synthesize import SYNTHESIZE
@@ -16,6 +19,9 @@ ROLES: Mapping[Purpose, Role] = {
     "work": WORK,
     "rule": RULE,
     "refine": REFINE,
+    "select": SELECT,
+    "reduce": REDUCE,
     "synthesize": SYNTHESIZE,
     "review": REVIEW,
+    "arbitrate": ARBITRATE,
 }

@@ -12,7 +12,7 @@ from app.api.resources import breaker_resource, page
 from app.api.schemas.service import PROBLEMS, Breaker, BreakerPage
 from app.domain.policy.breakers import Breaker as KnownBreaker
 from app.domain.policy.breakers import reset, trip
-from app.domain.team import TIERS
+from app.domain.worker import TIERS
 from app.runtime import TENANT, Runtime
 from app.store.breakers import all_breakers, change_breaker
 from app.store.teams import team_named

@@ -18,9 +18,6 @@ _IN_PLAIN_WORDS = {
 """What is said of a place, whatever is wrong with it."""
 
 NOT_OFFERED = {
-    "/limits/depth": "A depth other than the team's is not offered; leave it out or send null.",
-    "/strategy": 'Only the strategy "merge" is offered; leave it out or send null.',
-    "/plan/strategy": 'Only the strategy "merge" is offered.',
     "/planning": 'Only planning by the "model" is offered; leave it out or send null.',
     "/webhook": "Webhooks are not offered; leave it out or send null.",
 }

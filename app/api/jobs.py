@@ -19,14 +19,14 @@ from app.api.bodies import JsonBodyRoute
 from app.api.deps import Key, Looks, Traceparent, WaitSeconds, runtime_of
 from app.api.dry_runs import DRY_RUN_WAIT_S, dry_run_answer
 from app.api.errors import Refusal
-from app.api.field_errors import FIELD_ERRORS_SHOWN, NOT_OFFERED, pointer_to
+from app.api.field_errors import FIELD_ERRORS_SHOWN, pointer_to
 from app.api.long_polls import SharedLooks, check_room, has_room, run_settled
 from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
 from app.api.schemas.service import PROBLEMS
 from app.domain.crew import Crew
 from app.domain.enlisting import checked
-from app.domain.job import Job, LimitChanges, Limits, dry, with_approval
+from app.domain.job import Job, Limits, dry, with_approval
 from app.domain.json_shape import LONGEST_SCHEMA, Path, SchemaInvalid, check_schema
 from app.domain.plan import Plan
 from app.domain.states import TERMINAL_RUN
@@ -95,11 +95,13 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
     team = await team_named(runtime.database, TENANT, job.team)
     if team is None:
         raise await _team_unknown(runtime, job.team)
-    limits = changed_limits(job.limits, team.team.limits)
+    limits = job.limits.applied_to(team.team.limits)
+    members = workers_at_depth(team.team, limits)
     refuse_unpriced(runtime, team.team, limits, "/limits/cost_usd" if job.limits.cost_usd is not None else "/team")
     _refuse_no_schema(job)
     applied = _applied(limits, job, dry_run=terms.dry_run)
-    plan = own_plan(job.plan, Crew(team.team, runtime.means, limits, tuple(given.name for given in job.inputs)))
+    inputs = tuple(given.name for given in job.inputs)
+    plan = own_plan(job.plan, Crew(members, runtime.means, limits, inputs, job.strategy))
     new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, origin)
     accepted = await accept(runtime.database, TENANT, new, key=await _scoped(terms, job))
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
@@ -177,14 +179,14 @@ def digest_of(body: BaseModel) -> str:
     return digest.hexdigest()
 
 
-def changed_limits(changes: LimitChanges, limits: Limits) -> Limits:
-    """The limits as applied. Raises `Refusal` when the client would change one that cannot be changed."""
-    places = [f"/limits/{name}" for name in changes.not_offered(limits)]
-    if places:
-        detail = "The job asks for limits that are not offered."
-        errors = [{"pointer": place, "detail": NOT_OFFERED[place]} for place in places]
-        raise Refusal(422, "request_invalid", detail, errors=errors)
-    return changes.applied_to(limits)
+def workers_at_depth(team: Team, limits: Limits) -> Team:
+    """The team as a run of such limits has it. Raises `Refusal` when that leaves nobody to do anything."""
+    team = team.at_depth(limits.depth)
+    if not team.workers:
+        detail = "All workers of this team are teams themselves, for which a run needs a depth of at least 2."
+        errors = [{"pointer": "/limits/depth", "detail": detail}]
+        raise Refusal(422, "request_invalid", "The team has no worker at this depth.", errors=errors)
+    return team
 
 
 def _applied(limits: Limits, job: Job, *, dry_run: bool) -> Limits:

@@ -32,7 +32,7 @@ from app.domain.job import strictly
 from app.domain.plan import Plan
 from app.domain.plan_decisions import EDITABLE
 from app.domain.states import TERMINAL_RUN
-from app.domain.team import TIERS
+from app.domain.worker import TIERS
 from app.grounds import grounds_of
 from app.runtime import TENANT, Runtime
 from app.store.history import Histories

@@ -8,7 +8,7 @@ from app.api.deps import RunId, RuntimeOf
 from app.api.errors import RunNotFound
 from app.api.schemas.service import PROBLEMS
 from app.domain.replay import Replay
-from app.domain.team import TIERS
+from app.domain.worker import TIERS
 from app.replay import Today, replay_run
 from app.runtime import TENANT
 

@@ -31,7 +31,8 @@ def run_resource(row: Row, now: datetime) -> Resource:
         "stop_reason": row["stop_reason"],
         "objective": row["objective"],
         "team": {"name": row["team_name"], "version": row["team_version"]},
-        "parent": None,
+        "parent": row["parent"]["run"] if row["parent"] else None,
+        "parent_task": _parent_task(row["parent"]),
         "origin": row["origin"],
         "metadata": row["metadata"],
         "plan_revision": row["plan_revision"],
@@ -58,6 +59,11 @@ def run_resource(row: Row, now: datetime) -> Resource:
             "console": None,
         },
     }
+
+
+def _parent_task(parent: Row | None) -> Resource | None:
+    """The attempt of its parent that a nested run does the work of."""
+    return {"task": parent["task"], "attempt": parent["attempt"]} if parent else None
 
 
 def _timing(row: Row, now: datetime) -> Resource:
@@ -123,6 +129,7 @@ def _attempt(row: Row) -> Resource:
         "escalation": detail["escalation"],
         "steps": detail["steps"],
         "tool_calls": detail["tool_calls"],
+        "child": detail.get("child"),
         "usage": detail["usage"],
         "started_at": instant(row["started_at"]),
         "finished_at": instant(row["finished_at"]),

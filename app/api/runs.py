@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Query, Request
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -42,6 +42,9 @@ router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], 
 After = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
 Status = Annotated[RunStatus | None, Query(description="Only runs in this status.")]
 TeamFilter = Annotated[str | None, Query(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="Only runs of this team.")]
+ParentFilter = Annotated[
+    str | None, Query(pattern=r"^run_[0-9a-z]{1,64}$", description="Only the nested runs of this run.")
+]
 Include = Annotated[
     str,
     Query(
@@ -69,19 +72,24 @@ class Cancel(BaseModel):
     """Why; shown with the run."""
 
 
-@router.get("", response_model=RunPage)
-async def list_runs(
-    runtime: RuntimeOf,
-    limit: PageLimit = 20,
+async def _listing(
     after: After = None,
     status: Status = None,
     team: TeamFilter = None,
+    parent: ParentFilter = None,
     include: Include = "",
-) -> Response:
-    """Runs, newest first. A list carries neither results nor long objectives unless they are asked for."""
+) -> Listing:
     place = page_start_of(after) if after is not None else None
     asked = include.split(",")
-    listing = Listing(status, team, place, whole_objectives="objective" in asked, results="result" in asked)
+    return Listing(status, team, parent, place, "objective" in asked, "result" in asked)
+
+
+ListingOf = Annotated[Listing, Depends(_listing)]
+
+
+@router.get("", response_model=RunPage)
+async def list_runs(runtime: RuntimeOf, listing: ListingOf, limit: PageLimit = 20) -> Response:
+    """Runs, newest first. A list carries neither results nor long objectives unless they are asked for."""
     rows = await page_of_runs(runtime.database, TENANT, listing, limit=limit + 1)
     shown, now = rows[:limit], datetime.now(UTC)
     more = cursor_of(PageStart(shown[-1]["created_at"], shown[-1]["id"])) if len(rows) > limit else None

@@ -18,10 +18,10 @@ from app.api.jobs import (
     ENDED,
     OriginOf,
     answer_with_run,
-    changed_limits,
     digest_of,
     own_plan,
     refuse_unpriced,
+    workers_at_depth,
 )
 from app.api.schemas.runs import Run
 from app.api.schemas.service import PROBLEMS
@@ -33,6 +33,7 @@ from app.domain.names import Names
 from app.domain.origin import OriginKind, RunOrigin
 from app.domain.plan import TASKS_CEILING, TEXT_LIMITS, Plan
 from app.domain.second_looks import SUPERVISOR, all_results, results_kept, with_models
+from app.domain.strategies import Strategy
 from app.domain.team_rules import ModelName
 from app.runtime import TENANT, Runtime
 from app.store.acceptance import IdempotencyKey, Inheritance, NewRun, Origin, accept
@@ -54,8 +55,8 @@ class _Body(BaseModel):
 class Resynthesis(_Body):
     """How the answer is made anew."""
 
-    strategy: Literal["merge"] | None = None
-    """How results are put together: `merge`, the only one offered; null is the same."""
+    strategy: Strategy | None = None
+    """How results become the answer: `merge`, `select` or `reduce`; null for the way that the run had."""
     model: ModelName | None = None
     """The supervisor's model for it: a tier or a model id; null for the one that the run had."""
     exclude: TaskNames = ()
@@ -137,8 +138,10 @@ async def resynthesize_a_run(look: LookOf, looks: Looks, body: Resynthesis | Non
     plan = run.plan
     if body.final_instruction is not None:
         plan = plan.model_copy(update={"final_instruction": body.final_instruction})
+    if body.strategy is not None:
+        plan = plan.model_copy(update={"strategy": body.strategy})
     models = {SUPERVISOR: body.model} if body.model is not None else {}
-    return await _accepted(look, looks, body, _Changes("resynthesis", plan, reused, models))
+    return await _accepted(look, looks, body, _Changes("resynthesis", plan, reused, models, strategy=body.strategy))
 
 
 @router.post("/{run_id}/fork", status_code=202, response_model=Run, responses=ANSWERS)
@@ -182,6 +185,8 @@ class _Changes:
     limits: LimitChanges = _NO_CHANGES
     objective: str | None = None
     begin_at: Collection[str] = ()
+    strategy: Strategy | None = None
+    """How results become the answer; None as the job of the other run had it."""
 
 
 async def _accepted(look: _Look, looks: Looks, body: BaseModel, changes: _Changes) -> Response:
@@ -197,10 +202,11 @@ async def _accepted(look: _Look, looks: Looks, body: BaseModel, changes: _Change
 def _new_run(look: _Look, changes: _Changes) -> NewRun:
     source, run = look.source, look.source.run
     before = Limits.model_validate({name: getattr(run.brief.limits, name) for name in Limits.model_fields})
-    limits, models = changed_limits(changes.limits, before), {**source.models, **changes.models}
-    team = with_models(source.team.team, models)
+    limits, models = changes.limits.applied_to(before), {**source.models, **changes.models}
+    team = workers_at_depth(with_models(source.team.team, models), limits)
     refuse_unpriced(look.runtime, team, limits, "/models" if changes.models else "/limits/cost_usd")
-    crew = Crew(team, look.runtime.means, limits, tuple(given.name for given in run.brief.inputs))
+    strategy = changes.strategy or run.brief.own_strategy
+    crew = Crew(team, look.runtime.means, limits, tuple(given.name for given in run.brief.inputs), strategy)
     plan = own_plan(changes.plan, crew)
     reused = changes.reused
     if reused is None:
@@ -211,6 +217,7 @@ def _new_run(look: _Look, changes: _Changes) -> NewRun:
         inputs=(),
         output_schema=run.brief.own_schema,
         rubric=run.brief.rubric,
+        strategy=strategy,
         on_question=source.on_question,
         priority=source.priority,
         metadata=dict(source.metadata),

@@ -19,7 +19,8 @@ from app.api.schemas.service import PROBLEMS
 from app.api.schemas.trace import Trace
 from app.domain.contents import Contents
 from app.domain.reporting import Reporter
-from app.domain.spans import Span, Spans
+from app.domain.span_values import Span
+from app.domain.spans import Spans
 from app.domain.text import shorten
 from app.runtime import TENANT, Runtime
 from app.store.runs import Row, StoredEvent, WholeRun, events_of

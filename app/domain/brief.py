@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from app.domain import events as ev
@@ -11,6 +12,7 @@ from app.domain.plan import Plan
 from app.domain.planned_worker import PlannedWorker
 from app.domain.quote import Grounds
 from app.domain.retries import Patience
+from app.domain.strategies import Strategy
 from app.domain.team import Team
 
 NOTHING_REUSED = ev.ResultsReused(run="")
@@ -36,12 +38,21 @@ class Brief:
     """The `output_schema` of the job itself."""
     rubric: str | None = None
     """What the critic goes by beside the criteria of the team, in the words of the job."""
+    own_strategy: Strategy | None = None
+    """The `strategy` of the job itself."""
+    ends_by: datetime | None = None
+    """When the run ends at the latest, for one that does the work of another's task."""
     means: Mapping[str, Means] = field(default_factory=dict)
     """What the tools of this process are good for, by their names."""
 
     def needs_no_answer(self, plan: Plan) -> bool:
         """Whether a plan is a single task whose result is to be the answer as it stands."""
         return plan.needs_no_answer and self.output_schema is None
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the run does the work of another one's task."""
+        return self.ends_by is not None
 
     @property
     def wants_review(self) -> bool:
@@ -56,7 +67,8 @@ class Brief:
     @property
     def crew(self) -> Crew:
         """Who is there to carry out a plan, and with what."""
-        return Crew(self.team, self.means, self.limits, tuple(given.name for given in self.inputs))
+        inputs = tuple(given.name for given in self.inputs)
+        return Crew(self.team, self.means, self.limits, inputs, self.own_strategy)
 
     def joined_by(self, workers: Sequence[PlannedWorker]) -> "Brief":
         """The brief of the run once a plan has brought workers along: they are some of the team's from then on."""

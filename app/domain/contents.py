@@ -10,7 +10,7 @@ from app.domain import events as ev
 from app.domain.conversation import Conversation
 from app.domain.fold_conversation import conversation_after
 from app.domain.outcomes import Told
-from app.domain.topics import GO_ON, Topic, topic_named, topic_of
+from app.domain.topics import GO_ON, Topic, topic_of, topic_told
 
 Content = dict[str, Any]
 
@@ -34,10 +34,16 @@ class Contents:
                 self._hear(told)
             case "plan.created":
                 self._forget(Topic("plan"))
+            case "selection.completed" | "selection.failed":
+                self._forget(Topic("select"))
             case "synthesis.completed":
                 self._forget(Topic("synthesize"), Topic("review"))  # It may be made again.
+            case "reduction.completed" | "reduction.skipped":
+                self._forget(Topic("reduce", number=told["data"]["number"]))
             case "review.completed":
                 self._forget(Topic("synthesize"), Topic("review"))
+            case "conflict.judged" | "conflict.left_open":
+                self._forget(Topic("synthesize"), Topic("review"), Topic("arbitrate"))
             case kind if kind in _ENDS:
                 self._forget(*(topic for topic in self._talks if topic.task_id == told["task_id"]))
             case "task.succeeded" | "attempt.failed" | "attempt.cancelled":
@@ -73,7 +79,7 @@ class Contents:
         }
 
     def _hear(self, told: Told) -> None:
-        topic = topic_named(told["type"], None, told["task_id"], told["attempt"])
+        topic = topic_told(told)
         if topic in self._talks:
             event = ev.event_from(told)
             self._talks[topic] = conversation_after(self._talks[topic], event.data, event.seq)

@@ -7,7 +7,9 @@ from typing import Literal
 from app.domain.events import Effect
 from app.domain.job import Limits
 from app.domain.planned_worker import PlannedWorker
-from app.domain.team import Team, Worker
+from app.domain.strategies import Strategy
+from app.domain.team import Team
+from app.domain.worker import Worker
 
 Reach = Literal["inputs", "web"]
 """What a tool reads: the inputs of the job, or the web."""
@@ -36,6 +38,13 @@ class Crew:
     limits: Limits = field(default_factory=Limits)
     inputs: tuple[str, ...] = ()
     """Names of the job's inputs."""
+    own_strategy: Strategy | None = None
+    """The strategy that the job itself fixes."""
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """The strategy that plans must follow: that of the job, else that of the team; None where they may choose."""
+        return self.own_strategy or self.team.strategy
 
     @property
     def workers(self) -> Mapping[str, Worker]:
@@ -52,10 +61,10 @@ class Crew:
 
     def may_act(self, worker: Worker) -> bool:
         """Whether one of its tools may change something in the world."""
-        return any(tool not in self.means or self.means[tool].acts for tool in worker.tools)
+        return worker.team is not None or any(tool not in self.means or self.means[tool].acts for tool in worker.tools)
 
     def may_read(self, worker: Worker, what: Reach) -> bool:
-        """Whether one of its tools may read the inputs, or the web. One that acts may do anything."""
-        return any(
+        """Whether one of its tools may read the inputs, or the web. One that acts may do anything; so may a team."""
+        return worker.team is not None or any(
             tool not in self.means or self.means[tool].acts or self.means[tool].reads == what for tool in worker.tools
         )

@@ -8,6 +8,7 @@ from app.domain.findings import Finding
 from app.domain.lint import linted
 from app.domain.names import is_plain_name
 from app.domain.plan import NAME_SHOWN, Plan, Validation, validated
+from app.domain.plan_strategy import candidates_of, following, strategy_faults, unsaid_of, with_optional
 from app.domain.planned_worker import PlannedWorker
 from app.domain.team import Team
 from app.domain.text import is_blank
@@ -15,7 +16,10 @@ from app.domain.text import is_blank
 
 def checked(plan: Plan, crew: Crew) -> Plan:
     """The plan with its full report: of its workers, its graph, and what is odd about it."""
-    problems = tuple(_problems(plan, crew.team))
+    if "strategy" not in plan.model_fields_set:
+        plan = following(plan, crew)
+    plan = with_optional(plan, unsaid_of(plan, candidates_of(plan)))
+    problems = (*strategy_faults(plan, crew), *_problems(plan, crew.team))
     crew = crew.joined_by(() if problems else plan.workers)
     names = [*crew.workers, *(worker.name for worker in plan.workers if problems)]
     plan = validated(plan, names, crew.limits.tasks)

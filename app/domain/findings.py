@@ -14,7 +14,8 @@ _Code = Literal[
     "dependency_unknown", "dependency_on_itself", "cycle", "instruction_blank", "field_invalid",
     "plan_unparseable", "output_invalid", "result_rejected", "breaker_open", "task_unknown",
     "tool_missing", "reference_unmet", "results_too_many", "instruction_vague", "reference_vague", "tasks_overlap",
-    "dependency_unused", "budget_unfit", "criterion_missing", "worker_invalid",
+    "dependency_unused", "budget_unfit", "criterion_missing", "worker_invalid", "strategy_fixed", "candidate_alone",
+    "candidate_required",
 ] | AnswerCode  # fmt: skip
 
 FINDING_CODES: Mapping[str, str] = {
@@ -44,6 +45,9 @@ FINDING_CODES: Mapping[str, str] = {
     "budget_unfit": "The budgets of tasks do not fit into what the run has, or are too small for any work.",
     "criterion_missing": "A task does not say by what one sees that it is done.",
     "worker_invalid": "A worker that the plan brings along is not as the team allows it.",
+    "strategy_fixed": "The plan has another strategy than its job or its team wants.",
+    "candidate_alone": "The plan is to select, and has one candidate only.",
+    "candidate_required": "A task is one of several tries, and its failure would keep the run from succeeding.",
     **ANSWER_CODES,
 }
 FindingCode = TypeAliasType("FindingCode", Annotated[_Code, described(FINDING_CODES, "What is wrong with a plan.")])

@@ -14,7 +14,9 @@ from app.domain import (
     fold_answers,
     fold_approval,
     fold_calls,
+    fold_children,
     fold_questions,
+    fold_reductions,
     fold_rounds,
     fold_run,
     fold_stragglers,
@@ -90,20 +92,14 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_calls.fold_tool_end(run, event, fact)
         case ev.PlanInvalid():
             return fold_run.fold_plan_rejection(run, event, fact)
-        case ev.TaskRejected() | ev.RulingRejected() | ev.ReviewRejected():
+        case ev.TaskRejected() | ev.RulingRejected() | ev.ReviewRejected() | ev.JudgementRejected():
             return fold_calls.fold_rejection(run, event)
-        case ev.SynthesisRejected():
-            return fold_answers.fold_rejection(fold_calls.fold_rejection(run, event), fact)
-        case ev.ConflictFound():
-            return fold_answers.fold_conflict(run, fact)
+        case ev.SelectionRejected() | ev.ReductionRejected():
+            return fold_calls.fold_rejection(run, event)
         case ev.PlanCreated():
             return fold_run.fold_plan(run, event, fact)
         case ev.PlanRevised():
             return fold_rounds.fold_round(fold_run.fold_revision(run, fact), fact)
-        case ev.GapFound():
-            return fold_rounds.fold_gap(run, fact)
-        case ev.ReviewCompleted():
-            return fold_rounds.fold_review(run, fact)
         case ev.PlanApprovalRequested():
             return fold_approval.fold_approval_request(run, fact)
         case ev.PlanEdited():
@@ -112,12 +108,14 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_approval.fold_decision(run, event, fact)
         case ev.BudgetExhausted():
             return changed(run, exhausted=fact)
+        case ev.ChildStarted():
+            return fold_children.fold_begin(run, event, fact)
+        case ev.ChildEnded():
+            return fold_children.fold_end(run, event, fact)
         case ev.BreakerOpened():
             return fold_run.fold_opening(run, event, fact)
         case ev.BreakerClosed():
             return fold_run.fold_closing(run, event, fact)
-        case ev.SynthesisCompleted():
-            return fold_answers.fold_answer(fold_stragglers.fold_answer(run, fact))
         case ev.RunQueued():
             asks = fact.on_question or "ask"
             return changed(run, created_at=event.at, own_plan=fact.plan, on_question=asks)
@@ -136,9 +134,22 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
         case ev.RunCancelled():
             return fold_run.fold_cancellation(run, event, fact)
         case _:
-            return _folded_task(run, event, fact)
+            return _folded_answer(run, event, fact)
 
 
+_OfAnswers = (
+    ev.SynthesisRejected
+    | ev.SelectionCompleted
+    | ev.SelectionFailed
+    | ev.ConflictFound
+    | ev.ReductionCompleted
+    | ev.ReductionSkipped
+    | ev.ConflictJudged
+    | ev.ConflictLeftOpen
+    | ev.GapFound
+    | ev.ReviewCompleted
+    | ev.SynthesisCompleted
+)
 _OfTasks = (
     ev.TaskStarted
     | ev.TaskSucceeded
@@ -155,6 +166,30 @@ _OfTasks = (
     | ev.AttemptCancelled
     | fold_questions.AnyOfQuestions
 )
+
+
+def _folded_answer(run: Snapshot, event: Event, fact: _OfAnswers | _OfTasks) -> Snapshot:
+    match fact:
+        case ev.SynthesisRejected():
+            return fold_answers.fold_rejection(fold_calls.fold_rejection(run, event), fact)
+        case ev.SelectionCompleted() | ev.SelectionFailed():
+            return fold_answers.fold_selection(run, fact)
+        case ev.ConflictFound():
+            return fold_answers.fold_conflict(run, fact)
+        case ev.ReductionCompleted() | ev.ReductionSkipped():
+            return fold_reductions.fold_outcome(run, fact)
+        case ev.ConflictJudged():
+            return fold_answers.fold_judgement(run, fact)
+        case ev.ConflictLeftOpen():
+            return fold_answers.fold_left_open(run, fact)
+        case ev.GapFound():
+            return fold_rounds.fold_gap(run, fact)
+        case ev.ReviewCompleted():
+            return fold_rounds.fold_review(run, fact)
+        case ev.SynthesisCompleted():
+            return fold_answers.fold_answer(fold_stragglers.fold_answer(fold_reductions.fold_ground(run), fact))
+        case _:
+            return _folded_task(run, event, fact)
 
 
 def _folded_task(run: Snapshot, event: Event, fact: _OfTasks) -> Snapshot:

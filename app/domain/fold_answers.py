@@ -2,9 +2,10 @@
 them."""
 
 from app.domain import events as ev
-from app.domain.answering import LEFT_OPEN, Settled
+from app.domain.answering import LEFT_OPEN, Answering, Settled
 from app.domain.fold_rounds import without
 from app.domain.results import Conflict, RejectedAnswer
+from app.domain.selection import Selection
 from app.domain.snapshot import Snapshot
 from app.domain.values import changed
 
@@ -17,6 +18,16 @@ def fold_rejection(run: Snapshot, rejected: ev.SynthesisRejected) -> Snapshot:
     if best is not None and len(best.errors) < len(told.errors):
         return run
     return changed(run, answering=changed(run.answering, rejected=told))
+
+
+def fold_selection(run: Snapshot, said: ev.SelectionCompleted | ev.SelectionFailed) -> Snapshot:
+    """What was chosen holds as long as nothing else delivers; another choice is made in a conversation of its own."""
+    if isinstance(said, ev.SelectionFailed):
+        selection = Selection(task=None, reason=said.error.message, candidates=said.candidates)
+    else:
+        selection = Selection.model_construct(**said.__dict__)
+    answering = changed(run.answering, selections=(*run.answering.selections, selection))
+    return changed(run, answering=answering, conversations=without(run, "select"))
 
 
 def fold_conflict(run: Snapshot, found: ev.ConflictFound) -> Snapshot:
@@ -41,7 +52,31 @@ def fold_settlement(run: Snapshot, end: ev.QuestionAnswered | ev.QuestionExpired
     conflict = answering.conflict(dict(answering.asked).get(end.id, ""))
     if conflict is None or isinstance(end, ev.QuestionExpired) or end.answer == LEFT_OPEN:
         return changed(run, answering=answering)
-    claims = tuple(dict.fromkeys(f"{claim.task}: {claim.claim}" for claim in conflict.claims))
-    settled = (*answering.settled, Settled(conflict.topic, claims, end.answer, conflict))
-    answering = changed(answering, settled=settled, is_overtaken=True)
+    return _overtaken(run, answering, Settled(conflict.topic, _claims_of(conflict), end.answer, conflict))
+
+
+def fold_judgement(run: Snapshot, judged: ev.ConflictJudged) -> Snapshot:
+    """What a judge has decided leads to another answer; what it could not decide stays as it is."""
+    tried = run.answering.tried | {("judge", judged.id)}
+    answering = changed(run.answering, tried=tried, sittings=max(run.answering.sittings, judged.sitting))
+    run = changed(run, answering=answering, conversations=without(run, "arbitrate"))
+    conflict = answering.conflict(judged.id)
+    if conflict is None or judged.resolution is None:
+        return run
+    claims, said = _claims_of(conflict), judged.resolution
+    return _overtaken(run, answering, Settled(conflict.topic, claims, said, conflict, "judge", judged.confidence))
+
+
+def fold_left_open(run: Snapshot, left: ev.ConflictLeftOpen) -> Snapshot:
+    untied = run.answering.untied | {left.id} if left.method == "tie_break" else run.answering.untied
+    answering = changed(run.answering, tried=run.answering.tried | {(left.method, left.id)}, untied=untied)
+    return changed(run, answering=answering, conversations=without(run, "arbitrate"))
+
+
+def _overtaken(run: Snapshot, answering: Answering, settled: Settled) -> Snapshot:
+    answering = changed(answering, settled=(*answering.settled, settled), is_overtaken=True)
     return changed(run, answering=answering, conversations=without(run, "synthesize", "review"))
+
+
+def _claims_of(conflict: Conflict) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"{claim.task}: {claim.claim}" for claim in conflict.claims))

@@ -31,7 +31,9 @@ def conversation_after(talk: Conversation, fact: ev.AnyFact, seq: int = 0) -> Co
             return _tool_ended(talk, fact, ToolResult(fact.output))
         case ev.ToolFailed():
             return _tool_ended(talk, fact, ToolResult(fact.error.message, fact.error.code))
-        case ev.PlanInvalid() | ev.TaskRejected() | ev.RulingRejected() | ev.SynthesisRejected() | ev.ReviewRejected():
+        case ev.Rejected():
+            return _rejected(talk, fact)
+        case ev.SelectionRejected() | ev.ReductionRejected():
             return _rejected(talk, fact)
         case _:
             raise IllegalMove(f"{fact.type} belongs to no conversation")

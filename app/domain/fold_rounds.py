@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from app.domain import events as ev
 from app.domain.conversation import Conversation
 from app.domain.events import Purpose
-from app.domain.results import Gap, Review
+from app.domain.results import Gap
+from app.domain.reviews import Review
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 from app.domain.values import changed
@@ -22,7 +23,12 @@ def fold_gap(run: Snapshot, found: ev.GapFound) -> Snapshot:
 def fold_round(run: Snapshot, revised: ev.PlanRevised) -> Snapshot:
     if revised.round is None:
         return run
-    return changed(run, answering=changed(run.answering, round=revised.round))
+    first, later = len(run.every_task) - len(revised.added), run.answering.later | frozenset(revised.added)
+    answering = changed(run.answering, round=revised.round, round_from=first, later=later)
+    if revised.ties:
+        tried = answering.tried | {("tie_break", conflict) for conflict in revised.ties}
+        answering = changed(answering, ties={**answering.ties, **revised.ties}, tried=tried)
+    return changed(run, answering=answering)
 
 
 def fold_review(run: Snapshot, said: ev.ReviewCompleted) -> Snapshot:

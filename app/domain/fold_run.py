@@ -41,6 +41,8 @@ def fold_resumption(run: Snapshot, event: Event, resumed: ev.RunResumed) -> Snap
 def _with_new_clock(run: Snapshot, task: TaskState, event: Event) -> TaskState:
     """The clock of each running attempt starts anew: now, or when its next call may be sent: that wait is free."""
     for attempt in task.running:
+        if attempt.child is not None:
+            continue  # Its nested run has worked meanwhile.
         retry_at = run.conversation(Topic("work", task.task.id, attempt.number)).retry_at
         task = task.with_attempt(attempt.number, since=max(retry_at, event.at) if retry_at else event.at)
     return task
@@ -100,7 +102,9 @@ def _at_most(at: datetime | None, latest: datetime) -> datetime | None:
 def fold_cancel_request(run: Snapshot, event: Event, asked: ev.RunCancelRequested) -> Snapshot:
     if run.cancel_requested:
         raise IllegalMove("a run is asked to cancel only once")
-    return changed(run, usage_at_cancel=run.usage, cancellation=receipt_of(asked, event.at))
+    ended = frozenset(child.run for _, child in run.children if child.ended)
+    receipt = receipt_of(asked, event.at)
+    return changed(run, usage_at_cancel=run.usage, ended_before_cancel=ended, cancellation=receipt)
 
 
 def receipt_of(asked: ev.RunCancelRequested, at: datetime) -> ev.Cancellation:

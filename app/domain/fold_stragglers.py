@@ -32,5 +32,5 @@ def fold_success(run: Snapshot, event: Event, output: ev.TaskSucceeded) -> Snaps
 
 
 def fold_answer(run: Snapshot, answer: ev.SynthesisCompleted) -> Snapshot:
-    again: tuple[Purpose, ...] = ("synthesize", "review") if run.late else ("review",)
+    again: tuple[Purpose, ...] = ("review", "arbitrate", "synthesize") if run.late else ("review", "arbitrate")
     return changed(run, synthesis=answer, lacking=run.late, late=frozenset(), conversations=without(run, *again))

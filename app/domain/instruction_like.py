@@ -8,11 +8,12 @@ import re
 
 _WHO = "SYSTEM|USER|ASSISTANT|DEVELOPER|ADMIN"
 _TAGS = (
-    "system|user|assistant|developer|objective|final_instruction|result|failed|assumption|conflict|settled|findings"
+    "system|user|assistant|developer|objective|final_instruction|result|failed|assumption|conflict|settled|judged|tie_break|findings"
     "|success_criterion|system-reminder|system_prompt"
 )
 _ORDERS = re.compile(
-    rf"^[ \t>*_#\[(-]*(?:{_WHO})(?:[ _-](?:MESSAGE|PROMPT|NOTICE|NOTE|OVERRIDE|REMINDER))?[\])*_]*[ \t]*:"
+    rf"(?:^[ \t>*_#\[(-]*|(?<=[.!?][ ]))(?:{_WHO})"
+    r"(?:[ _-](?:MESSAGE|PROMPT|NOTICE|NOTE|OVERRIDE|REMINDER))?[\])*_]*[ \t]*:"
     rf"|^[ \t]*\[/?(?i:{_WHO})\]|<[ \t]*/?[ \t]*(?:{_TAGS})\b[^<>\n]{{0,80}}>"
     r"|<\|(?:im_start|im_end|system|user|assistant|start_header_id|end_header_id|eot_id)\|>|\[/?INST\]|<</?SYS>>"
     r"|\b(?i:(?:ignore|disregard|forget|override) (?:all |any )?(?:of )?(?:the |your |my )?"

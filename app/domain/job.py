@@ -18,6 +18,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from app.domain.numbers import exact, exact_amount
 from app.domain.plan import TASKS_CEILING, Plan, too_long_in
 from app.domain.questions import OnQuestion
+from app.domain.strategies import Strategy
 from app.domain.text import has_line_end, is_blank
 from app.domain.usage import Money
 
@@ -39,8 +40,6 @@ Amount = Annotated[Money, Field(gt=0, max_digits=12, decimal_places=6), BeforeVa
 
 PlanT = TypeVar("PlanT", bound=Plan)
 TOKENS_CEILING = 10**12
-UNCHANGEABLE = ("depth",)
-"""Limits of a team that nothing goes by yet: supervisors do not nest."""
 
 
 class Limits(BaseModel):
@@ -63,7 +62,7 @@ class Limits(BaseModel):
     rounds: int = Field(default=2, ge=1, le=10)
     """Rounds of work and synthesis."""
     depth: int = Field(default=2, ge=1, le=5)
-    """Levels of nested supervisors."""
+    """Levels of supervisors, the run's own among them: 1 for no nested ones."""
 
 
 class DryRunLimits(Limits):
@@ -116,11 +115,7 @@ class LimitChanges(BaseModel):
     rounds: Annotated[int, Field(ge=1, le=10), BeforeValidator(exact)] | None = None
     """Rounds of work and synthesis: 1 for no further one, whatever is missing."""
     depth: Annotated[int, Field(ge=1, le=5), BeforeValidator(exact)] | None = None
-    """Changing it is not offered: null, or what the team has."""
-
-    def not_offered(self, limits: Limits) -> list[str]:
-        """Which of those limits differ from `limits`, the team's, that cannot be changed."""
-        return [name for name in UNCHANGEABLE if getattr(self, name) not in (None, getattr(limits, name))]
+    """Levels of supervisors, the run's own among them: 1 for no nested ones."""
 
     def applied_to(self, limits: Limits) -> Limits:
         """`limits` with these changes."""
@@ -179,8 +174,8 @@ class Job(BaseModel):
     approval: Literal["none", "plan"] | None = "none"
     """`plan`: the run waits until a person has approved its plan. `none`, or null: it waits only if its team wants
     that."""
-    strategy: Literal["merge"] | None = None
-    """How results are put together: `merge`, the only one offered; null leaves it to the supervisor."""
+    strategy: Strategy | None = None
+    """How results become the answer: `merge`, `select` or `reduce`; null leaves it to the team, else to the plan."""
     plan: OwnPlan | None = None
     """A plan of the client's own; the supervisor is not asked for one then."""
     planning: Literal["model"] | None = None

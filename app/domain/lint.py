@@ -28,8 +28,11 @@ from app.domain.lint_words import (
     words_in,
 )
 from app.domain.plan import NAME_SHOWN, Plan, Task
-from app.domain.team import Worker
+from app.domain.plan_strategy import candidates_of
+from app.domain.selecting import FEWEST_CANDIDATES
+from app.domain.strategies import strategies_open
 from app.domain.text import is_blank, shorten
+from app.domain.worker import Worker
 
 RESULTS_HELD = 30
 """Results that one answer, or one task, can be made from: beyond, each is shown too little of."""
@@ -153,13 +156,14 @@ def _all_before(plan: Plan, task: Task) -> set[str]:
     return before
 
 
-def _too_many_results(plan: Plan, _: Crew) -> Iterator[Spot]:
+def _too_many_results(plan: Plan, crew: Crew) -> Iterator[Spot]:
     count = len(plan.tasks)
-    if count > RESULTS_HELD:
-        detail = (
-            f"the answer would be made from {count} results, and holds {RESULTS_HELD}: let each task do several things"
-        )
-        yield Spot("/tasks", detail)
+    if count > RESULTS_HELD and plan.strategy != "reduce":
+        ways_out = ["let each task do several things"]
+        ways_out += ["take the strategy reduce"] if "reduce" in strategies_open(crew.strategy) else []
+        ways_out += [f"have {name} do groups of them" for name, each in crew.workers.items() if each.team is not None]
+        told = ", or ".join(ways_out)
+        yield Spot("/tasks", f"the answer would be made from {count} results, and holds {RESULTS_HELD}: {told}")
     for pointer, task in _each(plan):
         if len(task.depends_on) > RESULTS_HELD:
             detail = f"task {_named(task)} is given {len(task.depends_on)} results, and can hold {RESULTS_HELD}"
@@ -186,13 +190,30 @@ def _overlaps(plan: Plan, _: Crew) -> Iterator[Spot]:
     """Tasks of one worker, given the same results, that say the same."""
     said = {task.id: words_in(task.instruction) for task in plan.tasks}
     known = {task.id: words_in(task.context) for task in plan.tasks}
+    tries = candidates_of(plan)
     for (_first, one), (pointer, other) in combinations(_each(plan), 2):
+        if one.id in tries and other.id in tries:
+            continue
         alike = (one.worker, {*one.depends_on}) == (other.worker, {*other.depends_on}) and known[one.id] == known[
             other.id
         ]
         fewer, more = sorted((said[one.id], said[other.id]), key=len)
         if alike and len(fewer) >= FEWEST_WORDS_COMPARED and fewer <= more and len(fewer) >= SAME_WORDS * len(more):
             yield Spot(f"{pointer}/instruction", f"tasks {_named(one)} and {_named(other)} ask for the same")
+
+
+def _candidates_alone(plan: Plan, crew: Crew) -> Iterator[Spot]:
+    if plan.strategy == "select" and not candidates_of(plan) and crew.limits.tasks >= FEWEST_CANDIDATES:
+        detail = "the strategy is select, and there is one candidate only: let several tasks try the same thing"
+        yield Spot("/tasks", detail)
+
+
+def _candidates_required(plan: Plan, _: Crew) -> Iterator[Spot]:
+    tries = candidates_of(plan)
+    for pointer, task in _each(plan):
+        if task.id in tries and task.required:
+            detail = f"task {_named(task)} is a candidate and required: if it fails, the run cannot succeed"
+            yield Spot(f"{pointer}/required", detail)
 
 
 def _criteria_missing(plan: Plan, _: Crew) -> Iterator[Spot]:
@@ -260,9 +281,11 @@ RULES = (
     Rule("tool_missing", True, _tools_missing),
     Rule("reference_unmet", True, _references_unmet),
     Rule("results_too_many", True, _too_many_results),
+    Rule("candidate_alone", True, _candidates_alone),
     Rule("instruction_vague", False, _vague_instructions),
     Rule("reference_vague", False, _vague_references),
     Rule("tasks_overlap", False, _overlaps),
+    Rule("candidate_required", False, _candidates_required),
     Rule("dependency_unused", False, _unused_dependencies),
     Rule("budget_unfit", False, _budgets_unfit),
     Rule("criterion_missing", False, _criteria_missing),

@@ -12,6 +12,7 @@ from app.domain.findings import Finding
 from app.domain.names import Name, Names, normalised
 from app.domain.numbers import exact
 from app.domain.planned_worker import MOST_DYNAMIC, PlannedWorker
+from app.domain.strategies import USUAL, Strategy
 from app.domain.text import is_blank, shorten
 
 TASKS_CEILING = 100
@@ -107,8 +108,8 @@ class Plan(BaseModel):
     """1 for the first plan of a run, one more with every change."""
     goal: str = ""
     """What the run is to bring, as the supervisor understood it."""
-    strategy: Literal["merge"] = "merge"
-    """How the results are put together."""
+    strategy: Strategy = USUAL
+    """How the results become the answer: `merge`, `select` or `reduce`."""
     final_instruction: str = ""
     """What the synthesis is told about the answer."""
     tasks: tuple[Task, ...] = ()

@@ -9,6 +9,7 @@ from app.domain.approvals import Decided, EditInvalid, NotWaiting, PlanChanged, 
 from app.domain.events import Entry
 from app.domain.lint import linted
 from app.domain.plan import Plan, validated
+from app.domain.plan_strategy import strategy_faults
 from app.domain.quoting import quoted
 from app.domain.snapshot import Snapshot
 
@@ -36,8 +37,8 @@ def edit(run: Snapshot, meant: Revisions, now: datetime, changes: Mapping[str, A
     wanted = plan.model_copy(update={**changes, "revision": plan.revision + 1})
     crew = run.brief.crew
     edited = linted(validated(wanted, [*crew.workers], crew.limits.tasks), crew)
-    if not edited.validation.ok:
-        raise EditInvalid(edited.validation.errors)
+    if faults := [*strategy_faults(wanted, crew), *edited.validation.errors]:
+        raise EditInvalid(faults)
     if all(getattr(edited, name) == getattr(plan, name) for name in EDITABLE):
         return []
     return [Entry(quoted(run, ev.PlanEdited.from_to(plan, edited, reason or _EDITED), run.planned_at or now))]

@@ -8,22 +8,25 @@ when the plan is made. What was spent until then is a part of them. Replies that
 a crash breaks off, are not.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import reduce
-from graphlib import TopologicalSorter
+from math import floor
 from typing import TypeVar
 
 from app.domain import events as ev
 from app.domain.brief import Brief
+from app.domain.lint import RESULTS_HELD
 from app.domain.plan import Plan, Task
+from app.domain.plan_strategy import candidates_of
 from app.domain.policy.agenda import SUPERVISOR_REPLIES
 from app.domain.quote import Grounds, MoneyRange, Planning, Quote, SecondsRange, TokenPrices, TokensRange, Typical
+from app.domain.schedule import time_for
 from app.domain.snapshot import Snapshot
-from app.domain.team import Worker
 from app.domain.usage import Amount
+from app.domain.worker import Worker
 
 ENOUGH = 3
 """Tasks of a kind from which its history tells more than what is typical."""
@@ -57,6 +60,13 @@ SEARCH_TOKENS = 10_000
 """What one search of the provider brings to read, at about; nobody bounds it."""
 PlanT = TypeVar("PlanT", ev.PlanCreated, ev.PlanEdited)
 _FREE = TokenPrices(*[Decimal(0)] * 6)
+NESTED_TASKS = 5
+NESTED_IN_A_ROW = 3
+"""Calls of a nested team's plan, work and answer that are taken for usual in place of one, and how many of them follow
+each other; its own quote says better."""
+NESTED_CALLS_MOST = 40
+"""How often what an attempt may take at the worst a nested run is taken to need: twelve tasks with three attempts each,
+its plan and its answer."""
 _MICRO = Decimal("0.000001")
 
 
@@ -83,7 +93,10 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
     reused = {each.task for each in run.brief.reused.tasks}
     tasks = {task.id: _task_part(run.brief, task, grounds) for task in plan.tasks if task.id not in reused}
     answer = None if run.brief.needs_no_answer(plan) else _answer_part(run.brief, plan, grounds)
-    parts = [*tasks.values(), *([answer] if answer else [])]
+    judge = _judge_part(run.brief, plan, grounds) if candidates_of(plan) else None
+    reductions = _reductions_part(run.brief, plan, grounds) if answer and plan.strategy == "reduce" else None
+    behind = [part for part in (judge, reductions, answer) if part]
+    parts = [*tasks.values(), *behind]
     spent, limits = run.usage.amount, run.brief.limits
     most = _total(spent, (part.most for part in parts))
     most_tokens = max(min(most.tokens, limits.tokens or most.tokens), spent.tokens)
@@ -91,7 +104,7 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
     least, likely = _total(spent, (part.least for part in parts)), _total(spent, (part.likely.amount for part in parts))
     planning_s = (at - run.started_at).total_seconds() if run.started_at else 0
     lasts = dict.fromkeys(reused, 0.0) | {name: part.likely.duration_s for name, part in tasks.items()}
-    works_s = time_for(plan.tasks, lasts, limits.concurrency) + (answer.likely.duration_s if answer else 0)
+    works_s = time_for(plan.tasks, lasts, limits.concurrency) + sum(part.likely.duration_s for part in behind)
     least_tokens, most_s = min(least.tokens, most_tokens), max(limits.timeout_s, planning_s)
     return Quote(
         cost_usd=_money(least.cost_usd, likely.cost_usd, most_usd) if _all_priced(run.brief, plan, grounds) else None,
@@ -99,28 +112,14 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
             least=least_tokens, likely=min(max(likely.tokens, least_tokens), most_tokens), most=most_tokens
         ),
         duration_s=SecondsRange(
-            least=round(planning_s, 3), likely=round(min(planning_s + works_s, most_s), 3), most=round(most_s, 3)
+            least=floor(planning_s * 1_000) / 1_000,
+            likely=round(min(planning_s + works_s, most_s), 3),
+            most=round(most_s, 3),
         ),
-        basis="history" if all(part.likely.count >= ENOUGH for part in parts) else "limits",
+        basis="history" if all(part.likely.count >= ENOUGH for part in parts if part is not judge) else "limits",
         runs_considered=grounds.history.runs,
         planning=Planning(cost_usd=spent.cost_usd, tokens=spent.tokens, duration_s=round(planning_s, 3)),
     )
-
-
-def time_for(tasks: Sequence[Task], lasts: Mapping[str, float], concurrency: int) -> float:
-    """Seconds for tasks that last so long each, so many of them side by side; who is ready first begins first."""
-    graph = TopologicalSorter({task.id: task.depends_on for task in tasks})
-    graph.prepare()
-    now, ready, running = 0.0, list(graph.get_ready()), dict[str, float]()
-    while ready or running:
-        while ready and len(running) < concurrency:
-            name = ready.pop(0)
-            running[name] = now + lasts[name]
-        first = min(running, key=lambda name: running[name])
-        now = running.pop(first)
-        graph.done(first)
-        ready += graph.get_ready()
-    return now
 
 
 def _total(spent: Amount, amounts: Iterable[Amount]) -> Amount:
@@ -138,14 +137,19 @@ def _rounded(amount: Decimal, how: str) -> Decimal:
 
 
 def _all_priced(brief: Brief, plan: Plan, grounds: Grounds) -> bool:
-    used = {brief.team.supervisor.model}
-    used |= {name for task in plan.tasks for worker in _who(brief, task) for name in worker.models}
+    used = {brief.team.supervisor.model, *([_judge_of(brief)] if candidates_of(plan) else [])}
+    used |= {name for task in plan.tasks for worker in _who(brief, task) for name in _players(brief, worker)}
     return all(grounds.prices.get(brief.models.get(name, name)) is not None for name in used)
 
 
 def _who(brief: Brief, task: Task) -> list[Worker]:
     """Who may have to do a task: its worker, and with a second attempt everybody."""
     return [worker for worker in brief.team.workers if brief.limits.attempts > 1 or worker.name == task.worker]
+
+
+def _players(brief: Brief, worker: Worker) -> tuple[str, ...]:
+    """The models that may play a worker. Those of a nested team are its own affair: the supervisor's stands in."""
+    return worker.models or (brief.team.supervisor.model,)
 
 
 def _prices(brief: Brief, grounds: Grounds, model: str) -> TokenPrices:
@@ -155,8 +159,8 @@ def _prices(brief: Brief, grounds: Grounds, model: str) -> TokenPrices:
 def _task_part(brief: Brief, task: Task, grounds: Grounds) -> _Part:
     worker = brief.team.worker(task.worker)
     assert worker is not None  # The plan was validated against this very team.
-    model = brief.models.get(worker.model, worker.model)
-    prices = _prices(brief, grounds, worker.model)
+    model = brief.models.get(worker.played_by, worker.played_by)
+    prices = _prices(brief, grounds, _players(brief, worker)[0])
     past = grounds.history.tasks.get((worker.name, model))
     likely = past if past is not None and past.count >= ENOUGH else _typical_task(task, worker, prices)
     least = _least_call(prices, len(task.instruction) // LONGEST_TOKEN) if task.required else Amount()
@@ -173,8 +177,9 @@ def _typical_task(task: Task, worker: Worker, prices: TokenPrices) -> Typical:
     calls = min(_steps(task, worker), CALLS_WITH_TOOLS if worker.tools else 1)
     opening = OPENING_TOKENS + _told(task, worker) // CHARACTERS_PER_TOKEN + RESULT_TOKENS * len(task.depends_on)
     read = calls * opening + calls * (calls - 1) // 2 * (REPLY_TOKENS + OUTCOME_TOKENS)
-    lasts = min(calls * _call_s(REPLY_TOKENS), task.budget.timeout_s or worker.timeout_s)
-    return _typical(prices, read, calls * REPLY_TOKENS, lasts)
+    times, in_a_row = (NESTED_TASKS, NESTED_IN_A_ROW) if worker.team is not None else (1, 1)
+    lasts = min(in_a_row * calls * _call_s(REPLY_TOKENS), task.budget.timeout_s or worker.timeout_s)
+    return _typical(prices, times * read, times * calls * REPLY_TOKENS, lasts)
 
 
 def _told(task: Task, worker: Worker) -> int:
@@ -200,7 +205,7 @@ def _worst_task(brief: Brief, task: Task, grounds: Grounds) -> Amount:
     cost = attempts * (max(work.cost_usd for work in works) + 2 * between.cost_usd)
     if task.budget.tokens is None:
         return Amount(tokens=tokens, cost_usd=cost)
-    dearest = max(_dearest(brief, grounds, name) for worker in _who(brief, task) for name in worker.models)
+    dearest = max(_dearest(brief, grounds, name) for worker in _who(brief, task) for name in _players(brief, worker))
     dearest = max(dearest, _dearest(brief, grounds, brief.team.supervisor.model))
     allowed = min(tokens, task.budget.tokens)
     fees = attempts * max(_fees(brief, task, worker, grounds) for worker in _who(brief, task))
@@ -218,7 +223,7 @@ def _steps(task: Task, worker: Worker) -> int:
 
 
 def _fees(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -> Decimal:
-    fee = max(_prices(brief, grounds, name).search for name in worker.models)
+    fee = max(_prices(brief, grounds, name).search for name in _players(brief, worker))
     return _steps(task, worker) * grounds.searches_with(worker.tools) * fee
 
 
@@ -228,7 +233,9 @@ def _worst_attempt(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -
     turn = grounds.reply_tokens + LONGEST_OUTCOME + searched
     steps = _steps(task, worker)
     read = sum(min(opening + searched + number * turn, LONGEST_REQUEST) for number in range(steps))
-    worst = _worst([_prices(brief, grounds, name) for name in worker.models], read, steps * grounds.reply_tokens)
+    prices = [_prices(brief, grounds, name) for name in _players(brief, worker)]
+    times = NESTED_CALLS_MOST if worker.team is not None else 1
+    worst = _worst(prices, times * read, times * steps * grounds.reply_tokens)
     return worst + Amount(cost_usd=_fees(brief, task, worker, grounds))
 
 
@@ -237,11 +244,11 @@ def _worst(prices: Sequence[TokenPrices], read: int, written: int) -> Amount:
     return Amount(tokens=read + written, cost_usd=cost)
 
 
-def _worst_talk(brief: Brief, grounds: Grounds, told: int) -> Amount:
-    """A conversation of the supervisor: a ruling, a rewritten instruction, the answer."""
+def _worst_talk(brief: Brief, grounds: Grounds, told: int, model: str | None = None) -> Amount:
+    """A conversation of the supervisor, or of the `model`: a ruling, a rewritten instruction, the answer."""
     written = SUPERVISOR_REPLIES * grounds.reply_tokens
     read = SUPERVISOR_REPLIES * (LONGEST_FORM + len(brief.team.supervisor.instructions) + told + written)
-    return _worst([_prices(brief, grounds, brief.team.supervisor.model)], read, written)
+    return _worst([_prices(brief, grounds, model or brief.team.supervisor.model)], read, written)
 
 
 def _answer_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
@@ -251,3 +258,38 @@ def _answer_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
     guess = _typical(prices, read, ANSWER_WRITTEN, _call_s(ANSWER_WRITTEN))
     told = LONGEST_RESULTS + len(brief.objective) + len(plan.final_instruction)
     return _Part(_least_call(prices), likely or guess, _worst_talk(brief, grounds, told))
+
+
+def _judge_of(brief: Brief) -> str:
+    return brief.team.review.model or brief.team.supervisor.model
+
+
+def _judge_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
+    """The choice among candidates. With one that delivers there is none."""
+    prices, model = _prices(brief, grounds, _judge_of(brief)), _judge_of(brief)
+    read = ANSWER_READ + RESULT_TOKENS * len(candidates_of(plan))
+    told = LONGEST_RESULTS + len(brief.objective) + len(plan.final_instruction)
+    likely = _typical(prices, read, REPLY_TOKENS, _call_s(REPLY_TOKENS))
+    return _Part(Amount(), likely, _worst_talk(brief, grounds, told, model))
+
+
+def _reductions_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part | None:
+    """The groups that results are put together in before the answer: likely as many as their number makes, and at the
+    worst one for each result, all of them being long."""
+    count, prices = len(plan.tasks), _prices(brief, grounds, brief.team.supervisor.model)
+    if count < 2:
+        return None
+    groups = -(-count // RESULTS_HELD) if count > RESULTS_HELD else 0
+    turns = -(-groups // brief.limits.concurrency)
+    read = groups * ANSWER_READ + RESULT_TOKENS * count
+    likely = _typical(prices, read if groups else 0, groups * ANSWER_WRITTEN, turns * _call_s(ANSWER_WRITTEN))
+    likely = likely if groups else replace(likely, count=ENOUGH)  # Most probably there are none.
+    required = sum(task.required for task in plan.tasks)
+    call, worst = _least_call(prices), _worst_talk(brief, grounds, LONGEST_RESULTS + len(brief.objective))
+    least = -(-required // RESULTS_HELD) if required > RESULTS_HELD else 0
+    most = count + -(-count // RESULTS_HELD)
+    return _Part(_times(least, call), likely, _times(most, worst))
+
+
+def _times(number: int, amount: Amount) -> Amount:
+    return Amount(tokens=number * amount.tokens, cost_usd=number * amount.cost_usd)

@@ -26,10 +26,13 @@ READINGS: Mapping[Purpose, frozenset[str]] = {
         "ruling.rejected",
     }),
     "refine": frozenset({"task.refined"}),
+    "select": frozenset({"selection.completed", "selection.rejected"}),
     "synthesize": frozenset({
         "conflict.found", "synthesis.completed", "synthesis.rejected", "gap.found", "plan.revised",
     }),
+    "reduce": frozenset({"reduction.completed", "reduction.rejected"}),
     "review": frozenset({"review.completed", "review.rejected"}),
+    "arbitrate": frozenset({"conflict.judged", "judgement.rejected"}),
 }  # fmt: skip
 """What the reading of a final reply may lead to, by what the model was called for."""
 ONLY_READ = frozenset().union(*READINGS.values()) - {

@@ -51,8 +51,8 @@ class PartShare(_Part):
     """What one part of the run took, and its share of the whole."""
 
     part: str
-    """`planning`, `work`, `supervision` (rulings, rewritten instructions, reviews), `synthesis`, or `lost`: what calls
-    are reckoned to have cost whose end a crash took away."""
+    """`planning`, `work`, `supervision` (rulings, rewritten instructions, reviews, judgements), `synthesis` (with a
+    choice before it), or `lost`: what calls are reckoned to have cost whose end a crash took away."""
     llm_calls: int = 0
     """Requests to models."""
     tokens: int = 0
@@ -68,6 +68,31 @@ class PartShare(_Part):
     """Its part of the cost, 0 to 1."""
     duration_share: float = 0.0
     """Its part of the sum of all durations, 0 to 1."""
+
+
+class RoundShare(_Part):
+    """What one round of work took and brought. One that delivered nothing is the last."""
+
+    round: int
+    """Its number, from 1."""
+    tasks: int = 0
+    """Tasks that were new in it, the parts of such as were split among them."""
+    delivered: int = 0
+    """Those of them that delivered."""
+    llm_calls: int = 0
+    """Requests to models, from its beginning to that of the next one: the answers made in it are among them."""
+    tokens: int = 0
+    """Tokens read and written."""
+    cost_usd: Money = Decimal(0)
+    """What they cost."""
+    wall_ms: int = 0
+    """How long it took, from its beginning to that of the next one or the end of the run."""
+    gaps_closed: int = 0
+    """Its tasks that were to close a gap and delivered."""
+    gaps_left: int = 0
+    """Tasks of the plan that had ended without a result when it was over."""
+    conflicts_resolved: int = 0
+    """Conflicts that its answers have resolved and no earlier one had."""
 
 
 class Caller(_Part):
@@ -170,6 +195,8 @@ class Report(_Part):
     """What each worker took, in the order in which they began."""
     parts: tuple[PartShare, ...]
     """Planning, work, supervision and synthesis side by side."""
+    rounds: tuple[RoundShare, ...] = ()
+    """What each round of work took and brought, the first one included; empty without a plan."""
     duplicates: Duplicates
     """Work that was done twice."""
     waiting: Waiting

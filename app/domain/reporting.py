@@ -12,11 +12,14 @@ from app.domain.busy import BusyTime
 from app.domain.duplicates import DuplicateWork
 from app.domain.outcomes import Told
 from app.domain.report import CriticalPath, Report, Waiting
+from app.domain.round_tallies import RoundTallies
 from app.domain.tallies import AttemptTally, Spent, TaskTally, one_agent, shares_of, workers_in
 from app.domain.timing import longest_chain, milliseconds
-from app.domain.topics import Topic
+from app.domain.topics import Topic, topic_told
 
-_PARTS: Mapping[str, str] = {"plan": "planning", "work": "work", "synthesize": "synthesis"}
+_PARTS: Mapping[str, str] = {
+    "plan": "planning", "work": "work", "select": "synthesis", "reduce": "synthesis", "synthesize": "synthesis",
+}  # fmt: skip
 """The part of the run that the calls of a purpose belong to; others are supervision."""
 _TASK_ENDS = frozenset({"task.succeeded", "task.failed", "task.skipped", "task.cancelled", "task.split"})
 _ATTEMPT_ENDS = (_TASK_ENDS - {"task.skipped"}) | {
@@ -31,10 +34,13 @@ class Reporter:
         self._tasks: dict[str, TaskTally] = {}
         self._current: Sequence[str] = ()
         """Ids of the tasks of the newest plan."""
+        self._claims: dict[str, Sequence[str]] = {}
+        """Whose claims contradict each other, by conflict."""
         self._reused: set[str] = set()
         """Those that another run has done."""
         self._parts: defaultdict[str, Spent] = defaultdict(Spent)
         self._duplicates = DuplicateWork()
+        self._rounds = RoundTallies()
         self._busy = BusyTime()
         self._answer = Spent()
         """The newest call for the answer."""
@@ -52,6 +58,7 @@ class Reporter:
     def take(self, event: Told) -> None:
         """Add one more event; they must come in order."""
         at, told, kind = datetime.fromisoformat(event["at"]), event["data"], event["type"]
+        self._rounds.take(event, at)
         match kind.partition(".")[0]:
             case "run":
                 self._run(kind, told, at)
@@ -61,8 +68,12 @@ class Reporter:
                 self._model_call(event, at)
             case "tool":
                 self._tool_call(event, at)
+            case "conflict" if kind == "conflict.found":
+                self._claims[told["id"]] = [claim["task"] for claim in told["claims"]]
             case "results":
                 self._reused = {each["task"] for each in told["tasks"]}
+            case "child" if kind == "child.ended":
+                self._child(event)
             case "task" | "attempt" | "question":
                 self._task(event, at)
 
@@ -96,6 +107,9 @@ class Reporter:
             known.needs = tuple(task["depends_on"])
         for before, name in told.get("redispatched", {}).items():
             self._tasks[name].needs = (*self._tasks[name].needs, before)
+        for conflict, name in told.get("ties", {}).items():
+            claims = [task for task in self._claims[conflict] if task in self._tasks]
+            self._tasks[name].needs = (*self._tasks[name].needs, *claims)
         for name in self._reused & set(self._current):
             self._tasks[name].ended_at = at
         if all(self._tasks[name].ended_at is not None for name in self._current):
@@ -104,7 +118,7 @@ class Reporter:
             self._executed_at = None
 
     def _model_call(self, event: Told, at: datetime) -> None:
-        told, topic = event["data"], Topic(event["data"]["purpose"], event["task_id"], event["attempt"] or 1)
+        told, topic = event["data"], topic_told(event)
         duration, waited = told["duration_ms"], told.get("waited_ms", 0)
         began = at - timedelta(milliseconds=duration + told.get("room_ms", 0))
         self._end_wait(topic, began)
@@ -144,6 +158,14 @@ class Reporter:
         attempt.tool_calls += 1
         if not told["provider"]:
             self._busy.add(at - timedelta(milliseconds=told["duration_ms"]), at)
+
+    def _child(self, event: Told) -> None:
+        """What a nested run has spent is work, as if one worker had done it all."""
+        usage = event["data"]["usage"]
+        self._parts["work"].add(usage, 0)
+        if (attempt := self._attempt(event)) is not None:
+            attempt.spent.add(usage, 0)
+            attempt.tool_calls += usage["tool_calls"]
 
     def _task(self, event: Told, at: datetime) -> None:
         name, kind, told = event["task_id"] or "", event["type"], event["data"]
@@ -208,6 +230,7 @@ class Reporter:
             speedup=round(sequential / wall, 2) if wall else 1.0,
             workers=workers_in(self._tasks.values()),
             parts=shares_of(self._parts, lasted),
+            rounds=self._rounds.told(end),
             duplicates=self._duplicates.told(),
             waiting=self._waiting(wall, end),
             one_agent=one_agent(self._tasks.values(), self._parts, self._answer, wall),

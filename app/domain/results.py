@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.domain.codes import TaskErrorCode
 from app.domain.findings import Finding
 from app.domain.questions import Assumption
+from app.domain.reviews import Review
+from app.domain.selection import Selection
+from app.domain.strategies import USUAL, Strategy
 
 
 class _Value(BaseModel):
@@ -20,6 +23,63 @@ class Problem(_Value):
     """What happened, for programs."""
     message: str
     """What happened, for people."""
+
+
+class Claim(_Value):
+    """What one task says about a topic."""
+
+    task: str
+    """Id of the task."""
+    claim: str
+    """What its result says."""
+
+
+class Conflict(_Value):
+    """Results that contradict each other, and what became of it."""
+
+    id: str
+    """Its id in the result."""
+    topic: str
+    """What the results disagree about."""
+    claims: tuple[Claim, ...]
+    """What each of them says."""
+    status: Literal["resolved", "unresolved"]
+    """Whether it could be settled."""
+    resolution: str | None = None
+    """What the answer holds to be right; null while unresolved."""
+    method: str | None = None
+    """How it was settled: by `evidence` or `majority` as the supervisor saw them, by a `judge`, by a `tie_break` task,
+    or by a `human` who was asked; null while unresolved."""
+    confidence: float | None = None
+    """0 to 1, how sure the supervisor or the judge is of that; null when it did not say."""
+
+
+class Gap(_Value):
+    """A task that delivered nothing."""
+
+    task: str
+    """Id of the task."""
+    reason: TaskErrorCode
+    """The error code of the task."""
+    impact: str = ""
+    """What its absence means for the answer, in the words of the supervisor."""
+    redispatched_as: str | None = None
+    """Id of the task that was planned in its place; null when none was."""
+
+
+class NestedResult(_Value):
+    """What a nested run says of its result beside the result itself."""
+
+    run: str
+    """Id of the run; its plan, tasks and trace are its own."""
+    status: Literal["succeeded", "partial"]
+    """What it ended as."""
+    stop_reason: str
+    """Why it ended this way."""
+    gaps: tuple[Gap, ...] = ()
+    """What is missing from its answer; the tasks are those of its own plan."""
+    conflicts: tuple[Conflict, ...] = ()
+    """Where results of its tasks contradict each other."""
 
 
 class Output(_Value):
@@ -46,6 +106,8 @@ class Output(_Value):
     world: it rests on nothing but the worker's word."""
     instruction_like: bool = False
     """True when it speaks as the system or a user would, or in the marks of a prompt: it is material all the same."""
+    nested: NestedResult | None = None
+    """What the nested run that delivered it says of it; null when a worker delivered it itself."""
 
 
 EscalationDecision = Literal["retry_stronger_model", "reassign", "split", "ask_human", "accept_partial", "give_up"]
@@ -75,45 +137,17 @@ class Statement(_Value):
     """Ids of the tasks it rests on; only such as delivered."""
 
 
-class Claim(_Value):
-    """What one task says about a topic."""
+class ReducedGroup(_Value):
+    """Results that were put together on the way to the answer, or were to be."""
 
-    task: str
-    """Id of the task."""
-    claim: str
-    """What its result says."""
-
-
-class Conflict(_Value):
-    """Results that contradict each other, and what became of it."""
-
-    id: str
-    """Its id in the result."""
-    topic: str
-    """What the results disagree about."""
-    claims: tuple[Claim, ...]
-    """What each of them says."""
-    status: Literal["resolved", "unresolved"]
-    """Whether the supervisor could settle it."""
-    resolution: str | None = None
-    """What the answer holds to be right; null while unresolved."""
-    method: str | None = None
-    """How it was settled: `evidence`, `majority`, or `human` when a person was asked; null while unresolved."""
-    confidence: float | None = None
-    """0 to 1, how sure the supervisor is of that; null when it did not say."""
-
-
-class Gap(_Value):
-    """A task that delivered nothing."""
-
-    task: str
-    """Id of the task."""
-    reason: TaskErrorCode
-    """The error code of the task."""
-    impact: str = ""
-    """What its absence means for the answer, in the words of the supervisor."""
-    redispatched_as: str | None = None
-    """Id of the task that was planned in its place; null when none was."""
+    level: int
+    """1 for a group of results, else one more than the highest reduction in it."""
+    group: int
+    """Its place among the groups of its level, from 1."""
+    tasks: tuple[str, ...]
+    """Ids of the tasks whose results it holds."""
+    skipped: Literal["rejected", "failed", "timeout", "budget"] | None = None
+    """Why it was not put together, and stood for itself in short; null where it was."""
 
 
 class Coverage(_Value):
@@ -129,38 +163,8 @@ class Coverage(_Value):
     """Ids of the tasks that another worker delivered than the plan names."""
     unverified: tuple[str, ...] = ()
     """Ids of the tasks whose result rests on nothing but the word of their worker: see the outputs' `unverified`."""
-
-
-Verdict = Literal["accepted", "needs_revision"]
-
-
-class Criterion(_Value):
-    """One thing that an answer must be like, and whether it is."""
-
-    criterion: str
-    """What it must be like."""
-    met: bool
-    """Whether the critic finds that it is."""
-    note: str = ""
-    """What the critic says to that."""
-
-
-class Review(_Value):
-    """A critic's judgement of the answer."""
-
-    verdict: Literal["accepted", "needs_revision", "none"]
-    """What the critic decided of the newest answer; `none` when no judgement of it could be had."""
-    rounds: int
-    """How often it looked."""
-    notes: str = ""
-    """What it remarked last."""
-    criteria: tuple[Criterion, ...] = ()
-    """What it went by."""
-
-    @property
-    def unmet(self) -> list[dict[str, str]]:
-        """What it went by that the answer is not like, and what it says to that."""
-        return [{"criterion": each.criterion, "note": each.note} for each in self.criteria if not each.met]
+    shortened: tuple[str, ...] = ()
+    """Ids of the tasks whose results the answer was made from only in short: their group was not put together."""
 
 
 class DataSource(_Value):
@@ -236,6 +240,8 @@ class TaskReport(_Value):
     world: it rests on nothing but the worker's word."""
     instruction_like: bool = False
     """True when it speaks as the system or a user would, or in the marks of a prompt: it is material all the same."""
+    nested: NestedResult | None = None
+    """What the nested run that delivered it says of it; null when a worker delivered it itself."""
 
 
 class Result(_Value):
@@ -247,7 +253,7 @@ class Result(_Value):
     """The best answer that was turned down, and why, where there is no other; null otherwise."""
     data: Any = None
     """What fits the `output_schema` of the job, or else of the team. Without one: the structured data of the only task
-    of a run, when its worker has an output schema."""
+    of a run, or of the task that was chosen, when its worker has an output schema."""
     data_sources: tuple[DataSource, ...] = ()
     """Which tasks the values of `data` come from, where the job or the team has an output schema."""
     confidence: float | None = None
@@ -262,8 +268,12 @@ class Result(_Value):
     """What was taken for granted where nobody answered a question; the answer names it too."""
     coverage: Coverage
     """Required tasks against delivered ones."""
-    strategy: Literal["merge"] = "merge"
-    """How the results were put together."""
+    strategy: Strategy = USUAL
+    """How the results became the answer: what the plan says, or `merge` where no choice could be had."""
+    selection: Selection | None = None
+    """What was chosen, where the plan selects; null where nothing was, or not yet."""
+    reductions: tuple[ReducedGroup, ...] = ()
+    """The groups of results beneath the answer, the lowest first; empty where all results fitted into one request."""
     rounds: int = 1
     """Rounds of work and synthesis."""
     review: Review | None = None

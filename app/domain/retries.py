@@ -36,11 +36,11 @@ class Patience:
     def towards(self, purpose: str) -> "Patience":
         """The patience with calls for this.
 
-        A run whose workers have been paid waits for its synthesis as long as it has time.
+        A run whose workers have been paid waits for its choice and its synthesis as long as it has time.
         """
         if purpose == "work":
             return self
-        attempts = math.inf if purpose == "synthesize" else max(self.call_attempts, SUPERVISOR_ATTEMPTS)
+        attempts = math.inf if purpose in ("select", "synthesize") else max(self.call_attempts, SUPERVISOR_ATTEMPTS)
         return replace(self, call_attempts=attempts, paid_attempts=SUPERVISOR_PAID_ATTEMPTS)
 
     def in_attempt(self, number: int, failures: int) -> "Patience":

@@ -15,10 +15,13 @@ from app.domain.approvals import Approval
 from app.domain.breaker_names import model_breaker
 from app.domain.brief import Brief
 from app.domain.conversation import Conversation
+from app.domain.nested import Child
 from app.domain.plan import Plan
 from app.domain.questions import Assumption, OnQuestion, Question
 from app.domain.quote import Quote
 from app.domain.results import Problem, Result, Synthesis
+from app.domain.selecting import FEWEST_CANDIDATES, basis_of, candidates_in, leaves_of, selection_among
+from app.domain.selection import Selection
 from app.domain.states import TERMINAL_RUN, Phase, RunStatus
 from app.domain.task_state import Attempt, TaskState
 from app.domain.topics import Topic
@@ -91,6 +94,8 @@ class Snapshot:
     terms_told: frozenset[str] = frozenset()
     """Terms of model calls that the log has spelled out, by their ids."""
     usage_at_cancel: Usage = Usage()
+    ended_before_cancel: frozenset[str] = frozenset()
+    """The nested runs that had ended when a client asked for the end."""
     fatal: Problem | None = None
     stop_reason: str | None = None
     result: Result | None = None
@@ -121,7 +126,10 @@ class Snapshot:
     @property
     def deadline(self) -> datetime | None:
         """When the run ends, whatever is done by then. None before it has started."""
-        return self.started_at and self.started_at + timedelta(seconds=self.brief.limits.timeout_s)
+        if self.started_at is None:
+            return None
+        own, others = self.started_at + timedelta(seconds=self.brief.limits.timeout_s), self.brief.ends_by
+        return own if others is None else min(own, others)
 
     @property
     def wrap_up_at(self) -> datetime | None:
@@ -138,6 +146,22 @@ class Snapshot:
     def every_task(self) -> list[TaskState]:
         """All the tasks that the run has had: those of the plan, then those that were replaced."""
         return [*self.tasks.values(), *self.replaced.values()]
+
+    @property
+    def children(self) -> list[tuple[TaskState, Child]]:
+        """The nested runs that it has begun, each with the task whose work it does."""
+        tried = ((task, attempt) for task in self.every_task for attempt in task.attempts)
+        return [(task, attempt.child) for task, attempt in tried if attempt.child is not None]
+
+    @property
+    def open_children(self) -> list[tuple[TaskState, Child]]:
+        """Those of them that have not ended, as far as is known."""
+        return [(task, child) for task, child in self.children if not child.ended]
+
+    @property
+    def allotted(self) -> Amount:
+        """What is kept for nested runs that have not ended."""
+        return sum((child.allowance.amount for _, child in self.open_children), Amount())
 
     @property
     def answers_alone(self) -> bool:
@@ -172,9 +196,52 @@ class Snapshot:
         return self.brief.wants_review and not self.wants_answer and not self.answering.is_reviewed
 
     @property
+    def heard(self) -> list[TaskState]:
+        """The tasks whose results are there for the answer in the making, in plan order."""
+        return [task for task in self.delivered if task.task.id not in self.late]
+
+    @property
+    def candidates(self) -> list[TaskState]:
+        """Those of them that are tries of the same thing; none where the plan does not select."""
+        return candidates_in(self.plan, self.heard, self.answering.later)
+
+    @property
+    def lacks_candidate(self) -> bool:
+        """Whether one of several tries is to be chosen, and none has delivered."""
+        return self.plan is not None and self.plan.strategy == "select" and not self.candidates
+
+    @property
+    def selection(self) -> Selection | None:
+        """What was chosen among them; None where nothing is to be, or not yet."""
+        return selection_among(self.candidates, self.answering.selections)
+
+    @property
+    def wants_choice(self) -> bool:
+        """Whether one of them is still to be chosen before the answer is made."""
+        return bool(self.candidates) and self.selection is None
+
+    @property
+    def chooses_first(self) -> bool:
+        """Whether a choice may have to come before the answer: one is wanted, or will be once more has delivered."""
+        if self.plan is None or self.plan.strategy != "select" or len(leaves_of(self.plan)) < FEWEST_CANDIDATES:
+            return False
+        return self.wants_choice or any(task.is_awaited for task in self.tasks.values())
+
+    @property
     def reconcilable(self) -> list[TaskState]:
         """The tasks that the answer in the making rests on, in plan order."""
-        return [task for task in self.delivered if task.task.id not in self.late]
+        return basis_of(self.heard, self.selection, self.tasks)
+
+    @property
+    def lacked(self) -> list[TaskState]:
+        """The tasks that the answer in the making has to do without; some of them may still deliver. Where one result
+        was chosen, it lacks of the others only what is required, and what the chosen one lacks itself.
+        """
+        missing = [task for task in self.tasks.values() if not task.delivered or task.task.id in self.late]
+        if self.selection is None or self.selection.task is None:
+            return missing
+        needed = {need for task in self.reconcilable for need in task.task.depends_on}
+        return [task for task in missing if task.task.id in needed or (task.task.required and not task.delivered)]
 
     def keeps_off(self, breaker: str) -> bool:
         """Whether the log tells that this breaker is open, and its probe was not due at the newest event.
@@ -207,12 +274,13 @@ class Snapshot:
         if topic.purpose == "work":
             name = topic.task_id or ""
             return (self.tasks.get(name) or self.replaced[name]).tried(topic.number).model
-        name = self.critic_model if topic.purpose == "review" else self.brief.team.supervisor.model
+        judges = topic.purpose in ("review", "select", "arbitrate")
+        name = self.critic_model if judges else self.brief.team.supervisor.model
         return self.brief.models.get(name, name)
 
     @property
     def critic_model(self) -> str:
-        """The tier or model that plays the critic."""
+        """The tier or model that plays the critic, the judge of candidates and that of conflicts."""
         return self.brief.team.review.model or self.brief.team.supervisor.model
 
     def conversation(self, topic: Topic) -> Conversation:

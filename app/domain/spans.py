@@ -7,19 +7,20 @@ are those of events).
 """
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
 
 from app.domain.outcomes import Outcome, Told, form_of, outcome_of, problem_of, rejection, status_of
-from app.domain.topics import Topic, topic_named
+from app.domain.span_values import Span, begun_before, ended, status_when_holder_ends, timed
+from app.domain.topics import Topic, topic_told
 
-Span = dict[str, Any]
 _SPENT = ("llm_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd")
 _HOLDERS: Mapping[str, str] = {
     "plan": "plan",
     "work": "attempt:{0}:{1}",
     "rule": "attempt:{0}:{1}",
+    "select": "synthesis",
     "synthesize": "synthesis",
+    "reduce": "reduction:{1}",
     "review": "review",
 }
 """The span that holds the calls of a purpose, by task and attempt; others are held by their task, or by the run."""
@@ -42,12 +43,12 @@ class Spans:
 
     def frames(self) -> list[Span]:
         """The spans that hold those of calls: of the run, its plan, tasks, attempts and synthesis, as they began."""
-        return sorted(map(_timed, self._frames.values()), key=lambda span: datetime.fromisoformat(span["started_at"]))
+        return sorted(map(timed, self._frames.values()), key=lambda span: datetime.fromisoformat(span["started_at"]))
 
     def unfinished(self) -> list[Span]:
         """The spans of calls that are left at the end of the events, the run being under way."""
         left = [*self._replies.values(), *(span for calls in self._tools.values() for span in calls.values())]
-        return list(map(_timed, left))
+        return list(map(timed, left))
 
     def take(self, event: Told) -> list[Span]:
         """Add one more event; they must come in order. Returns the spans of calls that are complete with it."""
@@ -68,14 +69,22 @@ class Spans:
                 self._tool_call(event, what)
             case "question" if what == "asked":
                 self._end_attempt(event, "error", problem_of(event["data"]["error"]))
+            case "child":
+                self._child(event, what)
             case "synthesis":
                 self._synthesis(event, what)
+            case "selection":
+                self._judge(Topic("select"), rejection(event["data"]) if what == "rejected" else {})
+            case "reduction":
+                self._reduction(event, what)
             case "review":
                 self._review(event, what)
+            case "conflict" | "judgement":
+                self._judge(Topic("arbitrate"), rejection(event["data"]) if what == "rejected" else {})
             case "ruling":
                 self._judge(Topic("rule", event["task_id"], event["attempt"]), rejection(event["data"]))
         complete, self._complete = self._complete, []
-        return list(map(_timed, complete))
+        return list(map(timed, complete))
 
     def _run(self, event: Told, what: str) -> None:
         at, told = event["at"], event["data"]
@@ -96,7 +105,7 @@ class Spans:
         """Close the run, and with it whatever is still open."""
         self._close("run", at, status, attributes)
         for name in self._frames:
-            self._close(name, at, _unfinished(status), {})
+            self._close(name, at, status_when_holder_ends(status), {})
         for topic in [*self._replies, *self._tools]:
             self._end_calls(topic, at, status)
 
@@ -110,13 +119,21 @@ class Spans:
     def _synthesis(self, event: Told, what: str) -> None:
         told = event["data"]
         if what == "completed":
-            _ended(self._frames["synthesis"], event["at"], "ok", form_of(told))  # It may be made again.
+            ended(self._frames["synthesis"], event["at"], "ok", form_of(told))  # It may be made again.
         self._judge(Topic("synthesize"), rejection(told) if what == "rejected" else form_of(told))
+
+    def _reduction(self, event: Told, what: str) -> None:
+        told = event["data"]
+        self._judge(Topic("reduce", number=told["number"]), rejection(told) if what == "rejected" else {})
+        if what != "rejected":
+            status = "ok" if what == "completed" else "error"
+            attributes = {name: told.get(name) for name in ("level", "group", "tasks", "reason")}
+            self._close(f"reduction:{told['number']}", event["at"], status, attributes)
 
     def _review(self, event: Told, what: str) -> None:
         told = event["data"]
         if what == "completed":
-            _ended(self._frames["review"], event["at"], "ok", {"verdict": told["verdict"], "round": told["round"]})
+            ended(self._frames["review"], event["at"], "ok", {"verdict": told["verdict"], "round": told["round"]})
         self._judge(Topic("review"), rejection(told) if what == "rejected" else {})
 
     def _task(self, event: Told, what: str) -> None:
@@ -150,6 +167,14 @@ class Spans:
                 status = "cancelled" if what == "cancelled" else "error"
                 self._end_task(event, title, status, {"status": what, **problem_of(told.get("error"))})
 
+    def _child(self, event: Told, what: str) -> None:
+        """A nested run has its own trace; the attempt says which, and what that came to."""
+        attributes = self._frames[f"attempt:{event['task_id']}:{event['attempt']}"]["attributes"]
+        if what == "started":
+            attributes["child"] = event["data"]["run"]
+        else:
+            attributes |= {"child": event["data"]["run"], "child_status": event["data"]["status"]}
+
     def _end_task(self, event: Told, title: str, status: str, attributes: Told) -> None:
         at, name, problem = event["at"], event["task_id"], problem_of(event["data"].get("error"))
         self._open(f"task:{name}", "run", "task", title, at, {"task_id": name})
@@ -170,23 +195,23 @@ class Spans:
         """Take leave of a conversation: its last reply, and tool calls whose outcome never came."""
         self._judge(topic)
         for span in self._tools.pop(topic, {}).values():
-            self._complete.append(_ended(span, at, _unfinished(status), {}))
+            self._complete.append(ended(span, at, status_when_holder_ends(status), {}))
 
     def _model_call(self, event: Told, what: str) -> None:
-        told, topic = event["data"], _topic(event)
+        told, topic = event["data"], topic_told(event)
         self._judge(topic)
-        started = _before(event["at"], told["duration_ms"])
+        started = begun_before(event["at"], told["duration_ms"])
         attributes = {name: told.get(name) for name in _CALLED} | {spent: told["usage"][spent] for spent in _SPENT}
         parent, title = self._holder_of_call(topic, started), f"{told['purpose']} {told['model']}"
         span = self._begun(f"llm:{event['seq']}", parent, "llm", title, started, attributes)
         if what == "completed":
             judged = outcome_of(told)
             judged |= {"stop_reason": told["stop_reason"]}
-            self._replies[topic] = _ended(span, event["at"], status_of(judged["outcome"]), judged)
+            self._replies[topic] = ended(span, event["at"], status_of(judged["outcome"]), judged)
         else:
             outcome: Outcome = "cancelled" if told["error"]["code"] == "cancelled" else "failed"
             failure = {"outcome": outcome, **problem_of(told["error"]), "retry_at": told["retry_at"]}
-            self._complete.append(_ended(span, event["at"], status_of(outcome), failure))
+            self._complete.append(ended(span, event["at"], status_of(outcome), failure))
 
     def _judge(self, topic: Topic, found: Told | None = None) -> None:
         """Complete the span of a conversation's last reply with what has been `found` about the reply since."""
@@ -199,16 +224,18 @@ class Spans:
         self._complete.append(span)
 
     def _holder_of_call(self, topic: Topic, started: str) -> str:
-        """The span that holds the calls of a conversation. That of the synthesis begins with the first of them."""
-        if topic.purpose == "synthesize":
+        """The span that holds the calls of a conversation. That of the synthesis begins with the first of its own."""
+        if topic.purpose in ("select", "reduce", "synthesize"):
             self._open("synthesis", "run", "synthesis", "synthesis", self._worked_until or started, {})
+        if topic.purpose == "reduce":
+            self._open(f"reduction:{topic.number}", "synthesis", "synthesis", "reduction", started, {})
         if topic.purpose == "review":
             self._open("review", "run", "review", "review", started, {})
         holder = _HOLDERS.get(topic.purpose) or ("run" if topic.task_id is None else "task:{0}")
-        return holder.format(topic.task_id, topic.attempt)
+        return holder.format(topic.task_id, topic.number)
 
     def _tool_call(self, event: Told, what: str) -> None:
-        told, topic = event["data"], _topic(event)
+        told, topic = event["data"], topic_told(event)
         if what == "started":
             self._judge(topic)
             attributes = {"input": told["input"], "effect": told["effect"], "key": told["key"]}
@@ -216,13 +243,13 @@ class Spans:
             return
         span = self._tools.get(topic, {}).pop(told["call_id"], None)
         if span is None:  # The provider ran it: there is but one event of it.
-            span = self._begun_tool(event, _before(event["at"], told["duration_ms"]), {"input": told.get("input")})
+            span = self._begun_tool(event, begun_before(event["at"], told["duration_ms"]), {"input": told.get("input")})
         attributes = {"provider": told["provider"]}
         if what == "failed":
             attributes |= {"output": None, **problem_of(told["error"])}
         else:
             attributes |= {"output": told["output"], "omitted": told["omitted"]}
-        self._complete.append(_ended(span, event["at"], "error" if what == "failed" else "ok", attributes))
+        self._complete.append(ended(span, event["at"], "error" if what == "failed" else "ok", attributes))
 
     def _begun_tool(self, event: Told, at: str, attributes: Told) -> Span:
         parent, call = f"attempt:{event['task_id']}:{event['attempt']}", {"call_id": event["data"]["call_id"]}
@@ -253,34 +280,4 @@ class Spans:
         """End a span that holds others, unless it has ended or never began."""
         span = self._frames.get(name)
         if span is not None and span["finished_at"] is None:
-            _ended(span, at, status, attributes)
-
-
-def _topic(event: Told) -> Topic:
-    return topic_named(event["type"], event["data"].get("purpose"), event["task_id"], event["attempt"])
-
-
-def _ended(span: Span, at: str, status: str, attributes: Told) -> Span:
-    span["finished_at"], span["status"] = at, status
-    span["attributes"] |= attributes
-    return span
-
-
-def _timed(span: Span) -> Span:
-    start, end = span["started_at"], span["finished_at"]
-    return span | {"duration_ms": _ms(start, end) if end else None}
-
-
-def _unfinished(status: str) -> str:
-    """How that ends which is open when what holds it ends."""
-    return "cancelled" if status == "ok" else status
-
-
-def _before(at: str, duration_ms: int) -> str:
-    started = datetime.fromisoformat(at) - timedelta(milliseconds=duration_ms)
-    return started.isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def _ms(start: str, end: str) -> int:
-    elapsed = datetime.fromisoformat(end) - datetime.fromisoformat(start)
-    return round(elapsed / timedelta(milliseconds=1))
+            ended(span, at, status, attributes)

@@ -8,7 +8,7 @@ from app.domain.errors import IllegalMove
 RunStatus = Literal["queued", "running", "waiting", "succeeded", "partial", "failed", "cancelled"]
 Phase = Literal["planning", "executing", "synthesizing", "reviewing"]
 TaskStatus = Literal["pending", "running", "waiting", "succeeded", "failed", "skipped", "cancelled"]
-WaitReason = Literal["provider", "answer", "plan_approval"]
+WaitReason = Literal["provider", "answer", "plan_approval", "children"]
 """What a run waits for when it is parked; the first of several."""
 AttemptStatus = Literal["running", "succeeded", "failed", "cancelled"]
 
@@ -71,8 +71,12 @@ _WORK = frozenset({
     "task.reassigned", "task.split", "ruling.rejected",
     "question.asked", "question.answered", "question.expired",
     "task.escalated", "task.skipped", "task.cancelled", "task.dropped", "attempt.failed", "attempt.cancelled",
+    "child.started", "child.ended",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
-    "synthesis.completed", "synthesis.rejected", "conflict.found", "gap.found", "review.completed", "review.rejected",
+    "synthesis.completed", "synthesis.rejected", "conflict.found", "conflict.judged", "conflict.left_open",
+    "judgement.rejected", "gap.found", "review.completed", "review.rejected",
+    "selection.completed", "selection.rejected", "selection.failed",
+    "reduction.completed", "reduction.rejected", "reduction.skipped",
     "budget.exhausted",
     "breaker.opened", "breaker.closed",
 })  # fmt: skip
@@ -81,7 +85,7 @@ ALLOWED_WHILE: Mapping[RunStatus, frozenset[str]] = {
     "running": frozenset({"run.cancel_requested"}) | _WORK,
     "waiting": frozenset({
         "run.cancel_requested", "task.cancelled", "attempt.cancelled", "question.answered",
-        "plan.edited", "plan.approved", "plan.rejected",
+        "plan.edited", "plan.approved", "plan.rejected", "child.ended", "task.succeeded",
     }),
 }  # fmt: skip
 """What may happen in a run beside what moves it. Nothing may in one that has ended."""

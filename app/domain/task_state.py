@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from app.domain.nested import Child
 from app.domain.plan import Task
 from app.domain.results import Escalation, Output, Problem
 from app.domain.states import TERMINAL_TASK, AttemptStatus, TaskStatus
@@ -35,6 +36,8 @@ class Attempt:
     escalation: Escalation | None = None
     finished_at: datetime | None = None
     usage: Usage = Usage()
+    child: Child | None = None
+    """The nested run that does its work, where its worker is a team; None before there is one."""
 
 
 @dataclass(frozen=True)

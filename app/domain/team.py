@@ -9,10 +9,17 @@ from pydantic import Field, model_validator
 
 from app.domain.job import Limits, TeamName
 from app.domain.planned_worker import DynamicWorkers, PlannedWorker
-from app.domain.team_rules import ApprovalRules, ModelName, ReviewRules, Route, Stragglers, TeamPart, WorkerName
-
-TIERS = ("fast", "balanced", "deep")
-
+from app.domain.strategies import Strategy
+from app.domain.team_rules import (
+    ApprovalRules,
+    ConflictMethod,
+    ModelName,
+    ReviewRules,
+    Route,
+    Stragglers,
+    TeamPart,
+)
+from app.domain.worker import TIERS, Worker, unsaid_of
 
 Rung = Literal["refine", "stronger_model", "fallback_worker", "ask_human", "give_up"]
 """What may follow when an attempt has failed: the same worker with a rewritten instruction, the same on the next tier,
@@ -34,63 +41,9 @@ class Supervisor(TeamPart):
     """Plans that it should take as models, each after the objective it belongs to."""
 
 
-class Worker(TeamPart):
-    """A role: what it is good for, what it is told, and what it may use."""
-
-    name: WorkerName
-    """Its name in plans: lower-case letters, digits, `-` and `_`."""
-    description: str = Field(min_length=1)
-    """What the supervisor reads when it chooses a worker."""
-    instructions: str = Field(min_length=1)
-    """What the worker itself is told, whatever its task."""
-    model: ModelName = "balanced"
-    """A tier (`fast`, `balanced`, `deep`) or a model id."""
-    tools: tuple[str, ...] = ()
-    """Names of the tools it may use, of those under `/v1/tools`."""
-    max_steps: int = Field(default=10, ge=1, le=100)
-    """Model replies in one attempt."""
-    timeout_s: float = Field(default=180, gt=0, le=86_400)
-    """Seconds of one attempt."""
-    must_use: tuple[str | tuple[str, ...], ...] = Field(default=(), max_length=20)
-    """Tools without which its tasks cannot be done: its result is taken once a call of each has succeeded. A list among
-    them names several of which one will do."""
-    output_schema: dict[str, Any] | None = None
-    """JSON schema that the `data` of the worker's result must fit."""
-    fallback: WorkerName | None = None
-    """Another worker of the team that may take over a task at which this one fails."""
-    kind: WorkerName | None = None
-    """Workers of one kind do the same work: a task for one of them is begun by whichever is less loaded."""
-
-    @classmethod
-    def enlisted(cls, planned: PlannedWorker) -> "Worker":
-        """A worker that a plan brings along, as one of the team."""
-        return cls(
-            name=planned.name,
-            description=planned.description.strip() or planned.name,
-            instructions=planned.instructions,
-            model=planned.model,
-            tools=planned.tools,
-        )
-
-    @property
-    def needed_tools(self) -> tuple[tuple[str, ...], ...]:
-        """What it must use, as alternatives each."""
-        return tuple((each,) if isinstance(each, str) else each for each in self.must_use)
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Who may play it: its own model, and above a tier the higher ones."""
-        return TIERS[TIERS.index(self.model) :] if self.model in TIERS else (self.model,)
-
-
-def _unsaid_of(worker: Worker) -> set[str]:
-    """Its fields that the first release lacked and that say nothing."""
-    return {name for name in ("fallback", "kind", "must_use") if not getattr(worker, name)}
-
-
 _LATER = (
     "ladder", "question_timeout_s", "routing", "stragglers", "review", "approval", "conflicts", "output_schema",
-    "dynamic_workers",
+    "dynamic_workers", "strategy", "conflict_resolution",
 )  # fmt: skip
 """The fields that the first release lacked."""
 
@@ -127,9 +80,15 @@ class Team(TeamPart):
     conflicts: Literal["surface", "fail", "ask_human"] = "surface"
     """What becomes of contradictions between results that the supervisor could not resolve: the answer gives every side
     (`surface`), there is no answer (`fail`), or a person is asked first (`ask_human`)."""
+    conflict_resolution: tuple[ConflictMethod, ...] = Field(default=(), max_length=2)
+    """What is tried on such contradictions first, one after the other: a `judge` looks at the claims without knowing
+    whose they are; a `tie_break` task has another worker establish what holds, within `limits.rounds`."""
     output_schema: dict[str, Any] | None = None
     """JSON Schema that the `data` of its results must fit, unless a job has its own."""
 
+    strategy: Strategy | None = None
+    """How results become answers where a job does not say: `merge`, `select` or `reduce`; null leaves it to each plan.
+    """
     review: ReviewRules = ReviewRules()
     """Whether a critic looks at answers before they go out."""
     dynamic_workers: bool | DynamicWorkers = False
@@ -148,6 +107,8 @@ class Team(TeamPart):
                 raise ValueError(f"{worker.name} must use tools that it does not have: {', '.join(foreign)}")
             if not all(worker.needed_tools):
                 raise ValueError(f"{worker.name} must use one of no tools at all")
+        if len(set(self.conflict_resolution)) < len(self.conflict_resolution):
+            raise ValueError("conflict_resolution names a method twice")
         if strangers := sorted({route.worker for route in self.routing} - known):
             raise ValueError(f"routes lead to workers that the team lacks: {', '.join(strangers)}")
         if self.tool_isolation == "exclusive" and (shared := self._tools_of_several()):
@@ -201,7 +162,7 @@ class Team(TeamPart):
     @property
     def used_models(self) -> set[str]:
         """The tiers and model ids that its runs may ask."""
-        brought = TIERS if self.dynamic is not None else ()
+        brought = (*(TIERS if self.dynamic is not None else ()), *filter(None, [self.review.model]))
         return {self.supervisor.model, *brought, *(name for worker in self.workers for name in worker.models)}
 
     def joined_by(self, workers: Sequence[PlannedWorker]) -> "Team":
@@ -209,6 +170,20 @@ class Team(TeamPart):
         new = (Worker.enlisted(each) for each in workers if self.worker(each.name) is None)
         fields = {name: getattr(self, name) for name in Team.model_fields}
         return Team.model_construct(**fields | {"workers": (*self.workers, *new)})
+
+    def at_depth(self, levels: int) -> "Team":
+        """The team of a run that may have so many levels of supervisors: on the last one no worker is a team."""
+        nested = {worker.name for worker in self.workers if worker.team is not None}
+        if levels > 1 or not nested:
+            return self
+        fields = {name: getattr(self, name) for name in Team.model_fields}
+        workers = tuple(
+            worker.model_copy(update={"fallback": None}) if worker.fallback in nested else worker
+            for worker in self.workers
+            if worker.name not in nested
+        )
+        routing = tuple(route for route in self.routing if route.worker not in nested)
+        return Team.model_construct(**fields | {"workers": workers, "routing": routing})
 
     def worker(self, name: str) -> Worker | None:
         """The worker of that name."""
@@ -242,7 +217,7 @@ class Team(TeamPart):
         unchanged team keeps its digest.
         """
         unsaid: dict[str, Any] = {
-            "workers": {n: fields for n, each in enumerate(self.workers) if (fields := _unsaid_of(each))}
+            "workers": {n: fields for n, each in enumerate(self.workers) if (fields := unsaid_of(each))}
         }
         defaults = {name: type(self).model_fields[name].default for name in _LATER}
         unsaid |= {name: True for name, default in defaults.items() if getattr(self, name) == default}

@@ -12,6 +12,10 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 APPROVAL_TIMEOUT_S = 3_600.0
 
+ConflictMethod = Literal["judge", "tie_break"]
+"""How a contradiction between results may be resolved that the supervisor leaves open: a model judges it blind, or one
+more task establishes what holds."""
+
 
 class TeamPart(BaseModel):
     """A part of a team file, which has no other fields."""

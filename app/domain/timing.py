@@ -78,6 +78,10 @@ def _longest_chain(run: Snapshot, worked: dict[str, int]) -> int:
     for gap in run.answering.closed:
         closing = gap.redispatched_as or ""
         needs |= {closing: (*needs[closing], gap.task)}
+    for name, task in run.answering.ties.items():
+        conflict = run.answering.conflict(name)
+        claims = [claim.task for claim in conflict.claims if claim.task in needs] if conflict else []
+        needs |= {task: (*needs[task], *claims)}
     dropped = {task.task.id for task in run.every_task if task.dropped}
     return sum(worked[name] for name in longest_chain(needs, worked, dropped))
 

@@ -46,4 +46,9 @@ def with_calls(output: Output, talk: Conversation) -> Output:
 
 def claims_deed(output: Output) -> bool:
     """Whether the result seems to say that something was done in the world, beyond what was found or written."""
-    return any(_CLAIM.search(text[:CLAIM_CHARACTERS]) for text in (output.summary, output.text))
+    return says_deed(output.summary) or says_deed(output.text)
+
+
+def says_deed(text: str) -> bool:
+    """Whether a text seems to say that."""
+    return _CLAIM.search(text[:CLAIM_CHARACTERS]) is not None

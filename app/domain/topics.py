@@ -1,7 +1,7 @@
 """Which conversation: what it is for, about which task, and which one of its kind."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from app.domain.events import AnyFact, Entry, Event, Purpose
 
@@ -13,7 +13,10 @@ GO_ON: Mapping[str, Purpose] = {
     "tool.completed": "work",
     "tool.failed": "work",
     "synthesis.rejected": "synthesize",
+    "reduction.rejected": "reduce",
     "review.rejected": "review",
+    "selection.rejected": "select",
+    "judgement.rejected": "arbitrate",
 }
 """The events other than model calls that a conversation goes on by, and what it is for."""
 
@@ -24,7 +27,7 @@ class Topic(NamedTuple):
     purpose: Purpose
     task_id: str | None = None
     number: int = 1
-    """The attempt at the task; else the revision of the plan, or the round of the answer."""
+    """The attempt at the task; else the revision of the plan, the round of the answer, or the group of results."""
 
     @property
     def attempt(self) -> int | None:
@@ -38,9 +41,16 @@ class Topic(NamedTuple):
 
 def topic_of(event: Event) -> Topic:
     """The conversation that an event goes on: a model call, a tool call, a rejection."""
-    return topic_named(event.type, getattr(event.data, "purpose", None), event.task_id, event.attempt)
+    number = event.attempt or getattr(event.data, "number", None)
+    return topic_named(event.type, getattr(event.data, "purpose", None), event.task_id, number)
 
 
-def topic_named(kind: str, purpose: Purpose | None, task_id: str | None, attempt: int | None) -> Topic:
-    """The same by an event's type, its `purpose` if it has one, and whose it is."""
-    return Topic(purpose or GO_ON[kind], task_id, attempt or 1)
+def topic_told(event: Mapping[str, Any]) -> Topic:
+    """The same of an event as clients get it, a JSON value."""
+    told = event["data"]
+    return topic_named(event["type"], told.get("purpose"), event["task_id"], event["attempt"] or told.get("number"))
+
+
+def topic_named(kind: str, purpose: Purpose | None, task_id: str | None, number: int | None) -> Topic:
+    """The same by an event's type, its `purpose` if it has one, whose it is, and its attempt, else its `number`."""
+    return Topic(purpose or GO_ON[kind], task_id, number or 1)

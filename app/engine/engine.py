@@ -9,10 +9,11 @@ from dataclasses import replace
 import structlog
 
 from app.domain.errors import OwnershipLost, RunUnreadable, place_of
-from app.domain.team import TIERS
+from app.domain.worker import TIERS
 from app.engine import under_way
 from app.engine.brake import Brake
-from app.engine.execution import Execution
+from app.engine.children import Nursery
+from app.engine.execution import EngineParts, Execution
 from app.engine.grounds import with_grounds
 from app.engine.leases import Leases
 from app.parts import PAUSE_S, Parts
@@ -39,8 +40,9 @@ class Engine:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._journal = Journal(runtime.database, runtime.name)
         self._brake = Brake(runtime)
+        self._nursery = Nursery(runtime)
+        self._shared = EngineParts(runtime, self._brake, Journal(runtime.database, runtime.name), self._nursery)
         self._held: dict[str, Execution] = {}
         self._executing: set[asyncio.Task[None]] = set()
         self._places = asyncio.Semaphore(runtime.runs_at_once)
@@ -55,11 +57,12 @@ class Engine:
     def start(self) -> None:
         """Begin to claim runs."""
         for name, work in (
-            ("journal", self._journal.commit_forever),
+            ("journal", self._shared.journal.commit_forever),
             ("renewal", self._leases.renew_forever),
             ("lapse", self._leases.drop_lapsed_forever),
             ("delivery", self._hear_forever),
             ("reconciler", self._reconcile_forever),
+            ("nursery", self._nursery.look_forever),
             ("breakers", self._follow_breakers_forever),
             ("retention", self._prune_forever),
         ):
@@ -144,7 +147,7 @@ class Engine:
             await write_row(runtime.database, claim.snapshot, owner=runtime.name, epoch=claim.epoch)
             return
         claim = replace(claim, snapshot=await with_grounds(runtime, self._histories, claim.snapshot))
-        execution = Execution(runtime, self._brake, self._journal, claim, held_until)
+        execution = Execution(self._shared, claim, held_until)
         self._held[run_id] = execution
         if runtime.draining.is_set():
             execution.hand_back()
@@ -158,6 +161,8 @@ class Engine:
             log.exception("run broke", epoch=claim.epoch)
         finally:
             await self._release(execution)
+            if execution.log.snapshot.brief.is_nested or execution.log.snapshot.open_children:
+                self._nursery.look()
 
     async def _claim(self, run_id: str, *, suspects: bool) -> ClaimedRun | None:
         try:
@@ -198,6 +203,7 @@ class Engine:
             found = await announce_unattended(self._runtime.database, self._runtime.queue)
             if found:
                 log.info("runs without an owner announced", runs=found)
+            self._nursery.look()
 
     async def _follow_breakers_forever(self) -> None:
         await self._runtime.breakers.follow_forever(lambda: self._runtime.database, self._runtime.poll_s)

@@ -7,6 +7,7 @@ settled, and waits for something to happen. It holds no policy, and a resumed ru
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
@@ -16,12 +17,14 @@ from app.domain import events as ev
 from app.domain.errors import HeldBack, OwnershipLost
 from app.domain.events import Entry
 from app.domain.policy.agenda import is_open
-from app.domain.policy.commands import Command
+from app.domain.policy.children import has_orphans, wants_child
+from app.domain.policy.commands import Command, RunChild
 from app.domain.policy.decide import decide
 from app.domain.policy.endings import fail
 from app.domain.policy.failed_attempts import break_attempt
 from app.domain.topics import Topic
 from app.engine.brake import Brake
+from app.engine.children import Nursery, begin_child
 from app.engine.recovery import Lost, reckon_lost
 from app.engine.run_desk import RunDesk
 from app.engine.under_way import LAST_WORDS_SECONDS, UnderWay
@@ -36,17 +39,29 @@ HELD_BACK_S = 0.1
 the door ever differ, they do so at leisure."""
 
 
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """What the runs of one process share."""
+
+    runtime: Runtime
+    brake: Brake
+    journal: Journal
+    nursery: Nursery
+
+
 class Execution:
     """A claimed run."""
 
-    def __init__(self, runtime: Runtime, brake: Brake, journal: Journal, claim: ClaimedRun, held_until: float) -> None:
+    def __init__(self, engine: EngineParts, claim: ClaimedRun, held_until: float) -> None:
+        runtime, brake = engine.runtime, engine.brake
         self.broke = False
         """Whether the loop itself has failed: the run may be what breaks it."""
-        self._engine = runtime.name
+        self._runtime = runtime
         self._brake = brake
+        self._nursery = engine.nursery
         self._claim = claim
         self._changed = asyncio.Event()
-        self.log = journal.open(claim.snapshot, claim.epoch, self._changed.set)
+        self.log = engine.journal.open(claim.snapshot, claim.epoch, self._changed.set)
         self._under_way = UnderWay(self.log.run_id, self._carry_out, self._changed.set)
         self.desk = RunDesk(runtime, brake, self.log, self._under_way, held_until)
 
@@ -81,7 +96,11 @@ class Execution:
             lost = await reckon_lost(desk, min(desk.now(), lapsed_at)) if lapsed_at else Lost()
             epoch = self.log.epoch
             resumed = ev.RunResumed(
-                engine=self._engine, epoch=epoch, lost_calls=lost.calls, usage=lost.usage, unsettled=lost.unsettled
+                engine=self._runtime.name,
+                epoch=epoch,
+                lost_calls=lost.calls,
+                usage=lost.usage,
+                unsettled=lost.unsettled,
             )
             await desk.record(Entry(resumed))
         if self._claim.poisoned:
@@ -93,6 +112,8 @@ class Execution:
         under_way, leaving = self._under_way.commands, self.desk.leaving.is_set()
         if self.log.lost or (leaving and not under_way):
             raise OwnershipLost(self.log.run_id)
+        if has_orphans(self.log.snapshot):
+            self._nursery.look()
         decision = decide(self.log.snapshot, self.desk.now(), self.desk.conditions())
         unwanted = [command for command in under_way if command not in decision.commands]
         if unwanted:
@@ -117,12 +138,15 @@ class Execution:
     async def _carry_out(self, command: Command) -> None:
         """Run a command until it has nothing left to do and all it said is recorded."""
         # What was decided on: others may have said since what leaves this one nothing to say.
-        before, topic = self.log.snapshot.last_seq, command.topic
+        before, topic = self.log.snapshot.last_seq, _topic_of(command)
         if topic.task_id is not None:
             structlog.contextvars.bind_contextvars(task_id=topic.task_id, attempt=topic.attempt)
         held = False
         try:
-            await converse(self.desk, topic)
+            if isinstance(command, RunChild):
+                await begin_child(self._runtime, self.desk, command)
+            else:
+                await converse(self.desk, topic)
         except HeldBack:
             held = True
             await asyncio.sleep(HELD_BACK_S)
@@ -141,8 +165,10 @@ class Execution:
                     raise error
             elif error is not None:
                 log.error("attempt broke", command=str(command), exc_info=error)
-                if is_open(self.desk.run, command.topic):
-                    await self.desk.record(*self._end_broken(command.topic))
+                topic = _topic_of(command)
+                is_wanted = wants_child if isinstance(command, RunChild) else is_open
+                if is_wanted(self.desk.run, topic):
+                    await self.desk.record(*self._end_broken(topic))
 
     def _end_broken(self, topic: Topic) -> Sequence[Entry]:
         """What comes of a bug of ours in the middle of a conversation."""
@@ -152,3 +178,8 @@ class Execution:
 
     def _fail(self, message: str) -> Sequence[Entry]:
         return fail(self.desk.run, "internal_error", message)
+
+
+def _topic_of(command: Command) -> Topic:
+    """What a command is about, as the conversation that the attempt has or would have."""
+    return Topic("work", command.task_id, command.attempt) if isinstance(command, RunChild) else command.topic

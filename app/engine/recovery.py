@@ -10,7 +10,7 @@ from app.agents.ask import prepare
 from app.agents.desk import Desk
 from app.agents.roles import ROLES
 from app.domain.breaker_names import model_breaker
-from app.domain.policy.agenda import ANSWERING, REVIEWING, left_behind, open_topics, step_in
+from app.domain.policy.agenda import ANSWERING, ARBITRATING, REVIEWING, SELECTING, left_behind, open_topics, step_in
 from app.domain.policy.budget import Kept, is_limited, room_in, together
 from app.domain.protocol import Ask
 from app.domain.snapshot import Snapshot
@@ -47,7 +47,8 @@ async def reckon_lost(desk: Desk, until: datetime) -> Lost:
     ]
     caps = {place: call.output_tokens for place, call in enumerate(worst)}
     if is_limited(run):
-        kept = Kept() if ANSWERING in asked else await kept_for_answer(run, desk.model)
+        asks = SELECTING if SELECTING in asked else None
+        kept = Kept() if ANSWERING in asked else await kept_for_answer(run, desk.model, asks)
         caps = together(room_in(run, (), kept), worst)
     usages = [estimated_usage(prices, replace(requests[n], max_tokens=cap), ids[n]) for n, cap in caps.items()]
     usage = reduce(Usage.__add__, usages, Usage())
@@ -76,7 +77,7 @@ def _is_free(run: Snapshot, topic: Topic) -> bool:
 def _last_step_at(run: Snapshot, topic: Topic) -> datetime:
     """Since when a conversation was ready for its next call, as far as the state tells."""
     times = [run.claimed_at, run.conversation(topic).retry_at]
-    if topic in (ANSWERING, REVIEWING):
+    if topic in (SELECTING, ANSWERING, REVIEWING, ARBITRATING) or topic.purpose == "reduce":
         times.append(run.executed_at)
     if topic.task_id is not None and (tries := run.tasks[topic.task_id].attempts):
         attempt = tries[topic.number - 1] if topic.purpose == "work" else tries[-1]
@@ -86,6 +87,6 @@ def _last_step_at(run: Snapshot, topic: Topic) -> datetime:
 
 def _was_asked(run: Snapshot, topic: Topic, until: datetime) -> bool:
     talk = run.conversation(topic)
-    if run.exhausted is not None and topic != ANSWERING:
+    if run.exhausted is not None and topic not in (SELECTING, ANSWERING):
         return False  # Nothing else was under way: that was why.
     return isinstance(step_in(run, topic), Ask) and not talk.waits(until) and talk.stopped_seq <= run.claimed_seq

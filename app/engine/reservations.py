@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from app.domain.nested import Allowance
+from app.domain.policy.allowances import share_in, share_spent
 from app.domain.policy.budget import Kept, WorstCase, cap_in, room_in, spent_for
 from app.domain.snapshot import Snapshot
 from app.domain.usage import Amount
@@ -15,6 +17,29 @@ class Reservations:
     def __init__(self) -> None:
         self._held: dict[object, Amount] = {}
         self._freed = asyncio.Event()
+
+    @asynccontextmanager
+    async def hold_share(
+        self, run: Callable[[], Snapshot], kept: Callable[[], Awaitable[Kept]], allowed: int | None
+    ) -> AsyncIterator[Allowance]:
+        """Reserve what a nested run may spend: of what is left as much as each task that is still to be paid for gets.
+
+        At most `allowed` tokens, where the task itself has a limit. Waits and raises as `hold` does.
+        """
+        while True:
+            room = room_in(run(), self._held.values(), await kept())
+            allowance = share_in(room, run(), allowed)
+            if allowance is not None:
+                break
+            if not self._held:
+                raise share_spent(run(), room)
+            await self._freed.wait()
+        mark = object()
+        self._held[mark] = allowance.amount
+        try:
+            yield allowance
+        finally:
+            self._free(mark)
 
     @asynccontextmanager
     async def hold(
@@ -39,6 +64,9 @@ class Reservations:
         try:
             yield cap
         finally:
-            del self._held[mark]
-            freed, self._freed = self._freed, asyncio.Event()
-            freed.set()
+            self._free(mark)
+
+    def _free(self, mark: object) -> None:
+        del self._held[mark]
+        freed, self._freed = self._freed, asyncio.Event()
+        freed.set()

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 
@@ -12,8 +12,10 @@ from app.domain import events as ev
 from app.domain.errors import BudgetSpent, OwnershipLost
 from app.domain.events import Entry
 from app.domain.job import JobInput
+from app.domain.nested import Allowance
 from app.domain.policy.agenda import is_open, left_behind
-from app.domain.policy.budget import Kept, WorstCase
+from app.domain.policy.budget import Kept, WorstCase, room_of_task
+from app.domain.policy.commands import Command, Converse
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.decide import decide
 from app.domain.snapshot import Snapshot
@@ -30,7 +32,8 @@ from app.store.journal import RunLog
 from app.tools.tool import Tool
 
 SETTLING = (
-    "plan.", "task.", "attempt.", "ruling.", "question.", "synthesis.", "conflict.", "gap.", "review.", "budget.",
+    "plan.", "task.", "attempt.", "child.", "ruling.", "question.", "selection.", "reduction.", "synthesis.",
+    "conflict.", "judgement.", "gap.", "review.", "budget.",
 )  # fmt: skip
 """Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
 
@@ -75,7 +78,7 @@ class RunDesk:
 
     def conditions(self) -> Conditions:
         """What this process knows of the world, for decisions."""
-        under_way = frozenset(command.topic for command in self._under_way.commands)
+        under_way = frozenset(command.topic for command in self._under_way.commands if isinstance(command, Converse))
         return self._brake.conditions(under_way, self._load.besides())
 
     async def begin(self) -> None:
@@ -119,21 +122,29 @@ class RunDesk:
     def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
         return self._reservations.hold(call, lambda: self.run, lambda: self._kept_from(topic))
 
+    def allot(self, topic: Topic) -> AbstractAsyncContextManager[Allowance]:
+        """What the nested run of an attempt may spend of the budget; held until the log tells of it."""
+        task = self.run.tasks[topic.task_id or ""]
+        allowed = room_of_task(self.run, topic).tokens if task.task.budget.tokens is not None else None
+        return self._reservations.hold_share(lambda: self.run, lambda: self._kept_from(topic), allowed)
+
     async def _kept_from(self, topic: Topic) -> Kept:
         """What a conversation may not spend, since the answer needs it. Raises `BudgetSpent` once only that is left."""
         run = self.run
         if topic.purpose == "synthesize":
             return Kept()
-        if (spent := run.exhausted) is not None:
+        if (spent := run.exhausted) is not None and topic.purpose != "select":
             raise BudgetSpent(spent.limit, spent.allowed, spent.needed, spent.left)
-        reckoned_for = (*(task.status for task in run.tasks.values()), run.late, run.lacking, run.answering.round)
+        tasks, answering = (task.status for task in run.tasks.values()), run.answering
+        told = answering.round, len(answering.selections), len(answering.reductions)
+        reckoned_for = (*tasks, run.late, run.lacking, *told, topic.purpose == "select")
         if reckoned_for not in self._kept:
-            self._kept = {reckoned_for: await kept_for_answer(run, self.model)}
+            self._kept = {reckoned_for: await kept_for_answer(run, self.model, topic)}
         return self._kept[reckoned_for]
 
     def listener(self, topic: Topic) -> Callable[[str], None] | None:
         deltas, run_id = self._runtime.deltas, self._log.run_id
-        if not deltas.wanted(run_id):
+        if topic.purpose == "reduce" or not deltas.wanted(run_id):  # Several are written at once, for no reader.
             return None
 
         def heard(text: str) -> None:
@@ -173,7 +184,7 @@ class RunDesk:
             command
             for command in self._under_way.commands
             # A conversation that is over is left by itself in a moment, unless it is one that is to be stopped.
-            if command != self._speaker().command and (is_open(self.run, command.topic) or command.topic in left)
+            if command != self._speaker().command and _goes_on(self.run, command, left)
         }
         if (
             follows.entries
@@ -181,3 +192,8 @@ class RunDesk:
             and not self._workers.probes_in(self.run, follows.entries)
         ):
             self._append(*follows.entries, decided=True)
+
+
+def _goes_on(run: Snapshot, command: Command, left: Collection[Topic]) -> bool:
+    """Whether a command that is under way will not be over by itself in a moment, or is to be stopped."""
+    return not isinstance(command, Converse) or is_open(run, command.topic) or command.topic in left

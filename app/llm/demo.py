@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 from app.domain.conversation import Block, text_of
 from app.domain.quoting import CHARACTERS_PER_TOKEN
-from app.llm.demo_answer import answer, refinement, review, ruling
+from app.llm.demo_answer import answer, judgement, reduction, refinement, review, ruling, selection
 from app.llm.demo_plan import plan
 from app.llm.demo_work import next_calls, report
 from app.llm.estimates import estimated_usage
@@ -80,10 +80,16 @@ def _written(request: Request) -> dict[str, Any]:
             return ruling(request)
         case "refine":
             return refinement(request)
+        case "select":
+            return selection(request)
         case "synthesize":
             return answer(request)
+        case "reduce":
+            return reduction(request)
         case "review":
             return review(request)
+        case "arbitrate":
+            return judgement(request)
         case _:
             assert_never(request.purpose)
 

@@ -55,14 +55,35 @@ def review(request: Request) -> dict[str, Any]:
     return {"verdict": "accepted", "criteria": looks, "notes": f"{SIGNED} nobody has judged this answer."}
 
 
+def selection(request: Request) -> dict[str, Any]:
+    """The first of the candidates: what a stand-in can say is that it has judged none of them."""
+    assert request.output_schema is not None  # Whoever asks for a choice says among what.
+    wanted = request.output_schema["properties"]
+    names = wanted["criteria"]["items"]["properties"]["criterion"]["enum"]
+    note = f"{SIGNED} no rule here can judge that."
+    looks = [{"criterion": name, "best": None, "note": note} for name in names]
+    reason = f"{SIGNED} nobody has judged these results; the first that was shown is taken."
+    return {"criteria": looks, "choice": wanted["choice"]["enum"][0], "reason": reason}
+
+
+def judgement(request: Request) -> dict[str, Any]:
+    """A judgement that leaves everything open: a stand-in cannot weigh evidence."""
+    assert request.output_schema is not None  # Whoever asks for a judgement says about what.
+    names = request.output_schema["properties"]["judgements"]["items"]["properties"]["conflict"]["enum"]
+    reason = f"{SIGNED} no rule here can weigh evidence."
+    open_still = [{"conflict": name, "reason": reason, "holds": "undecided", "confidence": 0.0} for name in names]
+    return {"judgements": open_still, "notes": f"{SIGNED} nothing is decided."}
+
+
 def answer(request: Request) -> dict[str, Any]:
     """What came out in short, what is missing, and the results under headings."""
     found = sections(opening_of(request))
     results, missing = values(found.get("result", [])), values(found.get("failed", []))
     objective = gist("\n".join(found.get("objective", [])), 120)
-    statements = _statements(results)
+    statements = _told(request)
     in_short = "\n".join(f"- {text} ({', '.join(tasks)})" for text, tasks in statements.items())
-    delivered = f"{len(results)} of {len(results) + len(missing)} tasks delivered."
+    heard = len(results) + sum(len(each["tasks"]) for each in values(found.get("reduction", [])))
+    delivered = f"{heard} of {heard + len(missing)} tasks delivered."
     parts = [NOTICE, f"# {objective}", delivered, in_short, *_missing(missing), *_chapters(results)]
     return {
         "answer": "\n\n".join(part for part in parts if part),
@@ -71,6 +92,25 @@ def answer(request: Request) -> dict[str, Any]:
         "conflicts": [],
         "gaps": [{"task": gap["task"], "impact": _impact(gap)} for gap in missing],
     }
+
+
+def reduction(request: Request) -> dict[str, Any]:
+    """What each result says in short, with its task."""
+    told = _told(request)
+    statements = [{"text": text, "tasks": tasks} for text, tasks in told.items()]
+    lines = [f"- {text} ({', '.join(tasks)})" for text, tasks in told.items()]
+    return {"text": "\n".join([SIGNED, "", *lines]), "statements": statements, "contradictions": [], "uncertain": []}
+
+
+def _told(request: Request) -> dict[str, list[str]]:
+    """What results and reductions say, each once, with the tasks it rests on."""
+    found = sections(opening_of(request))
+    said = _statements(values(found.get("result", [])))
+    for each in values(found.get("reduction", [])):
+        for statement in each["statements"]:
+            tasks = said.setdefault(statement["text"], [])
+            tasks += [name for name in statement["tasks"] if name not in tasks]
+    return said
 
 
 def _statements(results: Sequence[dict[str, Any]]) -> dict[str, list[str]]:

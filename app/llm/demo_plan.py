@@ -107,15 +107,32 @@ def plan(request: Request) -> dict[str, Any]:
         inputs=values(found.get("inputs", [])),
         tasks_allowed=number_after("never more than", request.system, TASKS_UNLESS_TOLD),
     )
-    tasks = _tasks(_fitted(_stages(job), job), job)
+    strategy, stages = _strategy(request), _fitted(_stages(job), job)
+    tasks = _with_tries(stages, job) if strategy == "select" else _tasks(stages, job)
     told = f"Say first that the demo model wrote it. Then give the {job.wish.kind}, task by task."
     brings: dict[str, Any] = {"workers": []} if "workers" in (request.output_schema or {}).get("properties", {}) else {}
     return {
         **brings,
         "goal": f"{SIGNED} {gist(objective)}",
+        "strategy": strategy,
         "final_instruction": told if len(tasks) > 1 else "",
         "tasks": tasks,
     }
+
+
+def _strategy(request: Request) -> str:
+    """The first that is offered: the usual one, or the only one."""
+    return str(((request.output_schema or {}).get("properties", {}).get("strategy") or {"enum": ["merge"]})["enum"][0])
+
+
+def _with_tries(stages: list[list[_Step]], job: _Job) -> list[dict[str, Any]]:
+    """The tasks where one of several results is to be chosen: the last step is tried twice, where there is room."""
+    before, last = stages[:-1], stages[-1][0]
+    if len(stages[-1]) > 1 or sum(map(len, before)) + 2 > job.tasks_allowed:
+        before, last = [], _whole(job, job.best(_GATHERING))
+    tries = min(2, job.tasks_allowed)
+    tasks = _tasks([*before, [last] * tries], job)
+    return [*tasks[:-tries], *(task | {"required": tries < 2} for task in tasks[-tries:])]
 
 
 def _stages(job: _Job) -> list[list[_Step]]:

@@ -13,6 +13,7 @@ from app.domain.errors import JobRefused
 from app.domain.events import Entry
 from app.domain.fold import extend
 from app.domain.job import Job, Limits
+from app.domain.nested import Parent
 from app.domain.origin import RunOrigin
 from app.domain.plan import Plan
 from app.domain.snapshot import Snapshot
@@ -32,14 +33,18 @@ _ACCEPT = f"""
         ON CONFLICT DO NOTHING RETURNING run_id
     ), run AS (
         INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
-                          progress, usage, timing, origin, last_seq, created_at)
+                          progress, usage, timing, origin, parent, reports_to, last_seq, created_at)
         SELECT %(id)s, %(tenant)s, 'queued', %(objective)s, %(team_name)s, %(team_version)s, %(priority)s,
-               greatest((SELECT min(turn) FROM runs WHERE status = 'queued' AND priority = %(priority)s),
-                        (SELECT max(turn) + 1 FROM runs
-                         WHERE status = 'queued' AND priority = %(priority)s AND tenant = %(tenant)s), 0),
+               coalesce(
+                   (SELECT turn FROM runs WHERE id = CAST(%(parent)s AS json) ->> 'run'),
+                   greatest((SELECT min(turn) FROM runs WHERE status = 'queued' AND priority = %(priority)s),
+                            (SELECT max(turn) + 1 FROM runs
+                             WHERE status = 'queued' AND priority = %(priority)s AND tenant = %(tenant)s), 0)),
                CAST(%(metadata)s AS json), CAST(%(limits)s AS json), CAST(%(progress)s AS json),
-               CAST(%(usage)s AS json), CAST(%(timing)s AS json), CAST(%(origin)s AS json), %(last_seq)s, %(at)s
+               CAST(%(usage)s AS json), CAST(%(timing)s AS json), CAST(%(origin)s AS json),
+               CAST(%(parent)s AS json), CAST(%(parent)s AS json) ->> 'run', %(last_seq)s, %(at)s
         WHERE CAST(%(key)s AS text) IS NULL OR EXISTS (SELECT FROM key)
+        ON CONFLICT (id) DO NOTHING  -- A nested run has but one id, however often it is begun.
         RETURNING id, priority, turn
     ), event AS (
         INSERT INTO events (run_id, seq, type, at, data)
@@ -110,6 +115,16 @@ class Inheritance:
 
 
 @dataclass(frozen=True, slots=True)
+class Nesting:
+    """What a run is part of that does the work of another one's task."""
+
+    parent: Parent
+    ends_by: datetime
+    inputs: tuple[ev.InputListed, ...]
+    """Those of its parent; they are copied."""
+
+
+@dataclass(frozen=True, slots=True)
 class NewRun:
     """A job that was found fit to be executed."""
 
@@ -123,6 +138,8 @@ class NewRun:
     origin: Origin = Origin()
     inherited: Inheritance | None = None
     """What it takes over from another run; then its job has no inputs of its own."""
+    nested: Nesting | None = None
+    """What it is part of, for one that does the work of another run's task."""
 
 
 async def accept(database: Database, tenant: str, new: NewRun, *, key: IdempotencyKey | None = None) -> Accepted:
@@ -138,6 +155,8 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
     row = _row(new, run, events[0].at)
     async with database.driver() as connection:
         stored = await connection.rows(_ACCEPT, _values_of(tenant, new, queued, row, key))
+    if not stored and new.nested is not None:
+        return Accepted(new.run_id)
     if not stored:  # Somebody else has used the key while we were at it.
         assert key is not None
         found = await _replayed(database, tenant, key)
@@ -150,8 +169,8 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
 
 
 def _inputs(new: NewRun) -> tuple[ev.InputListed, ...]:
-    if new.inherited is not None:
-        return new.inherited.inputs
+    if (taken_over := new.inherited or new.nested) is not None:
+        return taken_over.inputs
     return tuple(
         ev.InputListed(name=item.name, media_type=item.media_type, characters=len(item.content))
         for item in new.job.inputs
@@ -163,11 +182,13 @@ def _brief(new: NewRun) -> Brief:
     return Brief(
         new.run_id,
         job.objective,
-        new.team.team,
+        new.team.team.at_depth(new.limits.depth),
         new.limits,
         _inputs(new),
         own_schema=job.output_schema,
         rubric=job.rubric,
+        own_strategy=job.strategy,
+        ends_by=new.nested.ends_by if new.nested else None,
     )
 
 
@@ -182,8 +203,11 @@ def _queued(new: NewRun) -> ev.RunQueued:
         on_question=new.job.on_question,
         output_schema=new.job.output_schema,
         rubric=new.job.rubric,
+        strategy=new.job.strategy,
         origin=new.inherited.origin if new.inherited else None,
         models=dict(new.inherited.models) if new.inherited else {},
+        parent=new.nested.parent if new.nested else None,
+        ends_by=new.nested.ends_by if new.nested else None,
         request_id=new.origin.request_id,
         traceparent=new.origin.traceparent,
     )
@@ -198,6 +222,7 @@ def _row(new: NewRun, run: Snapshot, at: datetime) -> Row:
         "metadata": new.job.metadata,
         "limits": new.limits,
         "origin": new.inherited.origin if new.inherited else None,
+        "parent": new.nested.parent if new.nested else None,
         "created_at": at,
     }
     return plain(run_row(run, at) | job)
@@ -222,7 +247,8 @@ def _values_of(tenant: str, new: NewRun, queued: ev.RunQueued, row: Row, key: Id
         "queued": as_json(queued),
         "origin": as_json(row["origin"]) if row["origin"] else None,
         "reused": as_json(new.inherited.reused) if new.inherited else None,
-        "source": new.inherited.origin.run if new.inherited else None,
+        "parent": as_json(row["parent"]) if row["parent"] else None,
+        "source": _source(new),
         "names": [item.name for item in inputs],
         "media_types": [item.media_type for item in inputs],
         "contents": [item.content for item in inputs],
@@ -230,6 +256,13 @@ def _values_of(tenant: str, new: NewRun, queued: ev.RunQueued, row: Row, key: Id
         "request": key and key.request,
         "digest": key and key.digest,
     }
+
+
+def _source(new: NewRun) -> str | None:
+    """The run whose inputs are copied."""
+    if new.nested is not None:
+        return new.nested.parent.run
+    return new.inherited.origin.run if new.inherited else None
 
 
 async def _replayed(database: Database, tenant: str, key: IdempotencyKey) -> Accepted | None:

@@ -53,16 +53,39 @@ def _line(fact: ev.AnyFact) -> Line | None:
             return "warning", "plan not approved", {"revision": fact.revision, "by": fact.by}
         case ev.PlanInvalid():
             return "info", "plan rejected", {"codes": _codes(fact)}
+        case ev.SelectionCompleted():
+            return "info", "result selected", {"candidates": len(fact.candidates)}
+        case ev.SelectionRejected():
+            return "info", "selection rejected", {"codes": _codes(fact)}
+        case ev.SelectionFailed():
+            return "warning", "selection failed", {"code": fact.error.code, "candidates": len(fact.candidates)}
         case ev.SynthesisRejected():
             return "info", "answer rejected", {"codes": _codes(fact)}
         case ev.ConflictFound():
             return "info", "conflict found", {"conflict": fact.id, "claims": len(fact.claims), "status": fact.status}
+        case ev.ConflictJudged():
+            return "info", "conflict judged", {"conflict": fact.id, "decided": fact.resolution is not None}
+        case ev.JudgementRejected():
+            return "info", "judgement rejected", {"codes": _codes(fact)}
+        case ev.ConflictLeftOpen():
+            return "info", "conflict left open", {"conflict": fact.id, "method": fact.method, "reason": fact.reason}
         case ev.GapFound():
             return "info", "gap found", {"reason": fact.reason, "redispatched_as": fact.redispatched_as}
+        case ev.ReductionCompleted():
+            return "info", "results reduced", {"tree_level": fact.level, "group": fact.group, "tasks": len(fact.tasks)}
+        case ev.ReductionRejected():
+            return "info", "reduction rejected", {"codes": _codes(fact)}
+        case ev.ReductionSkipped():
+            fields = {"tree_level": fact.level, "group": fact.group, "tasks": len(fact.tasks), "reason": fact.reason}
+            return "warning", "reduction skipped", fields
         case ev.ReviewCompleted():
             return "info", "answer reviewed", {"verdict": fact.verdict, "round": fact.round}
         case ev.ReviewRejected():
             return "info", "review rejected", {"codes": _codes(fact)}
+        case ev.ChildStarted():
+            return "info", "nested run begun", {"child": fact.run, "team": f"{fact.team.name}@{fact.team.version}"}
+        case ev.ChildEnded():
+            return "info", "nested run ended", {"child": fact.run, "status": fact.status}
         case ev.BudgetExhausted():
             return "warning", "budget exhausted", {"limit": fact.limit, "call": fact.call}
         case ev.BreakerOpened():

@@ -32,7 +32,7 @@ def plain(row: Row) -> Row:
 
 
 TASK_STATES = get_args(TaskStatus)
-INSIDE_AN_ATTEMPT = ("task.rejected", "task.escalated", "task.dropped")
+INSIDE_AN_ATTEMPT = ("task.rejected", "task.escalated", "task.dropped", "child.started")
 """Events of a task that leave its row as it is."""
 
 
@@ -125,6 +125,7 @@ def attempt_detail(run: Snapshot, task: TaskState, attempt: Attempt) -> Row:
         "steps": run.conversation(Topic("work", task.task.id, attempt.number)).steps,
         "tool_calls": attempt.usage.tool_calls,
         "usage": attempt.usage,
+        "child": attempt.child.run if attempt.child else None,
     }
 
 
@@ -138,7 +139,7 @@ def changed_rows(run: Snapshot, events: Sequence[Event]) -> tuple[list[Row], lis
     touched = {
         (event.task_id, event.attempt)
         for event in events
-        if event.type.startswith(("task.", "attempt.", "question.")) and event.type not in INSIDE_AN_ATTEMPT
+        if event.type.startswith(("task.", "attempt.", "question.", "child.")) and event.type not in INSIDE_AN_ATTEMPT
     }
     names = {name for name, _ in touched}
     tasks: list[Row] = []

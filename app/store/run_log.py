@@ -79,13 +79,15 @@ def brief_from(
     return Brief(
         run_id=run_id,
         objective=job.objective,
-        team=with_models(Team.model_validate(definition), job.models),
+        team=with_models(Team.model_validate(definition), job.models).at_depth(job.limits.depth),
         limits=job.limits,
         inputs=job.inputs,
         patience=patience,
         models=models,
         own_schema=job.output_schema,
         rubric=job.rubric,
+        own_strategy=job.strategy,
+        ends_by=job.ends_by,
         reused=next((event.data for event in log[1:2] if isinstance(event.data, ev.ResultsReused)), NOTHING_REUSED),
     )
 

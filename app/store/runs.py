@@ -28,7 +28,7 @@ OBJECTIVE_PREVIEW = 200
 
 _COLUMNS = """
     id, status, phase, stop_reason, waiting_for, team_name, team_version, metadata, limits, plan_revision,
-    quote, progress, usage, timing, error, cancellation, origin, last_seq, created_at, started_at, finished_at
+    quote, progress, usage, timing, error, cancellation, origin, parent, last_seq, created_at, started_at, finished_at
 """
 _RUN = text(f"SELECT {_COLUMNS}, objective, result FROM runs WHERE id = :id AND tenant = :tenant")
 _SHORT_OBJECTIVE = f"""
@@ -38,6 +38,7 @@ _SHORT_OBJECTIVE = f"""
 _FILTERS = {
     "status": "status = :status",
     "team": "team_name = :team",
+    "parent": "parent ->> 'run' = :parent",
     "id": "(created_at, id) < (:created_at, :id)",
 }
 _PLAN = text(
@@ -147,6 +148,8 @@ class Listing:
 
     status: str | None = None
     team: str | None = None
+    parent: str | None = None
+    """Only the nested runs of this one."""
     after: PageStart | None = None
     """Only runs behind this one."""
     whole_objectives: bool = False
@@ -159,6 +162,7 @@ async def page_of_runs(database: Database, tenant: str, listing: Listing, *, lim
     given = {
         "status": listing.status,
         "team": listing.team,
+        "parent": listing.parent,
         "id": after.run_id if after else None,
         "created_at": after.created_at if after else None,
     }

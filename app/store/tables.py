@@ -88,6 +88,8 @@ runs = Table(
     Column("error", JSON),
     Column("cancellation", JSON, comment="the request, then the receipt"),
     Column("origin", JSON, comment="the run whose results it begins with; null for a job of its own"),
+    Column("parent", JSON, comment="the attempt whose work a nested run does; null for a job of a client"),
+    Column("reports_to", Text, comment="the parent that has not heard of a nested run's end yet"),
     Column("last_seq", BigInteger, nullable=False, comment="number of the newest event"),
     Column("created_at", TIME, nullable=False),
     Column("started_at", TIME),
@@ -114,6 +116,8 @@ runs = Table(
     Index("runs_ended_idx", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
     Index("runs_under_way_idx", "id", postgresql_where=text("status IN ('queued', 'running')")),
     Index("runs_waiting_idx", "wake_at", postgresql_where=text("status = 'waiting'")),
+    Index("runs_by_parent_idx", text("(parent ->> 'run')"), postgresql_where=text("parent IS NOT NULL")),
+    Index("runs_reporting_idx", "reports_to", postgresql_where=text("reports_to IS NOT NULL")),
     # Commits and renewals change no column of an index, and find room on the page: so they touch no index at all.
     postgresql_with={"fillfactor": 50},
 )

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from app.domain import events as ev
 from app.domain.planned_worker import DynamicWorkers
+from app.domain.results import Claim, Conflict
 from app.domain.topics import Topic
+from tests.support.many import first_group, reducing
 from tests.support.story import PAIR, TEAM, Story, brief, planning, started, task, with_team
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -52,12 +55,35 @@ def synthesizing() -> Story:
     return story
 
 
+def selecting() -> Story:
+    story = Story(brief())
+    story.queued()
+    story.started()
+    story.planned(task("a"), task("b"), task("c"), strategy="select")
+    story.succeed("a")
+    story.succeed("b")
+    story.fail("c")
+    return story
+
+
 def reviewing() -> Story:
     story = Story(replace(brief(), rubric="It names the year."))
     story.begin(task("a"), task("b"))
     story.succeed("a")
     story.succeed("b")
     story.synthesize()
+    return story
+
+
+def judging() -> Story:
+    story = Story(replace(brief(), team=TEAM.model_copy(update={"conflict_resolution": ("judge",)})))
+    story.begin(task("a"), task("b"))
+    story.succeed("a", text="It was 2009.")
+    story.succeed("b", text="It was 2011.")
+    claims = (Claim(task="a", claim="2009"), Claim(task="b", claim="2011"))
+    conflict = Conflict(id="c1", topic="the year", claims=claims, status="unresolved")
+    story.tell(ev.ConflictFound.of(conflict))
+    story.synthesize(answer="2009 or 2011.", conflicts=(conflict,))
     return story
 
 
@@ -75,8 +101,11 @@ ASKED: Mapping[str, tuple[Topic, Callable[[], Story]]] = {
     "work to a schema": (Topic("work", "a"), working_to_a_schema),
     "rule": (Topic("rule", "a"), ruling),
     "refine": (Topic("refine", "a", 2), refining),
+    "select": (Topic("select"), selecting),
     "synthesize": (Topic("synthesize"), synthesizing),
+    "reduce": (first_group(), reducing),
     "review": (Topic("review"), reviewing),
+    "arbitrate": (Topic("arbitrate"), judging),
     "synthesize to a schema": (Topic("synthesize"), synthesizing_to_a_schema),
 }
 """What a model is asked, and how it comes to that."""

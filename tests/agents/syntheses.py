@@ -27,9 +27,19 @@ def _told(*, gap: bool = False, schema: dict[str, Any] | None = None) -> Story:
     if gap:
         tasks += [task("t4", title="Prices in Asia"), task("t5", "t4", title="Price index")]
     story.begin(*tasks)
-    story.succeed("t1", summary="Acme in figures.", text=ACME, data={"revenue_m": 1234.5, "employees": 41234})
-    story.succeed("t2", summary="Globex in figures.", text=GLOBEX, data={"share_of_asia": 0.55, "sites": [1, 2, 3] * 5})
-    story.succeed("t3", summary="What is expected.", text=OUTLOOK, sources=["https://example.org/outlook"])
+    story.succeed(
+        "t1", summary="Acme in figures.", text=ACME, data={"revenue_m": 1234.5, "employees": 41234}, tool_calls=0
+    )
+    story.succeed(
+        "t2",
+        summary="Globex in figures.",
+        text=GLOBEX,
+        data={"share_of_asia": 0.55, "sites": [1, 2, 3] * 5},
+        tool_calls=0,
+    )
+    story.succeed(
+        "t3", summary="What is expected.", text=OUTLOOK, sources=["https://example.org/outlook"], tool_calls=0
+    )
     if gap:
         story.fail("t4")
         story.settle()
@@ -229,6 +239,7 @@ BAD = [
     Case("whole", "figure_unfounded", "In short: Acme made 1,500 M EUR."),
     *(Case("whole", "quotation_unfounded", said(answer, "t3")) for answer in _QUOTES),
     *(Case("whole", "placeholder", said(answer, "t1")) for answer in _EMPTY),
+    Case("whole", "deed_unfounded", said(f"{FINE} The comparison was e-mailed to press@example.org.", "t1")),
     *(Case("whole", "passed_through", said(answer, "t1", "t2", "t3")) for answer in _PASSED),
     *(Case("lacking", "gap_unnamed", reply) for reply in _GAPS),
     *(Case("disputed", "conflict_hidden", reply) for reply in _HIDDEN),

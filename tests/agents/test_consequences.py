@@ -43,8 +43,11 @@ OUTCOMES: Mapping[Purpose, tuple[str, str]] = {
     "work": ("task.succeeded", "task.rejected"),
     "rule": ("task.reassigned", "ruling.rejected"),
     "refine": ("task.refined", "task.failed"),
+    "select": ("selection.completed", "selection.rejected"),
     "synthesize": ("synthesis.completed", "synthesis.rejected"),
+    "reduce": ("reduction.completed", "reduction.rejected"),
     "review": ("review.completed", "review.rejected"),
+    "arbitrate": ("conflict.judged", "judgement.rejected"),
 }
 """What comes of an answer that can be read, and of one that cannot."""
 ALSO_POSSIBLE = {"rule": ("task.retrying", "task.succeeded", "task.failed", "question.asked")}
@@ -62,7 +65,8 @@ def test_every_purpose_has_a_role_and_a_scripted_answer_and_is_asked_for_here() 
 
 def answered(story: Story, topic: Topic, text: str) -> list[str]:
     """The types of what follows from a final reply, all of which is recorded."""
-    reply = called(topic.purpose).completed(stop_reason="end_turn", content=[text_block(text)])
+    number = topic.number if topic.purpose == "reduce" else None
+    reply = called(topic.purpose, number=number).completed(stop_reason="end_turn", content=[text_block(text)])
     follows = consequences(story.run, topic, conversation_after(story.talk(topic), reply), {})
     story.record(topic.entry(reply), *follows)
     return [
@@ -91,7 +95,10 @@ def test_what_answers_nothing_is_turned_down(asked: str, number: int) -> None:
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_prose_is_an_answer_where_no_form_is_needed(asked: str) -> None:
-    needs_form = asked in ("plan", "plan with workers", "work to a schema", "rule", "review", "synthesize to a schema")
+    needs_form = asked in (
+        "plan", "plan with workers", "work to a schema", "rule", "select", "reduce", "review", "arbitrate",
+        "synthesize to a schema",
+    )  # fmt: skip
 
     assert written(asked, "prose") == [OUTCOMES[ASKED[asked][0].purpose][needs_form]]
 

@@ -20,10 +20,12 @@ from app.domain.findings import Finding
 from app.domain.job import Limits
 from app.domain.plan import Plan, Task
 from app.domain.questions import Assumption
-from app.domain.results import Claim, Conflict, Review
+from app.domain.results import Claim, Conflict
+from app.domain.reviews import Review
 from app.domain.snapshot import Snapshot
-from app.domain.team import Supervisor, Worker
+from app.domain.team import Supervisor
 from app.domain.topics import Topic
+from app.domain.worker import Worker
 from tests.agents.asked import ASKED
 from tests.support.postgres import ROOT
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
@@ -42,7 +44,7 @@ HOSTILE = [
 TAGS = (
     "objective", "task", "context", "result", "failed", "final_instruction", "success_criterion", "findings",
     "dependency", "escalation", "attempt", "inputs", "worker", "workers", "tools", "assumption", "conflict", "settled",
-    "answer", "review",
+    "answer", "review", "candidate", "reduction", "judged", "tie_break",
 )  # fmt: skip
 
 
@@ -81,11 +83,19 @@ def test_no_tag_that_a_template_writes_can_be_written_in_a_text() -> None:
 
 
 @pytest.mark.parametrize("form", HOSTILE)
-@pytest.mark.parametrize("kind", ["plan", "work", "rule", "synthesis", "review"])
+@pytest.mark.parametrize("kind", ["plan", "work", "rule", "synthesis", "review", "select", "arbitrate"])
 def test_what_was_wrong_with_a_reply_cannot_leave_its_tags(kind: str, form: str) -> None:
     findings = [Finding(code="output_invalid", detail=attack(form, "findings"))]
 
-    beside = {"tasks_allowed": 3, "workers": ["writer"], "delivered": ["a"], "options": {}, "criteria": {}}
+    beside = {
+        "tasks_allowed": 3,
+        "workers": ["writer"],
+        "delivered": ["a"],
+        "options": {},
+        "criteria": {},
+        "labels": [],
+        "conflicts": ["c1"],
+    }
     note = render(f"{kind}_repair", findings=findings, **beside)
 
     assert tags_in(note) == ["<findings", "</findings"]
@@ -124,13 +134,17 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
         objective=said,
         plan=Plan(final_instruction=said),
         results=[{"text": said, said: [said]}, {"text": said}],
+        reductions=[{"text": said}],
         assumptions=[Assumption(task="a", question=said, assumption=said)],
         missing=[{"message": said}],
         conflicts=[(conflict := Conflict(id="k1", topic=said, claims=claims, status="unresolved"))],
         settled=[Settled(said, (said,), said, conflict)],
+        judged=[Settled(said, (said,), said, conflict, "judge")],
+        ties={"a": conflict},
         data_schema={"description": said},
         review=Review(verdict="needs_revision", rounds=1, notes=said),
         closable=["a"],
+        chosen=None,
         workers=CREW.workers,
     )
 
@@ -138,11 +152,14 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
     written = {
         "objective": 1,
         "result": 2,
+        "reduction": 1,
         "failed": 1,
         "final_instruction": 1,
         "assumption": 1,
         "conflict": 1,
         "settled": 1,
+        "judged": 1,
+        "tie_break": 1,
         "review": 1,
         "workers": 1,
     }

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.agents.results_shown import ROOM_CHARACTERS, gists_of, missing_of, results_of
+from app.agents.results_shown import gists_of, missing_of, results_of
 from app.domain.plan import TASKS_CEILING, Task
+from app.domain.reduction_tree import ROOM_CHARACTERS
 from app.domain.results import Output, Problem
 from app.domain.task_state import NextAttempt, TaskState
 from app.tools.tool import JSON_CUT

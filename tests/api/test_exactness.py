@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.domain.team import Team
+from app.domain.worker import Worker
 from app.runtime import TENANT
 from app.store.teams import put_team
 from tests.support.api import JOB, Api
@@ -44,33 +45,32 @@ async def test_an_amount_that_cannot_be_kept_is_refused(api: Api, amount: Any) -
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        *(("depth", value) for value in (0, 1, 3, 11, 2.5, True, "2")),
+        *(("depth", value) for value in (0, 6, 2.5, True, "2")),
         *(("rounds", value) for value in (0, 11, 2.5, True, "2")),
     ],
 )
-async def test_limits_that_are_none_or_bind_nothing_cannot_be_set(api: Api, field: str, value: Any) -> None:
+async def test_limits_that_are_none_cannot_be_set(api: Api, field: str, value: Any) -> None:
     errors = await refused(api, limits={field: value})
 
     assert list(errors) == [f"/limits/{field}"]
-    assert ("not offered" in errors[f"/limits/{field}"]) == (field == "depth")
 
 
-@pytest.mark.parametrize("limits", [{}, {"rounds": None, "depth": None}, {"rounds": 2, "depth": 2}])
-async def test_limits_that_bind_nothing_may_be_spelled_out(api: Api, limits: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("limits", "depth"), [({}, 2), ({"rounds": None, "depth": None}, 2), ({"rounds": 2, "depth": 3}, 3)]
+)
+async def test_limits_may_be_left_out_or_spelled_out(api: Api, limits: dict[str, Any], depth: int) -> None:
     run = await api.get(f"/v1/runs/{await api.post(limits=limits)}")
 
-    assert (run["limits"]["rounds"], run["limits"]["depth"]) == (2, 2)
+    assert (run["limits"]["rounds"], run["limits"]["depth"]) == (2, depth)
 
 
-async def test_the_limits_that_bind_nothing_are_those_of_the_team(api: Api) -> None:
-    team = await api.get("/v1/teams/general")
-    named = Team.model_validate({name: team[name] for name in Team.model_fields} | {"name": "deeper"})
-    limits = named.limits.model_copy(update={"depth": 3})
-    await put_team(api.runtime.database, TENANT, named.model_copy(update={"limits": limits}))
-    run = await api.get(f"/v1/runs/{await api.post(team='deeper', limits={'depth': 3})}")
+async def test_a_team_of_teams_alone_is_refused_at_a_depth_of_one(api: Api) -> None:
+    only = Team(name="only", workers=(Worker(name="all", description="Everything.", team="general"),))
+    await put_team(api.runtime.database, TENANT, only)
 
-    assert run["limits"]["depth"] == 3
-    assert list(await refused(api, team="deeper", limits={"depth": 2})) == ["/limits/depth"]
+    errors = await refused(api, team="only", limits={"depth": 1})
+
+    assert "needs a depth of at least 2" in errors["/limits/depth"]
 
 
 @pytest.mark.parametrize(

@@ -276,10 +276,23 @@ async def test_unknown_fields_of_a_plan_are_named(api: Api) -> None:
     }
 
 
+async def test_a_plan_that_names_another_strategy_than_its_job_is_refused(api: Api) -> None:
+    plan = {"strategy": "merge", "tasks": [{"id": "a", "instruction": "x", "worker": "writer"}]}
+    refused = await api.client.post("/v1/jobs", json=JOB | {"plan": plan, "strategy": "select"})
+    unknown = await api.client.post("/v1/jobs", json=JOB | {"strategy": "vote"})
+
+    assert (refused.status_code, refused.json()["code"]) == (422, "plan_invalid")
+    assert [(each["pointer"], each["code"]) for each in refused.json()["errors"]] == [
+        ("/plan/strategy", "strategy_fixed")
+    ]
+    assert unknown.json()["errors"] == [
+        {"pointer": "/strategy", "detail": "This must be 'merge', 'select' or 'reduce'"}
+    ]
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("strategy", "reduce"),
         ("planning", "template"),
         ("webhook", {"url": "https://example.org/", "secret": "whsec_x"}),
     ],

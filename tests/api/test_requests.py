@@ -20,8 +20,8 @@ TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 @pytest.mark.parametrize(
     ("path", "parameter", "known"),
     [
-        ("/v1/runs?state=failed", "state", "after, include, limit, status, team"),
-        ("/v1/runs?metadata.ticket=1", "metadata.ticket", "after, include, limit, status, team"),
+        ("/v1/runs?state=failed", "state", "after, include, limit, parent, status, team"),
+        ("/v1/runs?metadata.ticket=1", "metadata.ticket", "after, include, limit, parent, status, team"),
         ("/v1/runs/{run}?wait=1", "wait", "none"),
         ("/v1/runs/{run}/events?type=run.queued", "type", "after, deltas, limit, types"),
         ("/v1/runs/{run}/plan?rev=1", "rev", "revision"),

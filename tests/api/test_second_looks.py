@@ -7,6 +7,7 @@ import pytest
 from app.runtime import TENANT
 from app.store.teams import put_team
 from tests.support.api import Api
+from tests.support.choices import choice, may_rest_on
 from tests.support.fixtures import Services
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, held
@@ -75,6 +76,25 @@ async def test_an_answer_is_made_anew_from_stored_results_at_no_workers_cost(
     assert tasks["a"]["output"]["text"] == "done"
     [listed] = (await client.get(again["links"]["inputs"])).json()["data"]
     assert (await client.get(listed["url"])).text == "seventeen"
+    assert (await client.post(f"/v1/runs/{again['id']}/replay")).json()["same"]
+
+
+async def test_an_answer_may_be_made_anew_from_stored_results_that_are_put_together_first(
+    client: httpx2.AsyncClient, stub: StubProvider
+) -> None:
+    stub.on("work", as_json(report("so it is. " * 9_000, summary="done")))
+    group = {"text": "Done.", "statements": [{"text": "Done.", "tasks": ["a"]}], "contradictions": [], "uncertain": []}
+    other = group | {"statements": [{"text": "Done.", "tasks": ["c"]}]}
+    run = await ended(client)
+    stub.on("reduce", lambda seen: as_json(group if '"task": "a"' in str(seen.body["messages"]) else other))
+    calls = len(stub.log)
+
+    again = await looked(client, run, "resynthesize", {"strategy": "reduce"})
+
+    assert (run["result"]["reductions"], run["result"]["strategy"]) == ([], "merge")
+    assert roles(stub, calls) == ["reduce", "reduce", "synthesize"]
+    assert (again["status"], again["result"]["strategy"]) == ("succeeded", "reduce")
+    assert [each["tasks"] for each in again["result"]["reductions"]] == [["a", "b"], ["c"]]
     assert (await client.post(f"/v1/runs/{again['id']}/replay")).json()["same"]
 
 
@@ -204,7 +224,7 @@ async def test_a_fork_goes_on_in_another_process_without_doing_its_work_twice(
         ("fork", {"from": ["t1", "t9"]}, "/from/1"),
         ("fork", {"models": {"nobody": "fast"}}, "/models/nobody"),
         ("fork", {"begin_at": ["t1"]}, "/begin_at"),
-        ("fork", {"limits": {"depth": 5}}, "/limits/depth"),
+        ("fork", {"limits": {"depth": 6}}, "/limits/depth"),
         ("fork", {"objective": " "}, "/objective"),
         ("retry", {}, "/only"),
     ],
@@ -234,3 +254,20 @@ async def test_a_second_look_that_cannot_be_taken_says_why(api: Api) -> None:
     assert empty.json()["code"] == "nothing_delivered"
     planless = await api.client.post(f"/v1/runs/{failed.run_id}/fork")
     assert planless.status_code == 202  # It is planned anew.
+
+
+async def test_one_of_the_stored_results_can_be_chosen_for_another_answer(
+    client: httpx2.AsyncClient, stub: StubProvider
+) -> None:
+    stub.on("plan", as_json(plan_of(task("a"), task("b"))))
+    run, calls = await ended(client), len(stub.log)
+    stub.on("select", lambda seen: choice(seen, "B"))
+    stub.on("synthesize", lambda seen: as_json(synthesis("of one alone", *may_rest_on(seen))))
+
+    again = await looked(client, run, "resynthesize", {"strategy": "select"})
+
+    assert (again["status"], again["result"]["answer"]) == ("succeeded", "of one alone")
+    assert (run["result"]["strategy"], again["result"]["strategy"]) == ("merge", "select")
+    assert roles(stub, calls) == ["select", "synthesize"]
+    chosen = again["result"]["selection"]
+    assert [chosen["task"]] == again["result"]["statements"][0]["tasks"] == chosen["candidates"][1:]

@@ -6,7 +6,8 @@ import pytest
 from app.domain.findings import FINDING_CODES
 from app.domain.job import Job
 from app.domain.lint import RULES
-from app.domain.team import Supervisor, Team, Worker
+from app.domain.team import Supervisor, Team
+from app.domain.worker import Worker
 from app.runtime import known_teams
 from app.settings import Settings, variable
 from tests.support.postgres import ROOT
@@ -42,7 +43,7 @@ def test_links_between_documents_lead_somewhere(document: str) -> None:
 
 
 def test_what_a_job_offers_is_in_the_readme() -> None:
-    not_offered = {"strategy", "planning", "rubric", "output_schema", "on_question", "webhook"}
+    not_offered = {"planning", "rubric", "output_schema", "on_question", "webhook"}
 
     assert [name for name in Job.model_fields if name not in not_offered and f'"{name}"' not in README] == []
 

@@ -13,7 +13,8 @@ from app.agents.worker.report import read_report, report_schema
 from app.domain.conversation import Message, text_of, tool_calls_of
 from app.domain.plan import validated
 from app.domain.results import Output
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from app.llm.demo import DemoModel
 from app.llm.model import Model, Request
 from app.tools.calculate import CALCULATE

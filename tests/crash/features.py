@@ -6,8 +6,9 @@ Whoever asks the same thing again gets the same answer, so the run comes to the 
 import re
 from typing import Any
 
-from app.domain.team import Team, Worker
+from app.domain.team import Team
 from app.domain.team_rules import ReviewRules
+from app.domain.worker import Worker
 from tests.support.service import plan_of, report, synthesis, task
 from tests.support.stub_answers import (
     Answer,
@@ -30,6 +31,7 @@ EVERYBODY = Team(
     name="everybody",
     question_timeout_s=QUESTION_S,
     review=ReviewRules(critic=True),
+    conflict_resolution=("judge", "tie_break"),
     workers=(
         Worker(
             name="clerk",
@@ -64,7 +66,7 @@ PARKED_S = 0.3
 PARK_AFTER_S = 0.1
 """Seconds beyond which an engine parks a run here."""
 ASSUMED = "The first is meant."
-ANSWER = f"All that could be had. {ASSUMED}"
+ANSWER = f"All that could be had, green or violet. {ASSUMED}"
 DELIVERED = (
     "errands", "search", "overloaded", "long", "sloppy", "vague", "unclear", "large-1", "large-2", "makes-do", "last",
 )  # fmt: skip
@@ -77,6 +79,14 @@ CLOSABLE = {
     },
 }  # fmt: skip
 """What the first answer lacks, and who may bring it in another round of work."""
+DISPUTED = {
+    "topic": "the colour", "status": "unresolved", "resolution": None, "method": None, "confidence": None,
+    "claims": [{"task": "errands", "claim": "green"}, {"task": "last", "claim": "violet"}],
+}  # fmt: skip
+"""What the last answer leaves open: a judge looks at it, and there is no further round in which a task could."""
+UNDECIDED = {
+    "judgements": [{"conflict": "c1", "reason": "Who knows.", "holds": "undecided", "confidence": 0.1}], "notes": "",
+}  # fmt: skip
 ACCEPTED = {
     "verdict": "accepted", "notes": "Fine.",
     "criteria": [{"criterion": f"c{number}", "met": True, "note": "so"} for number in (1, 2, 3)],
@@ -121,11 +131,14 @@ class Features:
             case "rule":
                 return self._rule(seen, turns)
             case "synthesize" if "hopeless-1" in seen.body["messages"][0]["content"][0]["text"]:
-                return as_json(synthesis(ANSWER, *DELIVERED, "hopeless-1", "needs-hopeless-1"))
+                told = (*DELIVERED, "hopeless-1", "needs-hopeless-1")
+                return as_json(synthesis(ANSWER, *told, conflicts=[DISPUTED]))
             case "synthesize" if turns == 1:
                 return as_json(synthesis(ANSWER, "hopeless"))
             case "synthesize":
                 return as_json(synthesis(ANSWER, *DELIVERED, gaps=[CLOSABLE]))
+            case "arbitrate":
+                return as_json(UNDECIDED)
             case "review":
                 return as_json(ACCEPTED)
             case _:

@@ -11,7 +11,8 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.events import Event
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from tests.crash.doomed import Doom, Zygote
 from tests.crash.recovery import leave_to_others, survivor_of
 from tests.support.effects import Ledger, Point

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.team import Team, Worker
+from app.domain.team import Team
 from app.domain.team_rules import Stragglers
+from app.domain.worker import Worker
 from tests.crash.doomed import Doom, Zygote
 from tests.crash.recovery import leave_to_others, survivor_of
 from tests.crash.test_matrix import DOOMED_KEY, Course, commits_in, course_of, lost_requests, stored

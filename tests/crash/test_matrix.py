@@ -30,7 +30,8 @@ FEATURES = {
     "plan.invalid", "task.rejected", "task.escalated", "task.retrying", "task.refined", "task.failed", "task.skipped",
     "task.succeeded", "tool.started", "tool.completed", "llm.failed", "synthesis.rejected", "synthesis.completed",
     "run.waiting", "ruling.rejected", "task.reassigned", "question.asked", "question.expired",
-    "task.split", "plan.revised", "gap.found", "review.completed",
+    "task.split", "plan.revised", "gap.found", "conflict.found", "conflict.judged", "conflict.left_open",
+    "review.completed",
 }  # fmt: skip
 """Types of event that the run must have for the matrix to be worth its name."""
 DOOMED_KEY = "sk-doomed"

@@ -15,7 +15,8 @@ from app.domain.policy.ladder import others_for
 from app.domain.quote import Grounds
 from app.domain.quoting import quote_of
 from app.domain.snapshot import Snapshot
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from tests.support.story import START, Story
 
 ABLE = Worker(name="able", description="Does things.", instructions="Do them.", tools=("look",))

@@ -50,6 +50,7 @@ REJECTED = {"errors": [{"code": "cycle", "pointer": "/tasks", "detail": "a -> a"
 ENDED = {"stop_reason": "gaps", "result": RESULT}
 TOOL = {"call_id": "call_1", "name": "look", "duration_ms": 4}
 
+GROUP: dict[str, Any] = {"number": 7, "level": 1, "group": 2, "tasks": ["a", "b"], "holds": []}
 DATA: dict[str, dict[str, Any]] = {
     "run.queued": {
         "objective": "o",
@@ -127,6 +128,8 @@ DATA: dict[str, dict[str, Any]] = {
     },
     "question.answered": {"id": "q_1", "answer": "that"},
     "question.expired": {"id": "q_1"},
+    "child.started": {"run": "run_2", "team": {"name": "crew", "version": 1}, "allowance": {"tokens": 10_000}},
+    "child.ended": {"run": "run_2", "status": "succeeded", "stop_reason": "completed"},
     "task.refined": {"instruction": "do it well", "refined_from": 1, "change": "well"},
     "task.rejected": REJECTED,
     "task.escalated": {"reason": "out_of_scope", "message": "not mine", "partial": "half"},
@@ -148,6 +151,14 @@ DATA: dict[str, dict[str, Any]] = {
     "tool.failed": {**TOOL, "error": PROBLEM, "provider": True},
     "synthesis.completed": {"answer": "All told.", "impacts": {"b": "less sure"}},
     "synthesis.rejected": REJECTED,
+    "selection.completed": {
+        "task": "a",
+        "reason": "A names the year.",
+        "candidates": ["a", "b"],
+        "criteria": [{"criterion": "It names the year.", "best": "a", "note": "B does not."}],
+    },
+    "selection.rejected": REJECTED,
+    "selection.failed": {"error": PROBLEM, "candidates": ["a", "b"]},
     "gap.found": {"task": "a", "reason": "timeout", "impact": "no prices", "redispatched_as": "a-1"},
     "review.completed": {
         "verdict": "needs_revision",
@@ -156,6 +167,24 @@ DATA: dict[str, dict[str, Any]] = {
         "round": 2,
     },
     "review.rejected": REJECTED,
+    "reduction.completed": GROUP
+    | {
+        "text": "9 of them.",
+        "statements": [{"text": "9", "tasks": ["a"]}],
+        "contradictions": [{"topic": "year", "claims": [{"task": "a", "claim": "2009"}]}],
+        "uncertain": ["the year"],
+    },
+    "reduction.rejected": REJECTED | {"number": 7},
+    "reduction.skipped": GROUP | {"reason": "timeout"},
+    "conflict.judged": {
+        "id": "c1",
+        "resolution": "2009",
+        "reason": "A register says so.",
+        "confidence": 0.8,
+        "sitting": 2,
+    },
+    "conflict.left_open": {"id": "c1", "method": "tie_break", "reason": "timeout"},
+    "judgement.rejected": REJECTED,
     "conflict.found": {"id": "c1", "topic": "year", "claims": [{"task": "a", "claim": "2009"}], "status": "unresolved"},
 }
 

@@ -1,13 +1,15 @@
+from collections.abc import Mapping
 from dataclasses import replace
 from time import thread_time
+from typing import Any
 
 import pytest
 
-from app.agents.results_shown import RESULT_CHARACTERS, ROOM_CHARACTERS
 from app.domain.crew import Crew
-from app.domain.findings import FINDING_CODES
+from app.domain.findings import FINDING_CODES, FindingCode
 from app.domain.lint import MOST_WARNINGS, RESULTS_HELD, RULES, SERIOUS, linted, serious_in
 from app.domain.plan import Plan, Validation
+from app.domain.reduction_tree import RESULT_CHARACTERS, ROOM_CHARACTERS
 from app.domain.team import Team
 from tests.support.linted_plans import BAD, CREW, GOOD, WORKERS, plan_from, t
 
@@ -41,7 +43,40 @@ def test_of_a_bad_plan_that_is_said_and_nothing_else(name: str) -> None:
 def test_the_tables_are_as_large_as_the_figures_say_and_try_every_rule() -> None:
     assert len(GOOD) >= 40
     assert len(BAD) >= 40
-    assert {code for code, _ in BAD.values()} == {rule.code for rule in RULES} <= FINDING_CODES.keys()
+    tried = {code for code, _ in BAD.values()} | {code for code, _ in OF_TRIES.values() if code}
+    assert tried == {rule.code for rule in RULES} <= FINDING_CODES.keys()
+
+
+SAME = t("writer", "Write a slogan for the bakery.", required=False)
+OF_TRIES: Mapping[str, tuple[FindingCode | None, tuple[dict[str, Any], ...]]] = {
+    "the same twice": (None, (SAME, SAME)),
+    "by two, with what both rest on": (None, (
+        t("researcher", "Find what the bakery in Graz sells.", required=True),
+        t("writer", "Write a slogan for the bakery from what it sells.", "t1", required=False),
+        t("editor", "Write a slogan for the bakery from what it sells.", "t1", required=False),
+    )),
+    "alone": ("candidate_alone", (SAME,)),
+    "one after the other": ("candidate_alone", (
+        SAME, t("editor", "Write a better slogan than the one you are given.", "t1", required=False),
+    )),
+    "required": ("candidate_required", (SAME, SAME | {"required": True})),
+}  # fmt: skip
+"""Plans of which one result is to be chosen, and what is to be said of them."""
+
+
+@pytest.mark.parametrize("name", OF_TRIES)
+def test_of_a_plan_that_selects_what_is_said(name: str) -> None:
+    code, tasks = OF_TRIES[name]
+    plan = linted(plan_from(*tasks).model_copy(update={"strategy": "select"}), CREW)
+
+    assert codes_in(plan) == ([code] if code else [])
+    assert bool(serious_in(plan)) == (code in SERIOUS)
+
+
+def test_one_candidate_is_all_there_can_be_where_a_run_may_have_one_task() -> None:
+    crew = replace(CREW, limits=CREW.limits.model_copy(update={"tasks": 1}))
+
+    assert linted(plan_from(SAME).model_copy(update={"strategy": "select"}), crew).validation.warnings == ()
 
 
 def test_findings_say_where_and_what_to_do() -> None:

@@ -14,11 +14,13 @@ from app.domain.brief import Brief
 from app.domain.job import Limits, dry
 from app.domain.plan import Plan, Task, TaskBudget
 from app.domain.quote import Grounds, History, Quote, TokenPrices, Typical
-from app.domain.quoting import ENOUGH, quote_of, time_for
+from app.domain.quoting import ENOUGH, quote_of
+from app.domain.schedule import time_for
 from app.domain.snapshot import Snapshot
-from app.domain.team import Team, TeamRef, Worker
+from app.domain.team import Team, TeamRef
 from app.domain.usage import Amount, Usage
 from app.domain.values import changed
+from app.domain.worker import Worker
 from tests.domain.test_run_properties import MANY, MORE
 from tests.support.rehearsal import rehearse, runs
 from tests.support.script import Script, scripts
@@ -223,7 +225,7 @@ def test_a_dry_run_ends_at_its_plan_and_starts_nothing(script: Script) -> None:
 @MANY
 @given(scripts())
 def test_a_dry_run_has_the_plan_and_the_quote_of_the_run_itself(script: Script) -> None:
-    script = replace(script, crashes=frozenset(), cancel_at=None)
+    script = replace(script, crashes=frozenset(), cancel_at=None, approvers=("approve",))
     rehearsed, story = rehearse(replace(script, limits=dry(script.limits))), rehearse(script)
 
     assert [each.data for each in rehearsed.log if isinstance(each.data, ev.PlanCreated)] == [
@@ -248,3 +250,35 @@ def test_tasks_of_plans_are_quoted_whatever_their_order() -> None:
     assert quote(THREE.model_copy(update={"tasks": turned})).tokens == quote().tokens
     assert time_for(turned, dict.fromkeys("abc", 1.0), 2) == 2
     assert isinstance(turned[0], Task)
+
+
+def test_a_plan_that_selects_has_the_judge_in_its_quote() -> None:
+    tasks = (task("a", required=False), task("b", required=False))
+    merged = quote(plan_of(*tasks))
+    selecting = quote(plan_of(*tasks).model_copy(update={"strategy": "select"}))
+
+    assert selecting.tokens.least == merged.tokens.least
+    assert selecting.tokens.likely > merged.tokens.likely
+    assert selecting.tokens.most > merged.tokens.most
+
+
+def test_groups_of_results_are_in_the_quote_of_a_plan_that_reduces() -> None:
+    merges = plan_of(*(task(f"t{number}") for number in range(1, 62)))
+    reduces = merges.model_copy(update={"strategy": "reduce"})
+    merged, reduced = (quote(plan, tasks=100, concurrency=3) for plan in (merges, reduces))
+
+    assert reduced.tokens.least - merged.tokens.least == 3 * (10 + 5)
+    assert reduced.tokens.likely > merged.tokens.likely
+    assert reduced.tokens.most > merged.tokens.most
+    assert reduced.duration_s.likely > merged.duration_s.likely
+
+
+def test_a_plan_that_reduces_few_results_most_probably_puts_nothing_together_first() -> None:
+    known = replace(GROUNDS, history=history())
+    merged, reduced = (
+        quote(THREE.model_copy(update={"strategy": strategy}), grounds=known) for strategy in ("merge", "reduce")
+    )
+
+    assert (reduced.tokens.least, reduced.tokens.likely) == (merged.tokens.least, merged.tokens.likely)
+    assert (reduced.basis, reduced.duration_s.likely) == ("history", merged.duration_s.likely)
+    assert reduced.tokens.most > merged.tokens.most

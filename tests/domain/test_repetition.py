@@ -6,8 +6,9 @@ import pytest
 
 from app.domain.findings import Finding
 from app.domain.policy.ladder import next_rung, rulings
-from app.domain.team import LADDER, Rung, Team, Worker
+from app.domain.team import LADDER, Rung, Team
 from app.domain.topics import Topic
+from app.domain.worker import Worker
 from tests.support.story import Story, brief, started, task, text_block
 
 ELSE = ["split", "ask_human", "give_up"]

@@ -8,9 +8,10 @@ from app.domain import events as ev
 from app.domain.busy import STRETCHES_KEPT, BusyTime
 from app.domain.duplicates import CALLS_COMPARED, DuplicateWork
 from app.domain.likeness import likeness, sketch_of
+from app.domain.policy.rounds import begin_round, gaps_to_close, next_plan, rounds_left
 from app.domain.report import Report
 from app.domain.reporting import Reporter
-from app.domain.results import Problem
+from app.domain.results import Claim, Conflict, Problem
 from app.domain.timing import timing_of
 from app.domain.usage import Usage
 from tests.domain.test_spans import FIRST_RELEASE
@@ -49,6 +50,24 @@ def test_the_report_agrees_with_timing_and_usage_of_the_run(story: Story) -> Non
     assert sum(worker.delivered for worker in report.workers) == sum(each.delivered for each in story.run.every_task)
     assert 0 <= report.waiting.busy_ms <= timing.wall_ms
     assert all(story.run.tasks.get(name) or story.run.replaced.get(name) for name in path.tasks)
+
+
+@MANY
+@given(runs())
+def test_the_rounds_cost_together_what_the_run_has_cost_and_one_that_brought_nothing_is_the_last(story: Story) -> None:
+    rounds, usage = reported(story).rounds, story.run.usage
+
+    if story.run.plan is None:
+        assert rounds == ()
+        return
+    assert [each.round for each in rounds] == list(range(1, story.run.answering.round + 1))
+    assert sum(each.tokens for each in rounds) == usage.input_tokens + usage.output_tokens
+    assert sum(each.llm_calls for each in rounds) == usage.llm_calls
+    assert sum(each.cost_usd for each in rounds) == usage.cost_usd
+    assert sum(each.wall_ms for each in rounds) == timing_of(story.run, story.now).wall_ms
+    assert sum(each.tasks for each in rounds) == len(story.run.every_task)
+    assert sum(each.delivered for each in rounds) == sum(task.delivered for task in story.run.every_task)
+    assert all(each.delivered for each in rounds[:-1])
 
 
 def spend(read: int, written: int) -> Usage:
@@ -211,3 +230,45 @@ def test_a_log_of_the_first_release_is_reported_on() -> None:
 
     assert report.workers
     assert report.one_agent is not None
+
+
+def test_a_round_tells_what_it_cost_and_which_gaps_and_conflicts_it_has_closed() -> None:
+    claims = (Claim(task="a", claim="2009"), Claim(task="b", claim="2011"))
+    conflict = Conflict(id="c1", topic="the year", claims=claims, status="unresolved")
+    story = Story(brief())
+    story.begin(task("a"), task("b"), task("c"))
+    story.succeed("a")
+    story.succeed("b")
+    story.fail("c")
+    story.tell(ev.ConflictFound.of(conflict))
+    story.synthesize(conflicts=(conflict,))
+    story.wait(3)
+    plan, names = next_plan(story.run, {"c": task("c", title="Again")})
+    story.record(begin_round(story.run, plan, names))
+    story.wait(2)
+    story.succeed("c-1")
+    decided = {"status": "resolved", "resolution": "2011", "method": "evidence"}
+    story.synthesize(conflicts=(conflict.model_copy(update=decided),))
+    story.settle()
+
+    first, second = reported(story).rounds
+    assert (first.tasks, first.delivered, first.llm_calls, first.gaps_left, first.wall_ms) == (3, 2, 3, 1, 3000)
+    assert (first.gaps_closed, first.conflicts_resolved) == (0, 0)
+    assert (second.tasks, second.delivered, second.llm_calls, second.gaps_left, second.wall_ms) == (1, 1, 2, 0, 2000)
+    assert (second.gaps_closed, second.conflicts_resolved) == (1, 1)
+    assert (second.tokens, str(second.cost_usd)) == (30, "0.02")
+
+
+def test_after_a_round_that_brought_nothing_there_is_no_other() -> None:
+    story = Story(brief(rounds=5))
+    story.begin(task("a"), task("c"))
+    story.succeed("a")
+    story.fail("c")
+    story.synthesize()
+    assert gaps_to_close(story.run) == ["c"]
+    story.record(begin_round(story.run, *next_plan(story.run, {"c": task("c", title="Again")})))
+    assert rounds_left(story.run) == 0  # For now: nothing has come yet.
+    story.fail("c-1")
+
+    assert gaps_to_close(story.run) == []
+    assert [each.delivered for each in reported(story).rounds] == [1, 0]

@@ -24,6 +24,7 @@ from app.domain.policy.agenda import (
     step_in,
 )
 from app.domain.policy.approval import cause_of_approval
+from app.domain.policy.commands import Converse
 from app.domain.policy.decide import decide
 from app.domain.protocol import GiveUp
 from app.domain.results import Result
@@ -35,7 +36,7 @@ from app.domain.topics import GO_ON, topic_named, topic_of
 from app.domain.usage import Usage
 from app.domain.values import changed
 from tests.support.rehearsal import rehearse, runs
-from tests.support.script import IMPATIENT, RULES, Script, scripts
+from tests.support.script import IMPATIENT, RESOLUTIONS, RULES, Script, scripts
 from tests.support.story import Story, as_json, before_each
 
 MANY = settings(
@@ -43,6 +44,7 @@ MANY = settings(
 )
 """For each rule; every rule is tried on runs of its own, so that all together see more than a thousand."""
 MORE = settings(MANY, max_examples=150)
+TRIED = [methods for methods in RESOLUTIONS if methods]
 DECIDED = ("plan.approved", "plan.rejected")
 
 
@@ -150,6 +152,7 @@ def test_no_conversation_takes_more_replies_than_allowed(story: Story) -> None:
 def test_what_is_to_be_done_is_to_hold_open_conversations_that_can_go_on(story: Story) -> None:
     for run, event in before_each(story):
         for command in decide(run, event.at).commands:
+            assert isinstance(command, Converse)
             assert command.topic in open_topics(run)
             assert not isinstance(step_in(run, command.topic), GiveUp)
 
@@ -246,7 +249,11 @@ def test_a_run_lacking_a_required_task_never_succeeds_and_one_lacking_none_of_an
         assert run.result.answer
     if run.status == "partial":
         assert run.result is not None
-        assert run.result.gaps or run.result.answer is None or _is_unreviewed(run)
+        assert run.result.gaps or run.result.answer is None or _is_unreviewed(run) or _is_unchosen(run.result)
+
+
+def _is_unchosen(result: Result) -> bool:
+    return result.selection is not None and result.selection.task is None
 
 
 def _is_unreviewed(run: Snapshot) -> bool:
@@ -286,6 +293,26 @@ def test_rounds_of_work_are_bounded_and_one_that_brings_nothing_is_the_last(stor
             assert all(before.tasks[name].ended for name in old)
 
 
+@MORE
+@given(runs(resolutions=TRIED))
+def test_what_is_tried_on_a_conflict_is_tried_once_and_no_method_is_claimed_without_it(story: Story) -> None:
+    run = story.run
+    judged = {event.data.id: event.data for event in story.log if isinstance(event.data, ev.ConflictJudged)}
+    assert len(judged) == sum(event.type == "conflict.judged" for event in story.log)
+    tried = [name for event in story.log if isinstance(event.data, ev.PlanRevised) for name in event.data.ties]
+    assert len(tried) == len(set(tried))
+    methods = run.brief.team.conflict_resolution
+    assert not judged or "judge" in methods
+    assert not tried or "tie_break" in methods
+    for conflict in run.result.conflicts if run.result else ():
+        if conflict.method == "judge":
+            assert judged[conflict.id].resolution == conflict.resolution
+        if conflict.method == "tie_break":
+            task = run.tasks[run.answering.ties[conflict.id]]
+            assert task.delivered
+            assert task.task.id in {claim.task for claim in conflict.claims}
+
+
 @MANY
 @given(runs())
 def test_a_result_accounts_for_every_task(story: Story) -> None:
@@ -314,7 +341,7 @@ def _rests_only_on_what_was_delivered(result: Result, run: Snapshot) -> bool:
 @given(runs())
 def test_a_gap_tells_the_error_of_its_task(story: Story) -> None:
     for gap in story.run.result.gaps if story.run.result else ():
-        state = story.run.tasks[gap.task]
+        state = story.run.tasks.get(gap.task) or story.run.replaced[gap.task]
         untold = "timeout" if state.delivered else "cancelled"
         assert gap.reason == (state.error.code if state.error else untold)
 
@@ -451,8 +478,8 @@ def test_the_tokens_spent_never_pass_the_limit_whatever_fails_or_dies(story: Sto
 def test_once_the_budget_is_exhausted_only_the_answer_is_still_asked_for(story: Story) -> None:
     for run, event in before_each(story):
         if run.exhausted is not None and isinstance(event.data, ev.LlmCompleted | ev.LlmFailed) and not _stopped(event):
-            assert event.data.purpose == "synthesize"
-            assert run.exhausted.call != "synthesize"
+            assert event.data.purpose in ("select", "synthesize")
+            assert run.exhausted.call not in (event.data.purpose, "synthesize")
 
 
 def _stopped(event: Event) -> bool:

@@ -12,7 +12,8 @@ from app.domain.conversation import Block
 from app.domain.events import event_from
 from app.domain.fold import fold
 from app.domain.job import Limits
-from app.domain.spans import Span, Spans
+from app.domain.span_values import Span
+from app.domain.spans import Spans
 from app.domain.usage import Usage
 from tests.support.story import as_json, call_block, text_block
 from tests.support.troubled import PROSE, TEAM

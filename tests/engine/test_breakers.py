@@ -10,7 +10,8 @@ from app.domain import events as ev
 from app.domain.events import Event
 from app.domain.policy.breakers import FAILURES_ALLOWED, Breaker, Fault, fail, reset, trip
 from app.domain.retries import Patience
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from app.llm.window import FIRST_CALLS
 from app.runtime import TENANT
 from app.store.breakers import BREAKERS_CHANNEL, Change, all_breakers, change_breaker

@@ -6,7 +6,8 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.task_state import TaskState
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import Answer, as_json, server_error, text
 from tests.support.stub_provider import StubProvider

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from app.domain.policy.load import Load
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from app.store.worker_loads import Place, loads_elsewhere
 from tests.support.fixtures import Services
 from tests.support.rows import every

@@ -5,7 +5,8 @@ import pytest
 
 from app.domain.conversation import CUT_SHORT
 from app.domain.plan import TaskBudget
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from tests.support.rows import every
 from tests.support.service import Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import Answer, as_json, fault, paused, refusal, text, truncated

@@ -1,7 +1,8 @@
 """Tasks that come no further are found out and ended, and what a task cannot be done without is asked for."""
 
 from app.domain import events as ev
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from tests.support.service import Service, plan_of, report, task
 from tests.support.stub_answers import Answer, as_json, call, tool_calls
 from tests.support.stub_provider import StubProvider

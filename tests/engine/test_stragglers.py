@@ -6,8 +6,9 @@ from typing import Any
 
 from app.domain import events as ev
 from app.domain.spans import Spans
-from app.domain.team import Team, Worker
+from app.domain.team import Team
 from app.domain.team_rules import Stragglers
+from app.domain.worker import Worker
 from app.runtime import TENANT
 from app.store.runs import events_of
 from tests.support.fixtures import Services

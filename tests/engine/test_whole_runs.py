@@ -37,7 +37,7 @@ async def test_a_job_is_planned_worked_on_in_parallel_and_reconciled(service: Se
         "by work:analyst",
         "by work:writer",
     ]
-    coverage = {"required": 3, "delivered": 3, "missing": [], "substituted": [], "unverified": []}
+    coverage = {"required": 3, "delivered": 3, "missing": [], "substituted": [], "unverified": [], "shortened": []}
     assert run["result"]["coverage"] == coverage
     assert (run["usage"]["llm_calls"], run["usage"]["tool_calls"]) == (len(stub.log), 1)
 

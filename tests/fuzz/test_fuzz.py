@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 import yaml
 
 from app.domain import events as ev
-from app.domain.team import Team, Worker
+from app.domain.team import Team
 from app.domain.usage import Usage
+from app.domain.worker import Worker
 from app.store.database import Database
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher

@@ -24,8 +24,9 @@ from app.domain.policy.agenda import PLANNING
 from app.domain.protocol import Read, UseTools, next_step
 from app.domain.results import Escalation, Output, Synthesis
 from app.domain.snapshot import Snapshot
-from app.domain.team import Team, Worker
+from app.domain.team import Team
 from app.domain.topics import Topic
+from app.domain.worker import Worker
 from app.llm.demo import DemoModel
 from app.llm.model import Request
 from app.tools.catalogue import catalogue
@@ -178,7 +179,8 @@ def synthesis_request(
 ) -> Request:
     plan = Plan(goal="Demo model: compare", final_instruction="Say so.")
     beside: dict[str, Any] = {"assumptions": (), "conflicts": (), "settled": (), "data_schema": None}
-    beside |= {"review": None, "closable": (), "workers": team.workers}
+    beside |= {"judged": (), "ties": {}, "reductions": (), "review": None, "closable": (), "chosen": None}
+    beside |= {"workers": team.workers}
     prompt = opening("synthesis", team=team, objective=objective, plan=plan, results=results, missing=missing, **beside)
     schema = synthesis_schema([each["task"] for each in results], closed(task=TEXT, impact=TEXT))
     return request_of("synthesize", prompt, output_schema=schema)

@@ -4,11 +4,15 @@ from typing import Any
 
 import pytest
 
+from app.agents.arbiter import ARBITRATE
 from app.agents.supervisor.synthesize import read_synthesis
+from app.domain.events import ConflictJudged
+from app.domain.policy.agenda import ARBITRATING
 from app.domain.team import Team
 from app.llm.demo import DemoModel
 from app.llm.demo_arithmetic import expressions_in
 from app.llm.demo_objective import wish_of
+from tests.agents.asked import judging
 from tests.llm import demo_driver as driver
 from tests.llm.demo_driver import SALES, gap, planned, result, synthesis_request, worked, worker
 
@@ -227,3 +231,29 @@ async def test_a_call_costs_nothing_and_its_tokens_follow_the_length_of_the_text
     assert (short.usage.cost_usd, short.usage.estimated, short.model) == (Decimal(0), False, "demo")
     assert long.usage.input_tokens - short.usage.input_tokens > 1_000
     assert short.usage.output_tokens > 50
+
+
+@pytest.mark.parametrize("allowed", [1, 2, 12])
+@pytest.mark.parametrize("objective", ["Write a letter to the landlord.", "Compare Postgres and SQLite."])
+async def test_where_one_result_is_to_be_chosen_the_last_step_is_tried_twice(objective: str, allowed: int) -> None:
+    plan = await planned(TEAM.model_copy(update={"strategy": "select"}), objective, tasks_allowed=allowed)
+
+    assert plan.strategy == "select"
+    assert [each.code for each in plan.validation.warnings] == []
+    if allowed > 1:
+        *_, first, second = plan.tasks
+        assert (first.instruction, first.depends_on) == (second.instruction, second.depends_on)
+        assert [first.required, second.required] == [False, False]
+
+
+async def test_a_stand_in_that_is_to_judge_a_conflict_decides_nothing_and_says_so() -> None:
+    run = judging().run
+    schema = ARBITRATE.offer(run, ARBITRATING).schema
+    request = driver.request_of("arbitrate", ARBITRATE.open(run, ARBITRATING), output_schema=schema)
+
+    reply = await DemoModel(delay_s=0).reply(request)
+    [judged] = [entry.fact for entry in ARBITRATE.read(run, ARBITRATING, reply.content[0]["text"])]
+
+    assert isinstance(judged, ConflictJudged)
+    assert (judged.id, judged.resolution) == ("c1", None)
+    assert judged.reason.startswith("Demo model")

@@ -92,7 +92,7 @@ def test_an_output_schema_may_hold_whatever_yaml_reads(settings: Settings, write
         ),
         ("{name: general, workers: []}", "workers: this must have at least 1"),
         ("{name: general, workers: {a: b}}", "workers: this must be a list"),
-        ("{name: general, workers: [{name: writer}]}", "workers.0.description: this is required; [^;]+"),
+        ("{name: general, workers: [{name: writer}]}", "workers.0.description: this is required"),
         (TEAM % ", max_steps: 0, timeout_s: soon", r"workers\.0\.max_steps: [^;]+; workers\.0\.timeout_s: .+"),
         (TEAM.removesuffix("}") % "" + f", {ODD_FIELDS}}}", "odd0: [^;]+(; odd.: [^;]+){9}; and 2 more"),
     ],
@@ -113,6 +113,13 @@ def test_all_that_is_wrong_with_a_file_is_said_in_one_line(
     file = write("team.yaml", text)
 
     with pytest.raises(TeamFileInvalid, match=f"^{file}: {problems}$"):
+        known_teams(settings)
+
+
+def test_a_worker_that_is_an_unknown_team_is_told_with_those_that_are_known(settings: Settings, write: Write) -> None:
+    write("office.yaml", "{name: office, workers: [{name: counsel, description: Reviews., team: contract-review}]}")
+
+    with pytest.raises(TeamFileInvalid, match=r"worker counsel is the team contract-review, .+: general, office"):
         known_teams(settings)
 
 

@@ -34,6 +34,8 @@ class Clients:
     at_once: int
     run_ids: dict[int, str] = field(default_factory=dict)
     """The run of each job that was accepted, by the job's number."""
+    forks: dict[int, str] = field(default_factory=dict)
+    """The fork of the run of a job, where its client wanted one, by the job's number."""
     read: dict[str, list[int]] = field(default_factory=dict)
     """The event numbers that followers have read, by run id."""
     answers: Counter[str] = field(default_factory=Counter)
@@ -75,6 +77,15 @@ class Clients:
             if job.follow:
                 group.create_task(self._follow(run_id))
             await self._end_of(run_id)
+        if job.forks and not job.body["limits"]:  # Else what a job is served could not be held against its limit.
+            await self._fork(job.number, run_id)
+
+    async def _fork(self, number: int, run_id: str) -> None:
+        headers = {"idempotency-key": f"fork-{number}"}
+        accepted = await self._request("POST", f"/v1/runs/{run_id}/fork", json={}, headers=headers)
+        assert accepted.status_code == 202, accepted.text
+        self.forks[number] = accepted.json()["id"]
+        await self._end_of(self.forks[number])
 
     async def _end_of(self, run_id: str) -> None:
         patience = time.monotonic() + RUN_TAKES_S

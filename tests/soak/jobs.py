@@ -6,8 +6,10 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from app.domain.team import Team, Worker
+from app.domain.strategies import Strategy
+from app.domain.team import Team
 from app.domain.team_rules import ApprovalRules, Stragglers
+from app.domain.worker import Worker
 from tests.support.service import plan_of, task
 
 TEAM = Team(
@@ -35,7 +37,17 @@ PAIR = Team(
     ),
 )
 """Two who try the same side by side when one takes long."""
-TEAMS = (TEAM, PAIR)
+OFFICE = Team(
+    name="soak-office",
+    question_timeout_s=4,
+    approval=ApprovalRules(timeout_s=4, default="approve"),
+    workers=(
+        Worker(name="bureau", description="Has it done.", team="soak"),
+        Worker(name="writer", description="Writes.", instructions="Write."),
+    ),
+)
+"""One whose worker is a team: its tasks are runs of their own."""
+TEAMS = (TEAM, PAIR, OFFICE)
 CONCURRENCY = TEAM.limits.concurrency
 ALL_TASKS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
@@ -50,6 +62,8 @@ class Shape:
     team: Team = TEAM
     word: str = "Do"
     """With which the instruction of every task begins."""
+    strategy: Strategy = "merge"
+    """How its results become the answer."""
 
     def plan(self, number: int) -> dict[str, Any]:
         """The plan of job `number`."""
@@ -63,7 +77,8 @@ class Shape:
                     required=place > 0,
                 )
                 for place, (name, needed) in enumerate(zip(ALL_TASKS, self.needs, strict=False))
-            )
+            ),
+            strategy=self.strategy,
         )
 
 
@@ -76,6 +91,8 @@ SHAPES = {
     "asking": Shape([[], [], [0]], word="Guess"),
     "large": Shape([[], [0]], word="Divide"),
     "hedged": Shape([[], [], [0], [1]], team=PAIR),
+    "tries": Shape([[], [], []], strategy="select"),
+    "nested": Shape([[], [0]], worker="bureau", team=OFFICE),
     "tokens": Shape([[], [], [0], [1], [2], [3]], limits={"tokens": 18_000}),
     "money": Shape([[], [], [0], [1], [2], [3]], limits={"cost_usd": "0.12"}),
 }
@@ -101,6 +118,8 @@ class JobToDo:
     """Whether the client answers the questions of its run; nobody does otherwise."""
     follow: bool
     """Whether the client reads the event stream, text included."""
+    forks: bool = False
+    """Whether the client has what was not delivered done again afterwards, in a fork of the run."""
     reviewed: bool = False
     """Whether a critic looks at the answer."""
     decides: Sequence[str] | None = None
@@ -134,4 +153,5 @@ def jobs(seed: int) -> Iterator[JobToDo]:
             follow=chance.random() < 0.15,
             decides=chance.choice(DECISIONS),
             reviewed=chance.random() < 0.2,
+            forks=chance.random() < 0.15,
         )

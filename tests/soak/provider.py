@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from tests.soak.jobs import SHAPES
+from tests.support.choices import choice
 from tests.support.service import failed_in, plan_of, report, synthesis, task
 from tests.support.stub_answers import (
     Answer,
@@ -103,13 +104,15 @@ def _answer(seen: SeenRequest) -> Answer:
         case "plan" if int(number) % 10 == 0 and turns == 1:
             return as_json(plan_of(task("a", needs=["b"]), task("b", needs=["a"])))
         case "plan":
-            return as_json(SHAPES[shape].plan(int(number)))
+            return as_json(SHAPES[shape or "single"].plan(int(number)))  # A nested run has no shape of its own.
         case "refine":
             return as_json({"instruction": f"{_instruction(seen)}, better.", "change": "Better."})
         case "rule":
             return as_json(_ruling(seen, number))
         case "synthesize":
-            return as_json(synthesis(f"All of job {number}.", without=failed_in(_opening(seen))))
+            return as_json(synthesis(f"All of job {number}.", gaps=_gaps(seen, number)))
+        case "select":
+            return choice(seen, "A")
         case "review":
             look = {"criterion": "c1", "met": True, "note": "So it does."}
             return as_json({"verdict": "accepted", "criteria": [look], "notes": "Fine."})
@@ -121,6 +124,16 @@ def _answer(seen: SeenRequest) -> Answer:
             return _errands("put_record", number=number)
         case _:
             return as_json(report(f"A part of job {number}."))
+
+
+def _gaps(seen: SeenRequest, number: str) -> list[dict[str, Any]]:
+    """What failed, with a task that would close the gap as long as there may be a further round of work."""
+    schema = seen.body["output_config"]["format"]["schema"]
+    may_go_on = "follow_up" in schema["properties"]["gaps"]["items"]["properties"]
+    more = {"title": "", "instruction": f"Do more of job {number}.", "success_criterion": "", "worker": "writer"}
+    told: dict[str, Any] = {"impact": "Something is missing."}
+    told |= {"follow_up": more | {"depends_on": []}} if may_go_on else {}
+    return [{"task": name, **told} for name in failed_in(_opening(seen))]
 
 
 def _ruling(seen: SeenRequest, number: str) -> dict[str, Any]:

@@ -81,14 +81,37 @@ def faults_of(left: Remains) -> list[str]:
 
 
 def _lost_or_doubled(left: Remains) -> Iterator[str]:
-    accepted = set(left.clients.run_ids.values())
-    if accepted != left.logs.keys():
-        yield f"{len(accepted)} jobs were accepted, and there are {len(left.logs)} runs"
+    accepted = {*left.clients.run_ids.values(), *left.clients.forks.values()}
+    of_clients = {run_id for run_id, log in left.logs.items() if _parent_of(log) is None}
+    if accepted != of_clients:
+        yield f"{len(accepted)} jobs were accepted, and there are {len(of_clients)} runs"
+    yield from _unheard(left)
     yield from (
         f"{run_id} is stuck: {status}"
         for run_id, status in left.ends.items()
         if status in ("queued", "running", "waiting")
     )
+
+
+def _parent_of(log: Sequence[Event]) -> str | None:
+    job = log[0].data
+    return job.parent.run if isinstance(job, ev.RunQueued) and job.parent is not None else None
+
+
+def _unheard(left: Remains) -> Iterator[str]:
+    """Every parent that went on hears of each of its nested runs once, as it ended; one that was delivered is used."""
+    for run_id, log in left.logs.items():
+        begun = [event.data.run for event in log if isinstance(event.data, ev.ChildStarted)]
+        heard = {event.data.run: event.data.status for event in log if isinstance(event.data, ev.ChildEnded)}
+        if len(set(begun)) != len(begun):
+            yield f"{run_id} has begun a nested run twice"
+        if (missing := set(begun) - heard.keys()) and left.ends[run_id] in ("succeeded", "partial"):
+            yield f"{run_id} has not heard of the ends of {sorted(missing)}"
+        yield from (
+            f"{run_id} has heard that {child} ended {status}, and it ended {left.ends.get(child)}"
+            for child, status in heard.items()
+            if left.ends.get(child) != status
+        )
 
 
 def _faults_of_log(log: Sequence[Event]) -> Iterator[str]:
@@ -139,10 +162,11 @@ def _repeated_calls(left: Remains) -> Iterator[str]:
         yield from (f"{run_id} was answered twice: {call}" for call, count in asked.items() if count > 1)
     for seen in left.lost_calls:
         run_id = left.clients.run_ids[job_of(seen)]
-        stopped = any(
-            event.data.error.code == "cancelled" for event in left.logs[run_id] if isinstance(event.data, ev.LlmFailed)
-        )
-        if left.epochs[run_id] == 1 and not stopped:
+        top = (run_id, left.clients.forks.get(job_of(seen)))
+        whole = [name for name, log in left.logs.items() if name in top or _parent_of(log) in top]
+        failed = [event.data for name in whole for event in left.logs[name] if isinstance(event.data, ev.LlmFailed)]
+        stopped = any(call.error.code == "cancelled" for call in failed)
+        if all(left.epochs[name] == 1 for name in whole) and not stopped:
             yield f"{run_id} lost an answer, and never its owner"
 
 

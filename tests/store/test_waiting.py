@@ -7,7 +7,8 @@ import psycopg
 
 from app.domain import events as ev
 from app.domain.policy.breakers import reset, trip
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from app.runtime import TENANT
 from app.store import ownership, reconcile
 from app.store.breakers import change_breaker

@@ -6,7 +6,8 @@ from typing import Any
 from app.domain.crew import Crew, Means
 from app.domain.job import Limits
 from app.domain.plan import Plan, Task, validated
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 
 MEANS = {
     "web_search": Means("read", "web"),

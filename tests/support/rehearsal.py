@@ -32,7 +32,7 @@ from app.domain.plan_decisions import approve, edit, reject
 from app.domain.policy.agenda import is_open, left_behind, step_in
 from app.domain.policy.breakers import Breaker, Fault, fail, leave_probe, stance, succeed, take_probe
 from app.domain.policy.budget import Kept, WorstCase
-from app.domain.policy.commands import Decision
+from app.domain.policy.commands import Converse, Decision
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.decide import ends_now
 from app.domain.policy.endings import fail as fail_run
@@ -42,7 +42,7 @@ from app.domain.protocol import Ask, UseTools
 from app.domain.questions import Question
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
-from app.domain.team_rules import ApprovalRules, Stragglers
+from app.domain.team_rules import ApprovalRules, ConflictMethod, Stragglers
 from app.domain.topics import Topic
 from app.domain.usage import Usage
 from app.engine.recovery import reckon_lost
@@ -50,7 +50,7 @@ from app.engine.reservations import Reservations
 from app.llm.model import Reply, Request
 from app.llm.pricing import Prices
 from app.tools.tool import Tool
-from tests.support.script import BUGS, FAULTS, POLICIES, TOOLS, Script, scripts
+from tests.support.script import BUGS, FAULTS, POLICIES, RESOLUTIONS, TOOLS, Script, scripts
 from tests.support.scripted_replies import STOP_REASONS, Scene, content_of
 from tests.support.story import Story
 
@@ -230,7 +230,7 @@ class _Desk:
 
     def reserve(self, topic: Topic, call: WorstCase) -> AbstractAsyncContextManager[int]:
         async def kept() -> Kept:
-            return Kept() if topic.purpose == "synthesize" else await kept_for_answer(self.run, self.model)
+            return Kept() if topic.purpose == "synthesize" else await kept_for_answer(self.run, self.model, topic)
 
         return self._reservations.hold(call, lambda: self.run, kept)
 
@@ -337,7 +337,7 @@ class _Stage:
         self._story.resumed(lost.usage, lost.unsettled)
 
     def _advance(self, decision: Decision) -> None:
-        wanted = [command.topic for command in decision.commands]
+        wanted = [command.topic for command in decision.commands if isinstance(command, Converse)]
         unwanted = [topic for topic in self._under_way if topic not in wanted]
         self._under_way = tuple(topic for topic in self._under_way if topic in wanted)
         self._gone_on &= set(wanted)
@@ -415,8 +415,14 @@ class _Stage:
 
 
 @st.composite
-def runs(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES, rules: Sequence[ApprovalRules] = ()) -> Story:
-    """Runs that have ended, of teams with one of these policies, and one of these rules for the approval of plans."""
-    script = draw(scripts(policies, rules))
+def runs(
+    draw: st.DrawFn,
+    policies: Sequence[Stragglers] = POLICIES,
+    rules: Sequence[ApprovalRules] = (),
+    resolutions: Sequence[tuple[ConflictMethod, ...]] = RESOLUTIONS,
+) -> Story:
+    """Runs that have ended, of teams with one of these policies, one of these rules for the approval of plans, and one
+    of these ways with conflicts."""
+    script = draw(scripts(policies, rules, resolutions))
     note(repr(script))
     return rehearse(script)

@@ -66,6 +66,13 @@ _NEWS: tuple[tuple[str, object], ...] = (
     ("instruction_like", False),
     ("rejected_answer", None),
     ("data_sources", []),
+    ("selection", None),
+    ("number", None),
+    ("reductions", []),
+    ("shortened", []),
+    ("nested", None),
+    ("child", None),
+    ("children", []),
 )
 """What release 0.1 had no word for, where it says nothing."""
 

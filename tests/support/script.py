@@ -14,9 +14,11 @@ from app.domain.plan import Plan
 from app.domain.questions import OnQuestion
 from app.domain.quote import Grounds, TokenPrices
 from app.domain.retries import Patience
-from app.domain.team import TIERS, Team, Worker
-from app.domain.team_rules import ApprovalRules, ReviewRules, Stragglers
+from app.domain.strategies import Strategy
+from app.domain.team import Team
+from app.domain.team_rules import ApprovalRules, ConflictMethod, ReviewRules, Stragglers
 from app.domain.usage import Usage
+from app.domain.worker import TIERS, Worker
 from app.tools.tool import Arguments, Tool
 from tests.support.graphs import plans
 from tests.support.scripted_replies import FORMS, STOP_REASONS
@@ -67,6 +69,9 @@ class Script:
     """What the two are, so that the less loaded one takes a task."""
     stragglers: Stragglers = WAIT
     review: ReviewRules = NO_REVIEW
+    resolution: tuple[ConflictMethod, ...] = ()
+    """What is tried on conflicts; where something is, answers have some."""
+    asks_about_conflicts: bool = False
     calls: tuple[str, ...] = ("answer",)
     shares: tuple[float, ...] = ()
     """Parts of what a reply may have that it takes; without any it is of one size."""
@@ -103,7 +108,13 @@ class Script:
 
     def _with(self, *workers: Worker) -> Brief:
         team = Team(
-            name="crew", workers=workers, stragglers=self.stragglers, approval=self.approval, review=self.review
+            name="crew",
+            workers=workers,
+            stragglers=self.stragglers,
+            approval=self.approval,
+            review=self.review,
+            conflict_resolution=self.resolution,
+            conflicts="ask_human" if self.asks_about_conflicts else "surface",
         )
         limits = self.limits
         if self.asks_approval and not isinstance(limits, DryRunLimits):
@@ -127,7 +138,11 @@ IMPATIENT = [
     Stragglers(policy="hedge", after_s=5),
     Stragglers(policy="hedge", after_s=1),
 ]
+STRATEGIES: Sequence[Strategy] = ["merge", "merge", "merge", "select"]
 REVIEWS = [NO_REVIEW, NO_REVIEW, *(ReviewRules(critic=True, rounds=rounds) for rounds in (0, 1, 2))]
+RESOLUTIONS: Sequence[tuple[ConflictMethod, ...]] = [
+    (), (), (), ("judge",), ("tie_break",), ("judge", "tie_break"), ("tie_break", "judge"),
+]  # fmt: skip
 RULES = [
     ApprovalRules(required=True, default="approve"),
     ApprovalRules(required=True, timeout_s=20),
@@ -138,8 +153,14 @@ POLICIES = [WAIT, Stragglers(policy="drop"), Stragglers(policy="hedge"), *IMPATI
 
 
 @st.composite
-def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES, rules: Sequence[ApprovalRules] = ()) -> Script:
-    """Everything that may befall a run, whose team has one of these policies, and one of these rules if there are any.
+def scripts(
+    draw: st.DrawFn,
+    policies: Sequence[Stragglers] = POLICIES,
+    rules: Sequence[ApprovalRules] = (),
+    resolutions: Sequence[tuple[ConflictMethod, ...]] = RESOLUTIONS,
+) -> Script:
+    """Everything that may befall a run, whose team has one of these policies, one of these ways with conflicts, and one
+    of these rules if there are any.
 
     Without rules, every fifth plan or so waits for approval.
     """
@@ -151,7 +172,7 @@ def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES, rules: S
         rounds=draw(st.sampled_from([1, 2, 3])),
     )
     return Script(
-        plan=draw(plans()),
+        plan=draw(plans()).model_copy(update={"strategy": draw(st.sampled_from(STRATEGIES))}),
         limits=limits,
         own_plan=draw(st.booleans()),
         strict=draw(st.sampled_from([False, False, True])),
@@ -159,6 +180,8 @@ def scripts(draw: st.DrawFn, policies: Sequence[Stragglers] = POLICIES, rules: S
         kind=draw(st.sampled_from([None, "hand"])),
         stragglers=draw(st.sampled_from(policies)),
         review=draw(st.sampled_from(REVIEWS)),
+        resolution=draw(st.sampled_from(resolutions)),
+        asks_about_conflicts=draw(st.booleans()),
         calls=draw(st.lists(MOSTLY_FINE, min_size=5, max_size=16).map(tuple)),
         shares=draw(st.lists(st.floats(0, 1), max_size=4).map(tuple)),
         tools=draw(st.lists(st.sampled_from(TOOL_OUTCOMES), min_size=1, max_size=6).map(tuple)),

@@ -5,11 +5,15 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from app.agents import judge
+from app.agents.arbiter import UNDECIDED, cases_of
 from app.agents.critic import criteria_of
+from app.agents.judge import labelled
 from app.domain.conversation import Block
 from app.domain.events import Purpose
 from app.domain.plan import Plan
 from app.domain.policy.rounds import gaps_to_close
+from app.domain.reduction_tree import tree_of
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 from tests.support.story import call_block, text_block
@@ -72,19 +76,62 @@ def _review(scene: Scene) -> dict[str, Any]:
     return {"verdict": "accepted" if met else "needs_revision", "criteria": looks, "notes": f"say more {scene.number}"}
 
 
+def _choice(scene: Scene) -> dict[str, Any]:
+    """A choice, which is read off the number."""
+    labels = [*labelled(scene.run)]
+    best = labels[scene.number % len(labels)]
+    looks = [{"criterion": name, "best": best, "note": "so it is"} for name in judge.criteria_of(scene.run)]
+    return {"criteria": looks, "choice": best, "reason": f"it is better {scene.number}"}
+
+
+def _reduction(scene: Scene) -> dict[str, Any]:
+    """A group put together."""
+    group = next(group for group in tree_of(scene.run).pending if group.named.number == scene.topic.number)
+    statement = {"text": "So.", "tasks": list(group.named.tasks)}
+    return {"text": "All of a group.", "statements": [statement], "contradictions": [], "uncertain": []}
+
+
+def _judgement(scene: Scene) -> dict[str, Any]:
+    """A judgement of each conflict, one in three of which decides nothing."""
+    letters = {name: [UNDECIDED, *case.claims][scene.number % 3] for name, case in cases_of(scene.run).items()}
+    told = {"reason": "so it is", "confidence": 0.7}
+    return {"judgements": [{"conflict": name, "holds": holds, **told} for name, holds in letters.items()], "notes": ""}
+
+
+DISPUTED = ("green", "violet")
+
+
+def _conflicts(scene: Scene) -> list[dict[str, Any]]:
+    """A conflict where the team has something to try on such, which a task that was planned for it may decide."""
+    if not scene.run.brief.team.conflict_resolution or len(scene.delivered) < 2:
+        return []
+    first, second, *_ = scene.delivered
+    claims = [{"task": first, "claim": DISPUTED[0]}, {"task": second, "claim": DISPUTED[1]}]
+    told: dict[str, Any] = {"topic": "the colour", "status": "unresolved"}
+    ties = [task for task in scene.run.answering.ties.values() if task in scene.delivered]
+    if ties and scene.number % 2:
+        claims.append({"task": ties[0], "claim": DISPUTED[0]})
+        told |= {"status": "resolved", "resolution": DISPUTED[0], "method": "tie_break"}
+    return [told | {"claims": claims}]
+
+
 ANSWERS: Mapping[Purpose, Callable[[Scene], Any]] = {
-    "plan": lambda scene: scene.plan.model_dump(mode="json", include={"goal", "tasks"}),
+    "plan": lambda scene: scene.plan.model_dump(mode="json", include={"goal", "strategy", "tasks"}),
     "work": lambda scene: {"summary": f"{scene.topic.task_id} done", "text": f"#{scene.number}", "data": {"n": 3}},
     "rule": lambda scene: ruling(scene.number),
     "refine": lambda scene: {"instruction": f"do {scene.topic.task_id}{scene.number or ''}", "change": "more exact"},
+    "select": lambda scene: _choice(scene),
     "synthesize": lambda scene: {
-        "answer": "All told.",
+        "answer": f"All told: {' or '.join(DISPUTED)}." if _conflicts(scene) else "All told.",
+        "conflicts": _conflicts(scene),
         "statements": [{"text": "So.", "tasks": scene.delivered}],
         "gaps": [_gap(scene, name) for name in scene.missing],
         "data": {"n": 3},
         "data_sources": [{"pointer": "/", "tasks": scene.delivered}],
     },
+    "reduce": lambda scene: _reduction(scene),
     "review": lambda scene: _review(scene),
+    "arbitrate": lambda scene: _judgement(scene),
 }
 """A good answer, as the JSON value that is asked for."""
 

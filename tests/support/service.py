@@ -17,7 +17,8 @@ from app.domain.plan import validated
 from app.domain.policy.breakers import stance
 from app.domain.retries import Patience
 from app.domain.snapshot import Snapshot
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from app.engine.engine import Engine, running_engine
 from app.runtime import TENANT, Runtime, open_runtime
 from app.settings import Settings

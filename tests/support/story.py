@@ -17,7 +17,7 @@ from app.domain.findings import Finding
 from app.domain.fold import after, extend
 from app.domain.job import Limits
 from app.domain.plan import Plan, Task, validated
-from app.domain.policy.commands import Decision
+from app.domain.policy.commands import Converse, Decision
 from app.domain.policy.conditions import UNKNOWN
 from app.domain.policy.decide import decide
 from app.domain.policy.failed_attempts import Ruling, follow
@@ -25,10 +25,12 @@ from app.domain.policy.splitting import split
 from app.domain.questions import Default, DefaultAction, Inquiry, OnQuestion, Question
 from app.domain.results import Escalation, EscalationDecision, Problem
 from app.domain.snapshot import Snapshot
+from app.domain.strategies import USUAL, Strategy
 from app.domain.task_state import TaskState
-from app.domain.team import Team, TeamRef, Worker
+from app.domain.team import Team, TeamRef
 from app.domain.topics import Topic
 from app.domain.usage import Amount, Usage
+from app.domain.worker import Worker
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WORKER = Worker(name="able", description="Does things.", instructions="Do them.", max_steps=4, timeout_s=60)
@@ -62,9 +64,9 @@ def call_block(call_id: str, name: str = "look", **arguments: Any) -> Block:
     return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
 
 
-def called(purpose: ev.Purpose, usage: Usage = SPENT, duration_ms: int = 1) -> ev.ModelCall:
+def called(purpose: ev.Purpose, usage: Usage = SPENT, duration_ms: int = 1, number: int | None = None) -> ev.ModelCall:
     """A call of the model."""
-    return ev.ModelCall(purpose=purpose, model="model-1", usage=usage, duration_ms=duration_ms)
+    return ev.ModelCall(purpose=purpose, model="model-1", usage=usage, duration_ms=duration_ms, number=number)
 
 
 class Story:
@@ -96,7 +98,7 @@ class Story:
 
     def talking(self) -> list[Topic]:
         """The conversations that are to be held now."""
-        return [command.topic for command in self.decide().commands]
+        return [command.topic for command in self.decide().commands if isinstance(command, Converse)]
 
     def starting(self) -> list[tuple[str | None, int | None]]:
         """The attempts that are to start now, by task and number."""
@@ -144,8 +146,8 @@ class Story:
     def cancel_requested(self, reason: str | None = None) -> None:
         self.tell(ev.RunCancelRequested(reason=reason))
 
-    def planned(self, *tasks: Task) -> None:
-        self.tell(ev.PlanCreated.of(plan_of(*tasks)))
+    def planned(self, *tasks: Task, strategy: Strategy = USUAL) -> None:
+        self.tell(ev.PlanCreated.of(plan_of(*tasks).model_copy(update={"strategy": strategy})))
 
     def begin(self, *tasks: Task, on_question: OnQuestion | None = None) -> None:
         self.queued(on_question=on_question)
@@ -262,6 +264,11 @@ class Story:
         if self.state(name).status == "pending":
             self.start(name)
         self.record(self.topic("work", name).entry(ev.TaskFailed(error=Problem(code=code, message=f"{code}!"))))
+
+    def select(self, name: str, *others: str) -> None:
+        """The judge's choice, taken."""
+        self.hear("select", [text_block(name)])
+        self.tell(ev.SelectionCompleted(task=name, reason="It is better.", candidates=(*others, name)))
 
     def synthesize(self, **synthesis: Any) -> None:
         """The supervisor's reconciliation, taken."""

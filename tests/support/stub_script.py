@@ -13,6 +13,9 @@ _ROLE_OF_PROPERTY = {
     "tasks": "plan",
     "answer": "synthesize",
     "verdict": "review",
+    "choice": "select",
+    "uncertain": "reduce",
+    "judgements": "arbitrate",
     "decision": "rule",
     "instruction": "refine",
 }

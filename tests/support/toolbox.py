@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from app.domain.events import Effect
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from app.llm.model import Model, Reply, Request
 from app.tools.tool import Arguments, Tool, ToolContext
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 from tests.support.service import Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, call, overloaded, refusal, text, tool_calls, truncated
 from tests.support.stub_provider import StubProvider

@@ -16,6 +16,7 @@ from app.domain.findings import Finding
 from app.domain.quotations import quotations_in
 from app.domain.results import Synthesis
 from app.domain.text import plain_words, shorten
+from app.domain.tool_use import claims_deed, says_deed
 
 SHOWN = 8
 """Things that one finding names."""
@@ -81,6 +82,18 @@ def quotes_word_for_word(told: Synthesis, ground: Ground) -> Iterator[Finding]:
         if alien:
             detail = f"this is quoted and stands in no result word for word: {_listed(alien)}. Say it without the marks"
             yield Finding(code="quotation_unfounded", pointer=pointer, detail=detail)
+
+
+def claims_no_deed(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+    """Nothing is said to be done in the world, a mail sent or a file saved, where no worker has done or claimed such.
+
+    Where any tool was called, or that is not known, the results need not say it in these words.
+    """
+    results = ground.outputs.values()
+    may_have_done = any(output.tool_calls is None or output.tool_calls > 0 or claims_deed(output) for output in results)
+    if not may_have_done and says_deed(_without_code(told.answer)):
+        detail = "the answer says that something was sent, saved or changed, and no result does: leave that out"
+        yield Finding(code="deed_unfounded", pointer="/answer", detail=detail)
 
 
 def reconciles(told: Synthesis, ground: Ground) -> Iterator[Finding]:
@@ -170,6 +183,7 @@ CHECKS: Sequence[Check] = (
     has_no_placeholder,
     repeats_figures,
     quotes_word_for_word,
+    claims_no_deed,
     reconciles,
     names_gaps,
     *CONFLICT_CHECKS,

@@ -11,7 +11,8 @@ from app.domain.results import Claim, Conflict, Synthesis
 from app.domain.text import plain_words, shorten
 
 METHODS = ("evidence", "majority")
-"""By what a supervisor may say that a conflict is decided; `human` is what a person has said."""
+"""By what a supervisor may always say that a conflict is decided. `human` and `judge` are what a person or a judge has
+said, `tie_break` what a task has found that was planned for it; each needs that behind it."""
 SHOWN_CHARACTERS = 80
 STEM = 5
 """Letters by which words are told apart: their endings change with the sentence."""
@@ -40,7 +41,7 @@ class Side:
         if self.figures:
             told = Seen(_figures(text))
             return any(told.within(value * (1 - 1e-9), value * (1 + 1e-9)) for value in self.figures)
-        return not self.words or not self.words.isdisjoint(_stems(text))
+        return not self.words or not self.words.isdisjoint(word[:STEM] for word in plain_words(text).split())
 
 
 def sides_of(claims: Sequence[Claim]) -> list[Side]:
@@ -93,17 +94,19 @@ def have_sides(told: Synthesis, ground: Ground) -> Iterator[Finding]:
 def are_decided_by_something(told: Synthesis, ground: Ground) -> Iterator[Finding]:
     """What is called resolved says how, by a method there is, for what somebody claims, and the answer has that."""
     for index, conflict in enumerate(told.conflicts):
-        if conflict.status == "resolved" and not _settled_by_a_person(conflict, ground):
-            for detail in _undecided(conflict, told):
+        if conflict.status == "resolved" and not _is_settled(conflict, ground):
+            for detail in _undecided(conflict, told, ground):
                 yield Finding(code="conflict_unfounded", pointer=f"/conflicts/{index}", detail=detail)
 
 
-def _undecided(conflict: Conflict, told: Synthesis) -> Iterator[str]:
+def _undecided(conflict: Conflict, told: Synthesis, ground: Ground) -> Iterator[str]:
     sides, resolution = sides_of(conflict.claims), conflict.resolution or ""
     if not plain_words(resolution):
         yield "a conflict that is resolved says in resolution what the answer holds to be right; else it is unresolved"
         return
-    if conflict.method not in METHODS:
+    if conflict.method == "tie_break":
+        yield from _unbroken(conflict, ground)
+    elif conflict.method not in METHODS:
         yield f"a conflict is resolved by one of the methods {', '.join(METHODS)}; else its status is unresolved"
     chosen = [side for side in sides if side.stands_in(resolution)]
     if not chosen and any(side.figures for side in sides):
@@ -115,6 +118,21 @@ def _undecided(conflict: Conflict, told: Synthesis) -> Iterator[str]:
         yield "the answer does not say what the conflict was resolved to"
 
 
+def _unbroken(conflict: Conflict, ground: Ground) -> Iterator[str]:
+    """Why a conflict was not decided by a task of its own: that is not among the claims, or says otherwise."""
+    tasks = _tasks(conflict)
+    of_this = {task for task, known in ground.ties.items() if task in tasks and len(tasks & _tasks(known)) > 1}
+    found = {claim.task: claim.claim for claim in conflict.claims if claim.task in of_this}
+    if not found:
+        planned = ", ".join(ground.ties) or "there are none"
+        yield f"method tie_break needs the claim of the task that was planned to decide this conflict: {planned}"
+        return
+    [*chosen] = (side for side in sides_of(conflict.claims) if side.stands_in(conflict.resolution or ""))
+    if chosen and not any(side.tasks & found.keys() for side in chosen):
+        said = "; ".join(f"{task}: {shorten(claim, SHOWN_CHARACTERS)[0]}" for task, claim in found.items())
+        yield f"the task that was to decide this conflict says otherwise than the resolution: {said}"
+
+
 def _has_majority(chosen: Iterable[Side], sides: Sequence[Side]) -> bool:
     """Whether more tasks claim one of the chosen sides than any other."""
     most = max(len(side.tasks) for side in sides)
@@ -123,7 +141,7 @@ def _has_majority(chosen: Iterable[Side], sides: Sequence[Side]) -> bool:
     )
 
 
-def _settled_by_a_person(conflict: Conflict, ground: Ground) -> bool:
+def _is_settled(conflict: Conflict, ground: Ground) -> bool:
     return any(plain_words(each.topic) == plain_words(conflict.topic) for each in ground.settled)
 
 
@@ -149,12 +167,13 @@ def hide_nothing_known(told: Synthesis, ground: Ground) -> Iterator[Finding]:
 
 
 def heed_people(told: Synthesis, ground: Ground) -> Iterator[Finding]:
-    """What a person has said about a conflict stands in the answer."""
+    """What a person or a judge has said about a conflict stands in the answer."""
     for each in ground.settled:
         said = _figures(each.answer)
         if said and said.isdisjoint(_figures(told.answer)):
             topic, answer = (shorten(text, SHOWN_CHARACTERS)[0] for text in (each.topic, each.answer))
-            detail = f"a person was asked about {topic} and has answered: {answer}. The answer does not have it"
+            who = "a person" if each.method == "human" else "a judge"
+            detail = f"{who} was asked about {topic} and has answered: {answer}. The answer does not have it"
             yield Finding(code="conflict_hidden", pointer="/answer", detail=detail)
 
 

@@ -10,6 +10,8 @@ from app.domain.answering import Settled
 from app.domain.contradictions import Source, contradictions
 from app.domain.figures import Seen, values_in, values_of
 from app.domain.quotations import Words
+from app.domain.reduction_tree import contradictions_in, named_in
+from app.domain.reductions import Reduction
 from app.domain.results import Conflict, Output
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
@@ -41,14 +43,18 @@ class Ground:
     known: Sequence[Conflict] = ()
     """Contradictions that code has found in structured results."""
     settled: Sequence[Settled] = ()
-    """Conflicts about which a person was asked and has answered."""
+    """Conflicts about which a person or a judge was asked and has answered."""
+    ties: Mapping[str, Conflict] = field(default_factory=dict)
+    """Conflicts that a task was to decide which has delivered, by the ids of these tasks."""
     schema: Mapping[str, Any] | None = None
     """The form of the caller's `data`."""
+    vouched: Sequence[str] = ()
+    """Reductions of the results, held against these before: their figures may be repeated, their words not quoted."""
 
     @cached_property
     def figures(self) -> Seen:
         """Every figure that the answer may repeat."""
-        given = (value for text in self.given for value in values_in(text))
+        given = (value for text in (*self.given, *self.vouched) for value in values_in(text))
         total, delivered = len(self.outputs) + len(self.missing), len(self.outputs)
         counts = [total, delivered, total - delivered, delivered / max(total, 1), 1 - delivered / max(total, 1)]
         sources = [len(output.sources) for output in self.outputs.values()]
@@ -93,25 +99,30 @@ class Ground:
 
 def ground_of(run: Snapshot) -> Ground:
     """What the answer in the making may rest on."""
-    delivered, missing = run.reconcilable, missing_in(run)
+    delivered, missing = run.reconcilable, run.lacked
     return Ground(
         outputs={task.task.id: task.output for task in delivered if task.output is not None},
         given=tuple(_given(run, delivered, missing)),
+        vouched=tuple(part.text for part in named_in(run) if isinstance(part, Reduction)),
         missing=tuple(_missing(run, task) for task in missing),
         seen_by=_seen_by(run),
         known=known_conflicts(run),
         settled=run.answering.settled,
+        ties=broken_ties(run),
         schema=run.brief.output_schema,
     )
 
 
-def missing_in(run: Snapshot) -> list[TaskState]:
-    """The tasks that the answer has to do without; some of them may still deliver."""
-    return [task for task in run.tasks.values() if not task.delivered or task.task.id in run.late]
+def broken_ties(run: Snapshot) -> dict[str, Conflict]:
+    """The tasks that were to decide conflicts and have delivered, with these."""
+    delivered = {task.task.id for task in run.reconcilable}
+    found = ((task, run.answering.conflict(name)) for name, task in run.answering.ties.items())
+    return {task: conflict for task, conflict in found if conflict is not None and task in delivered}
 
 
 def known_conflicts(run: Snapshot) -> tuple[Conflict, ...]:
-    """What structured results contradict each other in, but for what a person has settled."""
+    """What structured results contradict each other in, and what was seen when groups of results were put together, but
+    for what a person or a judge has settled."""
     seen = _seen_by(run)
     sources = [
         Source(task.task.id, task.output.data, task.task.instruction, seen[task.task.id])
@@ -119,7 +130,12 @@ def known_conflicts(run: Snapshot) -> tuple[Conflict, ...]:
         if task.output is not None and task.output.data is not None
     ]
     settled = {each.topic for each in run.answering.settled}
-    return tuple(conflict for conflict in contradictions(sources) if conflict.topic not in settled)
+    found = contradictions(sources)
+    found += [
+        Conflict(id=f"r{number}", topic=each.topic, claims=each.claims, status="unresolved")
+        for number, each in enumerate(contradictions_in(run), 1)
+    ]
+    return tuple(conflict for conflict in found if conflict.topic not in settled)
 
 
 def _given(run: Snapshot, delivered: Sequence[TaskState], missing: Sequence[TaskState]) -> Iterator[str]:

@@ -19,11 +19,13 @@ from app.domain.findings import Finding
 from app.domain.job import Limits
 from app.domain.lint import RESULTS_HELD, serious_in
 from app.domain.plan import Plan, Task
+from app.domain.plan_strategy import candidates_of, following, with_optional
 from app.domain.planned_worker import PlannedWorker
 from app.domain.policy.routing import routed
 from app.domain.snapshot import Snapshot
-from app.domain.team import TIERS
+from app.domain.strategies import USUAL, Strategy, strategies_open
 from app.domain.topics import Topic
+from app.domain.worker import TIERS
 
 
 def _open(run: Snapshot, _: Topic) -> Prompt:
@@ -34,11 +36,14 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         workers=_described(run),
         limits=brief.limits,
         tasks_allowed=_tasks_allowed(run),
+        results_held=RESULTS_HELD,
         inputs=brief.inputs,
         objective=brief.objective,
         dynamic=brief.team.dynamic,
         dynamic_tools=_described_tools(run),
         out_of_order=_out_of_order(run),
+        strategies=strategies_open(brief.crew.strategy),
+        has_teams=any(worker.team is not None for worker in brief.team.workers),
     )
 
 
@@ -52,6 +57,7 @@ def _described(run: Snapshot) -> list[dict[str, Any]]:
             "tools": worker.tools,
             "acts_with": crew.acting_tools(worker),
         }
+        | ({"team": True} if worker.team is not None else {})
         for worker in run.brief.team.workers
     ]
 
@@ -63,8 +69,9 @@ def _described_tools(run: Snapshot) -> list[dict[str, Any]]:
 
 
 def _tasks_allowed(run: Snapshot) -> int:
-    """Tasks that a plan may have: no more than one answer can be made from."""
-    return min(run.brief.limits.tasks, RESULTS_HELD)
+    """Tasks that a plan may have: no more than one answer can be made from, unless results may be reduced first."""
+    allowed = run.brief.limits.tasks
+    return allowed if "reduce" in strategies_open(run.brief.crew.strategy) else min(allowed, RESULTS_HELD)
 
 
 def _out_of_order(run: Snapshot) -> list[str]:
@@ -76,7 +83,9 @@ def _out_of_order(run: Snapshot) -> list[str]:
 
 
 def _offer(run: Snapshot, _: Topic) -> Offer:
-    return Offer(run.brief.team.supervisor.model, _schema(_workers(run), _dynamic_tools(run)), visible_field="goal")
+    strategies = strategies_open(run.brief.crew.strategy)
+    schema = _schema(_workers(run), _dynamic_tools(run), tuple(strategies))
+    return Offer(run.brief.team.supervisor.model, schema, visible_field="goal")
 
 
 def _workers(run: Snapshot) -> tuple[str, ...]:
@@ -89,7 +98,7 @@ def _dynamic_tools(run: Snapshot) -> tuple[str, ...] | None:
 
 
 @lru_cache(maxsize=64)
-def _schema(workers: Sequence[str], dynamic_tools: Sequence[str] | None) -> Schema:
+def _schema(workers: Sequence[str], dynamic_tools: Sequence[str] | None, strategies: Sequence[str]) -> Schema:
     """A plan whose tasks name only these workers, or those that it brings along."""
     task = closed(
         id=TEXT,
@@ -103,16 +112,18 @@ def _schema(workers: Sequence[str], dynamic_tools: Sequence[str] | None) -> Sche
         on_missing_input=one_of(["skip", "proceed"]),
         budget=or_null(closed(tokens=or_null(INTEGER), steps=or_null(INTEGER), timeout_s=or_null(NUMBER))),
     )
+    about = {"goal": TEXT, "strategy": one_of(strategies), "final_instruction": TEXT}
     if dynamic_tools is None:
-        return closed(goal=TEXT, final_instruction=TEXT, tasks=listed(task))
+        return closed(**about, tasks=listed(task))
     tools = listed(one_of(dynamic_tools) if dynamic_tools else TEXT)
     worker = closed(name=TEXT, description=TEXT, instructions=TEXT, model=one_of(TIERS), tools=tools)
-    return closed(goal=TEXT, final_instruction=TEXT, workers=listed(worker), tasks=listed(task))
+    return closed(**about, workers=listed(worker), tasks=listed(task))
 
 
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     crew = run.brief.crew
-    plan = bounded(routed(run, read_plan(text)), crew.limits)
+    plan = following(read_plan(text), crew)
+    plan = bounded(routed(run, with_optional(plan, candidates_of(plan))), crew.limits)
     plan = checked(plan, crew)
     if not plan.validation.ok:
         raise Unreadable(plan.validation.errors)
@@ -131,6 +142,7 @@ def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding], sound: Pla
 
 class _PlanReply(BaseModel):
     goal: str = ""
+    strategy: Strategy = USUAL
     final_instruction: str = ""
     workers: tuple[PlannedWorker, ...] = ()
     tasks: tuple[Task, ...]
@@ -144,7 +156,7 @@ def read_plan(text: str) -> Plan:
     if "tasks" not in value:
         raise Unreadable([Finding(code="plan_unparseable", detail="the reply has no field tasks")])
     reply = read_as(_PlanReply, value, "field_invalid")
-    return Plan(goal=reply.goal, final_instruction=reply.final_instruction, tasks=reply.tasks, workers=reply.workers)
+    return Plan(**{name: getattr(reply, name) for name in _PlanReply.model_fields})
 
 
 def bounded(plan: Plan, limits: Limits) -> Plan:

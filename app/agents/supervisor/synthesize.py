@@ -10,16 +10,17 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.agents.aside import outputs_of
+from app.agents.parts_shown import shown_to_answer
 from app.agents.prompting import opening, render
 from app.agents.reading import Unreadable, read_as, read_json_or_prose, without_nulls
-from app.agents.results_shown import missing_of, results_of
+from app.agents.results_shown import missing_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
 from app.agents.supervisor.caller_shape import data_schema, sources_schema, taken
 from app.agents.supervisor.checks import objections_to, unnamed_gaps
 from app.agents.supervisor.conflict_checks import METHODS, untold
 from app.agents.supervisor.follow_ups import GapReply, gap_schema, read_follow_ups
-from app.agents.supervisor.ground import Ground, ground_of, known_conflicts, missing_in
+from app.agents.supervisor.ground import Ground, broken_ties, ground_of, known_conflicts
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
@@ -32,37 +33,52 @@ from app.domain.topics import Topic
 
 
 def _open(run: Snapshot, _: Topic) -> Prompt:
+    shown = shown_to_answer(run)
     return opening(
         "synthesis",
         team=run.brief.team,
         objective=run.brief.objective,
         plan=run.plan,
-        results=results_of(run.reconcilable),
+        results=shown.results,
+        reductions=shown.reductions,
         assumptions=run.assumed_by(run.reconcilable),
-        missing=missing_of(missing_in(run)),
+        missing=missing_of(run.lacked),
         conflicts=known_conflicts(run),
-        settled=run.answering.settled,
+        settled=[each for each in run.answering.settled if each.method == "human"],
+        judged=[each for each in run.answering.settled if each.method == "judge"],
+        ties=broken_ties(run),
         data_schema=run.brief.output_schema,
         review=run.answering.reviews[-1] if run.is_refused else None,
         closable=gaps_to_close(run),
+        chosen=run.selection.task if run.selection else None,
         workers=run.brief.team.workers,
     )
 
 
 def _offer(run: Snapshot, _: Topic) -> Offer:
     delivered, missing = _by_outcome(run)
-    schema = synthesis_schema(delivered, gap_schema(run, missing), data=run.brief.output_schema)
+    gap, methods = gap_schema(run, missing), _further_methods(run)
+    schema = synthesis_schema(delivered, gap, data=run.brief.output_schema, methods=methods)
     return Offer(run.brief.team.supervisor.model, schema, visible_field="answer")
 
 
+def _further_methods(run: Snapshot) -> list[str]:
+    """By what a conflict may be decided in this run beside what is always possible."""
+    judged = any(each.method == "judge" for each in run.answering.settled)
+    return ["human", *(["judge"] if judged else []), *(["tie_break"] if broken_ties(run) else [])]
+
+
 def _by_outcome(run: Snapshot) -> tuple[list[str], list[str]]:
-    return [task.task.id for task in run.reconcilable], [task.task.id for task in missing_in(run)]
+    return [task.task.id for task in run.reconcilable], [task.task.id for task in run.lacked]
 
 
-def synthesis_schema(delivered: Sequence[str], gap: Schema, data: Schema | None = None) -> Schema:
+def synthesis_schema(
+    delivered: Sequence[str], gap: Schema, data: Schema | None = None, methods: Sequence[str] = ("human",)
+) -> Schema:
     """An answer whose statements and claims rest on tasks that delivered; `gap` is the form of what it lacks.
 
-    `data` is the schema of the caller. What it defines is defined for the whole, where its references look.
+    `data` is the schema of the caller. What it defines is defined for the whole, where its references look. `methods`
+    are those by which a conflict may be decided beside the supervisor's own.
     """
     claim = closed(task=one_of(delivered), claim=TEXT)
     conflict = closed(
@@ -70,7 +86,7 @@ def synthesis_schema(delivered: Sequence[str], gap: Schema, data: Schema | None 
         claims=listed(claim),
         status=one_of(["resolved", "unresolved"]),
         resolution=or_null(TEXT),
-        method=or_null(one_of([*METHODS, "human"])),
+        method=or_null(one_of([*METHODS, *methods])),
         confidence=or_null(NUMBER),
     )
     statement = closed(text=TEXT, tasks=listed(one_of(delivered)))
@@ -119,23 +135,32 @@ def _with_gaps(told: Synthesis, ground: Ground) -> Synthesis:
 
 
 def _conflicts(run: Snapshot, told: Synthesis, ground: Ground) -> tuple[Conflict, ...]:
-    """Every conflict: those that the answer lists, those that code knows of, and those that a person has settled.
+    """Every conflict: those that the answer lists, those that code knows of, and those that somebody else has settled.
 
     One that was found before keeps its id.
     """
     listed = {plain_words(conflict.topic) for conflict in told.conflicts}
     settled = [
-        each.conflict.model_copy(update={"status": "resolved", "resolution": each.answer, "method": "human"})
+        each.conflict.model_copy(
+            update={
+                "status": "resolved",
+                "resolution": each.answer,
+                "method": each.method,
+                "confidence": each.confidence,
+            }
+        )
         for each in ground.settled
     ]
-    by_people = {plain_words(conflict.topic): conflict for conflict in settled}
-    conflicts = [by_people.get(plain_words(conflict.topic), conflict) for conflict in told.conflicts]
-    conflicts += [conflict for topic, conflict in by_people.items() if topic not in listed]
+    by_topic = {plain_words(conflict.topic): conflict for conflict in settled}
+    conflicts = [by_topic.get(plain_words(conflict.topic), conflict) for conflict in told.conflicts]
+    conflicts += [conflict for topic, conflict in by_topic.items() if topic not in listed]
     conflicts += untold(told, ground)
     named: list[Conflict] = []
     new = len(run.answering.found)
     for conflict in conflicts:
         before = run.answering.same_as(conflict)
+        if before is not None and any(before.id == each.id for each in named):
+            before = None  # Two of an answer are never one.
         new += before is None
         named.append(conflict.model_copy(update={"id": before.id if before else f"c{new}"}))
     return tuple(named)
@@ -258,7 +283,8 @@ def _conflict(number: int, found: _ConflictReply) -> Conflict:
 
 def _method(said: str) -> str:
     """The method that is meant: models put it in words of their own where nothing holds them to a list."""
-    return next((method for method in METHODS if method[:8] in said.casefold()), said)
+    plain = said.casefold().replace("-", "_").replace(" ", "_")
+    return next((method for method in (*METHODS, "tie_break") if method[:8] in plain), said)
 
 
 SYNTHESIZE = Role(open=_open, offer=_offer, material=_material, read=_read, reject=_reject)

@@ -8,9 +8,9 @@ from app.domain.findings import Finding
 from app.domain.policy.agenda import attempt_in, worker_of
 from app.domain.results import Output
 from app.domain.snapshot import Snapshot
-from app.domain.team import Worker
 from app.domain.tool_use import tools_used
 from app.domain.topics import Topic
+from app.domain.worker import Worker
 
 _PLACEHOLDER = re.compile(r"(?:todo|tbd|tba|n/a|placeholder|lorem ipsum.*|to be (?:done|determined|written)|\W*)\.?")
 """A whole result that only stands for one."""

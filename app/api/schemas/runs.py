@@ -83,6 +83,15 @@ class TaskProblem(Problem):
     """What went wrong, for programs."""
 
 
+class ParentTask(Shape):
+    """Whose work a nested run does."""
+
+    task: str
+    """Id of the task in the plan of its parent."""
+    attempt: int
+    """The attempt at it."""
+
+
 class Run(Shape):
     """The durable execution of one job."""
 
@@ -102,6 +111,8 @@ class Run(Shape):
     """The team, pinned to a version."""
     parent: str | None
     """The run that it is a part of; null for a run of its own."""
+    parent_task: ParentTask | None
+    """The task of that run whose work it does; null for a run of its own."""
     origin: RunOrigin | None
     """The run whose results it began with; null for a job of its own."""
     metadata: dict[str, Any]
@@ -182,6 +193,8 @@ class Attempt(Shape):
     """What the supervisor changed in the instruction; null when nothing."""
     beside: int | None
     """The attempt at whose side it was begun, since that took long; null when it began alone."""
+    child: str | None
+    """Id of the nested run that does its work, where the worker is a team; null otherwise, and before there is one."""
     status: AttemptStatus
     """What became of it."""
     error: TaskProblem | None

@@ -13,10 +13,13 @@ from app.domain.events.calls import (
     ToolFailed,
     ToolStarted,
 )
+from app.domain.events.children import ChildEnded, ChildStarted
+from app.domain.events.conflicts import ConflictJudged, ConflictLeftOpen, JudgementRejected
 from app.domain.events.envelope import FACTS, RUN_ENDS, AnyFact, Entry, Event, event_from
 from app.domain.events.fact import Fact, Rejected
 from app.domain.events.limits import BudgetExhausted
 from app.domain.events.people import QuestionAnswered, QuestionAsked, QuestionExpired
+from app.domain.events.reductions import ReductionCompleted, ReductionRejected, ReductionSkipped
 from app.domain.events.runs import (
     Cancellation,
     InputListed,
@@ -44,6 +47,9 @@ from app.domain.events.supervisor import (
     PlanRevised,
     ReviewCompleted,
     ReviewRejected,
+    SelectionCompleted,
+    SelectionFailed,
+    SelectionRejected,
     SynthesisCompleted,
     SynthesisRejected,
 )
@@ -75,13 +81,18 @@ __all__ = [
     "BreakerOpened",
     "BudgetExhausted",
     "Cancellation",
+    "ChildEnded",
+    "ChildStarted",
     "ConflictFound",
+    "ConflictJudged",
+    "ConflictLeftOpen",
     "Effect",
     "Entry",
     "Event",
     "Fact",
     "GapFound",
     "InputListed",
+    "JudgementRejected",
     "LlmCompleted",
     "LlmFailed",
     "ModelCall",
@@ -97,6 +108,9 @@ __all__ = [
     "QuestionAnswered",
     "QuestionAsked",
     "QuestionExpired",
+    "ReductionCompleted",
+    "ReductionRejected",
+    "ReductionSkipped",
     "Rejected",
     "ResultsReused",
     "ReviewCompleted",
@@ -111,6 +125,9 @@ __all__ = [
     "RunStarted",
     "RunSucceeded",
     "RunWaiting",
+    "SelectionCompleted",
+    "SelectionFailed",
+    "SelectionRejected",
     "SynthesisCompleted",
     "SynthesisRejected",
     "TaskCancelled",

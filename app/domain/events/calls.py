@@ -9,7 +9,7 @@ from app.domain.events.fact import Fact
 from app.domain.results import Problem
 from app.domain.usage import Usage
 
-Purpose = Literal["plan", "work", "rule", "refine", "synthesize", "review"]
+Purpose = Literal["plan", "work", "rule", "refine", "select", "reduce", "synthesize", "review", "arbitrate"]
 """Why a model is called."""
 Effect = Literal["read", "idempotent", "once"]
 """What a tool does: `read` may be repeated freely, `idempotent` only with the same key, `once` never."""
@@ -62,6 +62,8 @@ class ModelCall(Fact):
     """Set on the first call of a conversation; later calls send what the events before them hold."""
     max_tokens: int | None = None
     """The cap on the reply's tokens that was asked for; null where the call was recorded before this was."""
+    number: int | None = None
+    """The number of the group of results that is put together; null for calls for anything else."""
     terms_id: str | None = None
     """Names the tools and the output schema of the call; equal terms have equal names."""
     terms: Terms | None = None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, cast, get_args
 
-from app.domain.events import breakers, calls, limits, people, runs, supervisor, tasks
+from app.domain.events import breakers, calls, children, conflicts, limits, people, reductions, runs, supervisor, tasks
 from app.domain.events.fact import Fact
 from app.domain.states import RUN_MOVES, TERMINAL_RUN
 
@@ -42,6 +42,8 @@ AnyFact = (
     | tasks.TaskDropped
     | tasks.AttemptFailed
     | tasks.AttemptCancelled
+    | children.ChildStarted
+    | children.ChildEnded
     | calls.LlmCompleted
     | calls.LlmFailed
     | calls.ToolStarted
@@ -49,7 +51,16 @@ AnyFact = (
     | calls.ToolFailed
     | supervisor.SynthesisCompleted
     | supervisor.SynthesisRejected
+    | supervisor.SelectionCompleted
+    | supervisor.SelectionRejected
+    | supervisor.SelectionFailed
     | supervisor.ConflictFound
+    | reductions.ReductionCompleted
+    | reductions.ReductionRejected
+    | reductions.ReductionSkipped
+    | conflicts.ConflictJudged
+    | conflicts.ConflictLeftOpen
+    | conflicts.JudgementRejected
     | supervisor.GapFound
     | supervisor.ReviewCompleted
     | supervisor.ReviewRejected

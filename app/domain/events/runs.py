@@ -9,11 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.domain.codes import StopReason
 from app.domain.events.fact import Fact
 from app.domain.job import ApprovalLimits, DryRunLimits, Limits
+from app.domain.nested import ChildStopped, Parent
 from app.domain.origin import ReusedTask, RunOrigin
 from app.domain.plan import Plan
 from app.domain.questions import Assumption, OnQuestion
 from app.domain.results import Problem, Result
 from app.domain.states import WaitReason
+from app.domain.strategies import Strategy
 from app.domain.team import TeamRef
 from app.domain.usage import Amount, Money, Usage
 
@@ -55,10 +57,16 @@ class RunQueued(Fact):
     """JSON Schema that the `data` of the result must fit; null where the job brings none."""
     rubric: str | None = None
     """What a critic goes by; null where the job brings none."""
+    strategy: Strategy | None = None
+    """How results become the answer; null where the job leaves that open."""
     origin: RunOrigin | None = None
     """The run whose results this one begins with; null for a job of its own."""
     models: dict[str, str] = Field(default_factory=dict)
     """Models that differ from the team's: a tier or a model id by worker, or `supervisor`."""
+    parent: Parent | None = None
+    """The attempt that this run does the work of; null for a job of a client."""
+    ends_by: datetime | None = None
+    """When the run ends at the latest, whenever it starts; null when only its own limit says."""
     request_id: str | None = None
     """Id of the request that brought the job, as the log has it."""
     traceparent: str | None = None
@@ -114,7 +122,7 @@ class RunWaiting(Fact):
 
     reason: WaitReason
     """What the run waits for: `provider`, that its model provider takes requests again; `answer`, that somebody answers
-    a question; `plan_approval`, that somebody decides on the plan."""
+    a question; `plan_approval`, that somebody decides on the plan; `children`, that nested runs end."""
     until: datetime | None = None
     """When it goes on at the latest; null when it goes on only once what it waits for has come."""
 
@@ -182,6 +190,8 @@ class Cancellation(_Part):
     """The client's words; null when it gave none."""
     tasks: tuple[TaskStopped, ...] = ()
     """Every task of the plan, with what became of it."""
+    children: tuple[ChildStopped, ...] = ()
+    """The nested runs that were under way, with what became of them."""
     cost_usd_after_request: Money = Decimal(0)
     """What calls cost that were under way when the client asked."""
 

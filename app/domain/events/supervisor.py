@@ -9,7 +9,9 @@ from app.domain.approvals import ApprovalCause, ApprovalDefault, Decider
 from app.domain.events.fact import Fact, Rejected
 from app.domain.plan import Plan
 from app.domain.quote import Quote
-from app.domain.results import Conflict, Criterion, Synthesis, Verdict
+from app.domain.results import Conflict, Problem, Synthesis
+from app.domain.reviews import Criterion, Verdict
+from app.domain.selection import Selection
 
 
 class PlanCreated(Plan, Fact):
@@ -54,6 +56,8 @@ class PlanRevised(_NextRevision):
     """The round of work that begins with it; null when it changes the present one."""
     redispatched: dict[str, str] = Field(default_factory=dict)
     """Tasks of that round by those whose gaps they are to close."""
+    ties: dict[str, str] = Field(default_factory=dict)
+    """Tasks of that round by the conflicts that they are to decide."""
 
 
 class PlanEdited(_NextRevision):
@@ -128,6 +132,29 @@ class SynthesisRejected(Rejected):
 
     answer: str | None = None
     """What it said, where that could be read; null where it could not."""
+
+
+class SelectionCompleted(Selection, Fact):
+    """A judge has chosen one of several results that are tries of the same thing: the answer is made from it."""
+
+    type = "selection.completed"
+
+
+class SelectionRejected(Rejected):
+    """The judge's reply does not fit what was asked of it."""
+
+    type = "selection.rejected"
+
+
+class SelectionFailed(Fact):
+    """No choice can be had: the answer is made from all results, and the run ends as partial."""
+
+    type = "selection.failed"
+
+    error: Problem
+    """Why."""
+    candidates: tuple[str, ...]
+    """Ids of the tasks among whose results one was to be chosen."""
 
 
 class ConflictFound(Conflict, Fact):

@@ -10,19 +10,23 @@ from app.domain.conversation import Conversation
 from app.domain.failures import PASSING
 from app.domain.policy.conflicts import asks_people
 from app.domain.policy.ladder import ruling_on
+from app.domain.policy.resolution import next_method
 from app.domain.policy.routing import plan_by_rule
 from app.domain.protocol import Ask, GiveUp, Step, next_step
+from app.domain.reduction_tree import groups_due
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import Attempt, TaskState
-from app.domain.team import Worker
 from app.domain.topics import Topic
+from app.domain.worker import Worker
 
 SUPERVISOR_REPLIES = 4
 """Replies that one conversation of the supervisor may take: an answer, a repair, and what a cut reply costs."""
 
 PLANNING = Topic("plan")
+SELECTING = Topic("select")
 ANSWERING = Topic("synthesize")
 REVIEWING = Topic("review")
+ARBITRATING = Topic("arbitrate")
 
 
 def open_topics(run: Snapshot) -> Iterator[Topic]:
@@ -35,10 +39,22 @@ def open_topics(run: Snapshot) -> Iterator[Topic]:
         return
     for task in run.tasks.values():
         yield from topics_of_task(run, task)
+    if run.phase in ("synthesizing", "reviewing") and (method := next_method(run)) is not None:
+        if method == "judge":
+            yield ARBITRATING
+        return
     if run.phase == "synthesizing" and run.delivered and run.wants_answer:
-        yield ANSWERING
+        yield from topics_of_answer(run)
     if run.phase == "reviewing" and not asks_people(run):
         yield REVIEWING
+
+
+def topics_of_answer(run: Snapshot) -> list[Topic]:
+    """What is talked about for the sake of the answer: which result is chosen, or groups of results, as long as any are
+    to be put together."""
+    if run.wants_choice:
+        return [SELECTING]
+    return [Topic("reduce", number=group.named.number) for group in groups_due(run)] or [ANSWERING]
 
 
 def topics_of_task(run: Snapshot, task: TaskState) -> list[Topic]:
@@ -49,7 +65,7 @@ def topics_of_task(run: Snapshot, task: TaskState) -> list[Topic]:
     if task.status != "running":
         first = task.next.first if task.status == "pending" else None
         return [] if first is None else [first]
-    working = [attempt for attempt in task.running if attempt.escalation is None]
+    working = [each for each in task.running if each.escalation is None and not is_nested(run, each)]
     ruling = ruling_on(run, task) if len(task.running) == 1 else None
     return [Topic("work", task.task.id, attempt.number) for attempt in working] + ([ruling] if ruling else [])
 
@@ -58,7 +74,8 @@ def left_behind(run: Snapshot) -> Iterator[Topic]:
     """The conversations of attempts whose task has ended without them: to be stopped, and still with last words."""
     for task in run.tasks.values():
         if task.ended:
-            yield from (Topic("work", task.task.id, attempt.number) for attempt in task.running)
+            own = (attempt for attempt in task.running if not is_nested(run, attempt))
+            yield from (Topic("work", task.task.id, attempt.number) for attempt in own)
 
 
 def is_open(run: Snapshot, topic: Topic) -> bool:
@@ -107,6 +124,11 @@ def worker_of(run: Snapshot, attempt: Attempt) -> Worker:
     worker = run.brief.team.worker(attempt.worker)
     assert worker is not None  # Plans are validated against the team, and a run keeps its team.
     return worker
+
+
+def is_nested(run: Snapshot, attempt: Attempt) -> bool:
+    """Whether a nested run does the work of an attempt, and nobody talks with a model about it here."""
+    return worker_of(run, attempt).team is not None
 
 
 def max_steps(run: Snapshot, topic: Topic) -> int:

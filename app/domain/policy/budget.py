@@ -89,7 +89,7 @@ class Kept:
 def room_in(run: Snapshot, reserved: Iterable[Amount], kept: Kept) -> Room:
     """What is neither spent nor `reserved` for calls under way, less what is `kept` for the answer."""
     limits = run.brief.limits
-    spent = reduce(Amount.__add__, reserved, run.usage.amount + run.unsettled)
+    spent = reduce(Amount.__add__, reserved, run.usage.amount + run.unsettled + run.allotted)
     tokens, cost_usd = limits.tokens, limits.cost_usd
     if tokens is not None:
         tokens -= spent.tokens + kept.sure.tokens + min(kept.expected.tokens, int(tokens * EXPECTED_SHARE))

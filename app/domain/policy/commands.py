@@ -28,7 +28,18 @@ class Converse:
         return " ".join(map(str, filter(None, (self.topic.purpose, self.topic.task_id, self.topic.attempt))))
 
 
-Command = Converse
+@dataclass(frozen=True, slots=True)
+class RunChild:
+    """Have the nested run begun that does the work of an attempt."""
+
+    task_id: str
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"child {self.task_id} {self.attempt}"
+
+
+Command = Converse | RunChild
 
 
 @dataclass(frozen=True, slots=True)

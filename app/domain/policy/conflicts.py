@@ -58,8 +58,8 @@ def asks_people(run: Snapshot) -> bool:
 def _unasked(run: Snapshot) -> list[Conflict]:
     if run.brief.team.conflicts != "ask_human" or run.on_question == "default":
         return []
-    asked = {conflict for _, conflict in run.answering.asked}
-    room = max(QUESTIONS_ALLOWED - len(asked), 0)
+    asked = {conflict for _, conflict in run.answering.asked} | {each.conflict.id for each in run.answering.settled}
+    room = max(QUESTIONS_ALLOWED - len(run.answering.asked), 0)
     return [conflict for conflict in unresolved_in(run) if conflict.id not in asked][:room]
 
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from app.domain.policy.answer import is_final, wrap_up
 from app.domain.policy.approval import await_approval, why_rejected
 from app.domain.policy.budget import end_work, overspent
+from app.domain.policy.children import waits_to_cancel
 from app.domain.policy.commands import Decision, openings_by, settled
 from app.domain.policy.conditions import UNKNOWN, Conditions
 from app.domain.policy.endings import (
@@ -38,14 +39,14 @@ def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> De
 
 def ends_now(run: Snapshot) -> bool:
     """Whether somebody has said that the run is to end: it does whatever else is known, and nobody need execute it."""
-    return run.cancel_requested or why_rejected(run) is not None
+    return (run.cancel_requested and not run.open_children) or why_rejected(run) is not None
 
 
 def _decide(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     if run.ended:
         return Decision()
     if run.cancel_requested:
-        return settled(cancel(run, now))
+        return waits_to_cancel(run, now) or settled(cancel(run, now))
     if (rejected := why_rejected(run)) is not None:
         return settled(fail(run, "plan_rejected", rejected))
     if run.deadline is None or run.status == "waiting":

@@ -6,9 +6,14 @@ from typing import Any
 
 from app.domain import events as ev
 from app.domain.events import Entry
+from app.domain.nested import ChildStopped
+from app.domain.policy.chosen import basis_told, choice_of, heard_in, strategy_of
 from app.domain.policy.conflicts import refuses, rejected_answer
+from app.domain.policy.handed_up import gap_handed_up, half_done
+from app.domain.policy.reduced import groups_beneath, shortened_in, why_shortened
 from app.domain.questions import Assumption
-from app.domain.results import Coverage, Gap, Problem, Result, Review, Statement, TaskReport
+from app.domain.results import Coverage, Gap, Problem, Result, Statement, TaskReport
+from app.domain.reviews import Review
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
 from app.domain.text import shorten
@@ -40,6 +45,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
     missing = tuple(task.task.id for task in required if not task.delivered)
     substituted = tuple(task.task.id for task in run.delivered if task.worker != task.task.worker)
     answer, confidence, statements = answer_of(run)
+    reductions = groups_beneath(run)
     return Result(
         answer=answer,
         rejected_answer=None if answer is not None else rejected_answer(run),
@@ -48,7 +54,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
         confidence=confidence,
         statements=statements,
         conflicts=run.synthesis.conflicts if run.synthesis else (),
-        gaps=(*run.answering.closed, *_gaps(run, errors)),
+        gaps=(*run.answering.closed, *_gaps(run, errors), *map(gap_handed_up, half_done(run))),
         assumptions=_assumed(run),
         coverage=Coverage(
             required=len(required),
@@ -56,7 +62,11 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
             missing=missing,
             substituted=substituted,
             unverified=_unverified(run),
+            shortened=shortened_in(reductions),
         ),
+        strategy=strategy_of(run),
+        selection=choice_of(run),
+        reductions=reductions,
         rounds=run.answering.round,
         review=review_of(run),
         outputs=tuple(_report(task, errors) for task in run.tasks.values()),
@@ -84,12 +94,15 @@ def _data(run: Snapshot) -> Any:
     """What fits the schema of the job or the team; without one what the only task of a run has to show."""
     if run.brief.output_schema is not None:
         return run.synthesis.data if run.synthesis is not None and not refuses(run) else None
-    return run.delivered[0].output.data if len(run.tasks) == 1 and run.delivered[0].output else None
+    choice = choice_of(run)
+    chosen = run.tasks[choice.task] if choice is not None and choice.task is not None else None
+    only = chosen or (run.delivered[0] if len(run.tasks) == 1 else None)
+    return only.output.data if only is not None and only.output else None
 
 
 def _assumed(run: Snapshot) -> tuple[Assumption, ...]:
     """What the answer there is rests on that was taken for granted."""
-    return run.assumed_by(task for task in run.delivered if task.task.id not in run.unheard)
+    return run.assumed_by(basis_told(run, heard_in(run)))
 
 
 def _naming(run: Snapshot, answer: str) -> str:
@@ -97,7 +110,8 @@ def _naming(run: Snapshot, answer: str) -> str:
     unnamed = [each for each in _assumed(run) if each.assumption not in answer]
     notes = [f"- {each.assumption} (nobody answered: {each.question})" for each in unnamed]
     parts = [answer, "", "Assumed for this answer:", "", *notes] if notes else [answer]
-    if doubtful := [name for name in _unverified(run) if (output := run.tasks[name].output) and claims_deed(output)]:
+    outputs = [(task.task.id, task.output) for task in basis_told(run, run.delivered)]
+    if doubtful := [name for name, output in outputs if output and output.unverified and claims_deed(output)]:
         parts += ["", f"Not borne out by any tool call: what these tasks say they did: {', '.join(doubtful)}."]
     return "\n".join(parts)
 
@@ -172,6 +186,11 @@ def _receipt(run: Snapshot, now: datetime) -> ev.RunCancelled:
             )
             for task in run.tasks.values()
         ),
+        children=tuple(
+            ChildStopped(run=child.run, task=task.task.id, status=child.status)
+            for task, child in run.children
+            if child.run not in run.ended_before_cancel
+        ),
         cost_usd_after_request=run.usage.cost_usd - run.usage_at_cancel.cost_usd,
     )
 
@@ -183,21 +202,28 @@ def cancel(run: Snapshot, now: datetime) -> list[Entry]:
 
 def deliver(run: Snapshot) -> list[Entry]:
     """Succeeded, or partial when a required task is missing, or the budget cut any: code decides that, not a model."""
-    heard = [task for task in run.delivered if task.task.id not in run.unheard]
-    missing = [task for task in run.tasks.values() if task.task.required and task not in heard]
+    heard = heard_in(run)
+    undelivered = [task for task in run.tasks.values() if task.task.required and task not in heard]
     if refuses(run) or run.answering.is_overtaken:
         return end_partially(run, "synthesis_failed", WITHOUT_IT)
     review = review_of(run)
     unaccepted = review is not None and review.verdict != "accepted"
-    if run.exhausted is not None and (unaccepted or len(heard) < len(run.tasks)):
+    choice = choice_of(run)
+    unchosen = choice is not None and choice.task is None
+    if run.exhausted is not None and (unaccepted or unchosen or len(heard) < len(run.tasks)):
         return end_partially(run, "budget_exhausted", WITHOUT_IT)
+    if unchosen:
+        return end_partially(run, "synthesis_failed", WITHOUT_IT)
     if unaccepted:
         return end_partially(run, "review_failed", WITHOUT_IT)
-    if not missing:
+    is_whole = not undelivered and not half_done(run)
+    if is_whole and (shortened := why_shortened(run)) is not None:
+        return end_partially(run, shortened, WITHOUT_IT)
+    if is_whole:
         stops = stop_tasks(run, WITHOUT_IT)
         result = result_of(run, _errors_of(run, WITHOUT_IT))
         return [*stops, Entry(ev.RunSucceeded(stop_reason="completed", result=result))]
-    cut = any(task.status == "cancelled" and not task.dropped for task in missing)
+    cut = any(task.status == "cancelled" and not task.dropped for task in undelivered)
     return end_partially(run, "deadline_exceeded" if cut else "gaps", WITHOUT_IT)
 
 

@@ -6,9 +6,10 @@ from app.domain.policy.splitting import parts_allowed
 from app.domain.results import EscalationDecision
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
-from app.domain.team import TIERS, Rung
+from app.domain.team import Rung
 from app.domain.text import is_blank
 from app.domain.topics import Topic
+from app.domain.worker import TIERS
 
 
 def is_last(run: Snapshot, task: TaskState) -> bool:
@@ -43,6 +44,8 @@ def stronger_model(run: Snapshot, task: TaskState) -> str | None:
     Tiers that stand for a model on which the worker has tried are passed over.
     """
     worker, models = run.brief.team.worker(task.next.worker), run.brief.models
+    if worker is not None and worker.team is not None:
+        return None
     tier = task.next.model or (worker.model if worker else "")
     if tier not in TIERS:
         return None

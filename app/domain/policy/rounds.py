@@ -19,16 +19,25 @@ LOW_CONFIDENCE = 0.5
 def gaps_to_close(run: Snapshot) -> list[str]:
     """The tasks whose gaps another round may close; none when there is no further round.
 
-    Where a critic has refused the answer, these are all that have ended: it may ask for more than code can see.
+    Where a critic has refused the answer, these are all that have ended: it may ask for more than code can see. What an
+    answer from a chosen result does not rest on leaves no gap.
     """
-    left = run.brief.limits.rounds - run.answering.round
+    left = rounds_left(run)
     is_over = run.newest_at is None or run.wrap_up_at is None or run.newest_at >= run.wrap_up_at
     if left <= 0 or is_over or run.exhausted is not None or overspent(run) is not None:
         return []
-    ended = [name for name, task in run.tasks.items() if task.ended and name not in run.late]
+    concerned = {task.task.id for task in (*run.reconcilable, *run.lacked)}
+    ended = [n for n, task in run.tasks.items() if task.ended and n not in run.late and n in concerned]
     if run.is_refused:
         return ended
     return [name for name in ended if why_thin(run.tasks[name]) is not None]
+
+
+def rounds_left(run: Snapshot) -> int:
+    """How many further rounds the run may have. One that has brought nothing is the last."""
+    begun, every = run.answering, run.every_task
+    is_barren = begun.round > 1 and not any(task.delivered for task in every if task.position >= begun.round_from)
+    return 0 if is_barren else run.brief.limits.rounds - begun.round
 
 
 def why_thin(task: TaskState) -> str | None:

@@ -2,6 +2,7 @@
 
 from app.domain.plan import TEXT_LIMITS, Plan, Task, validated
 from app.domain.snapshot import Snapshot
+from app.domain.strategies import USUAL
 from app.domain.text import shorten
 
 TITLE_CHARACTERS = 80
@@ -15,7 +16,7 @@ def plan_by_rule(run: Snapshot) -> Plan | None:
         return None
     title = shorten(" ".join(brief.objective.split()), TITLE_CHARACTERS)[0]
     task = Task(id="t1", title=title, instruction=brief.objective, worker=worker)
-    return validated(Plan(tasks=(task,)), [worker], 1)
+    return validated(Plan(tasks=(task,), strategy=brief.crew.strategy or USUAL), [worker], 1)
 
 
 def routed(run: Snapshot, plan: Plan) -> Plan:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from app.domain.lint import linted
 from app.domain.plan import Plan, Task, validated
+from app.domain.plan_strategy import candidates_of
 from app.domain.policy.routing import routed
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
@@ -17,10 +18,14 @@ _ROOM_IN_NAME = 58
 def parts_allowed(run: Snapshot, task: TaskState) -> int:
     """How many tasks may take the place of one; 0 where none may.
 
-    A part is not split again, nor is a task that the answer goes without, or one whose tokens are nearly spent.
+    A part is not split again, nor is a task that the answer goes without, one that is to decide a conflict, or one
+    whose tokens are nearly spent. Of several tries of the same thing none is: its parts could not be chosen among.
     """
+    if run.plan is not None and task.task.id in candidates_of(run.plan):
+        return 0
     room = run.brief.limits.tasks - len(run.tasks) + 1
-    is_part = any(task.task.id in other.split_into for other in run.replaced.values())
+    is_whole = task.task.id in run.answering.ties.values()
+    is_part = is_whole or any(task.task.id in other.split_into for other in run.replaced.values())
     allowed = task.task.budget.tokens
     if allowed is not None:
         room = min(room, (allowed - task.usage.amount.tokens) // LEAST_REPLY)

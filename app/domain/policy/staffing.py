@@ -10,7 +10,8 @@ from app.domain.policy.commands import DecisionBuilder
 from app.domain.policy.load import Load, attempts_by_worker, by_load
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
-from app.domain.team import Team, Worker
+from app.domain.team import Team
+from app.domain.worker import Worker
 
 
 def who_starts(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> Worker:
@@ -45,6 +46,8 @@ def _by_load(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> list[str
     """
     chosen, planned = task.next.worker, task.task
     peers = run.brief.team.peers_of(chosen) if not task.attempts else ()
+    if planned.id in run.answering.ties.values():
+        return [chosen]  # Another of the kind may have written one of the claims.
     if not peers or run.brief.team.route_for(planned.title, planned.instruction) == chosen:
         return [chosen]
     breakers, team = draft.conditions.breakers, run.brief.team.name

@@ -5,15 +5,15 @@ from statistics import median
 
 from app.domain import events as ev
 from app.domain.breaker_names import model_breaker
-from app.domain.policy.agenda import timeout_s, worker_of
+from app.domain.policy.agenda import is_nested, timeout_s, worker_of
 from app.domain.policy.breakers import stance
 from app.domain.policy.commands import DecisionBuilder
 from app.domain.policy.ladder import fallback_of, is_last, stronger_model
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import Attempt, TaskState
-from app.domain.team import Worker
 from app.domain.timing import worked_ms
 from app.domain.topics import Topic
+from app.domain.worker import Worker
 
 QUORUM = 0.75
 TIMES_THE_OTHERS = 3
@@ -35,7 +35,7 @@ def drop_stragglers(run: Snapshot, now: datetime, draft: DecisionBuilder) -> Non
         return  # People have the time that their question gives them.
     slow = [task for task in left if not _is_blocked(run, task)]
     able = len(run.tasks) - len(left) + len(slow)
-    enough = run.delivered and len(run.delivered) >= (rules.quorum or QUORUM) * able
+    enough = run.delivered and not run.lacks_candidate and len(run.delivered) >= (rules.quorum or QUORUM) * able
     if not slow or not enough or not all(task.attempts for task in slow):
         return
     patience = {task.task.id: patience_s(run, task) for task in slow}
@@ -83,7 +83,7 @@ def hedge(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> bool:
 def _may_be_hedged(run: Snapshot, task: TaskState, attempt: Attempt, now: datetime) -> bool:
     waits = run.conversation(Topic("work", task.task.id, attempt.number)).waits(now)
     has_one = any(other.beside == attempt.number for other in task.attempts)
-    is_alone = task.running == (attempt,) and attempt.escalation is None
+    is_alone = task.running == (attempt,) and attempt.escalation is None and not is_nested(run, attempt)
     limited = is_last(run, task) or task.task.budget.tokens is not None
     return is_alone and not (waits or has_one or limited)
 
@@ -91,7 +91,7 @@ def _may_be_hedged(run: Snapshot, task: TaskState, attempt: Attempt, now: dateti
 def _second_for(run: Snapshot, task: TaskState, attempt: Attempt) -> tuple[Worker, str]:
     """Who tries beside an attempt: the worker's fallback, else the worker itself, on a stronger model if it can."""
     fallback = run.brief.team.worker(fallback_of(run, task) or "")
-    if fallback is not None:
+    if fallback is not None and fallback.team is None:
         return fallback, fallback.model
     return worker_of(run, attempt), stronger_model(run, task) or attempt.model
 

@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 
 from app.domain import events as ev
 from app.domain.breaker_names import worker_breaker
-from app.domain.policy.agenda import step_in, timeout_s
+from app.domain.policy.agenda import is_nested, step_in, timeout_s
+from app.domain.policy.children import go_on_with_child, why_child_over
 from app.domain.policy.commands import Decision, DecisionBuilder, settled
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.endings import MESSAGE_CHARACTERS, deadline_of, stop_attempts, stop_tasks
@@ -18,6 +19,7 @@ from app.domain.snapshot import Snapshot
 from app.domain.task_state import Attempt, TaskState
 from app.domain.text import shorten
 from app.domain.topics import Topic
+from app.domain.worker import Worker
 
 NO_TIME = Problem(code="timeout", message="The run's time was nearly up.")
 
@@ -71,6 +73,9 @@ def _go_on(run: Snapshot, task: TaskState, now: datetime, draft: DecisionBuilder
 
 
 def _work_on(run: Snapshot, task: TaskState, attempt: Attempt, now: datetime, draft: DecisionBuilder) -> None:
+    if is_nested(run, attempt):
+        go_on_with_child(run, task, attempt, draft)
+        return
     topic = Topic("work", task.task.id, attempt.number)
     if draft.converse(topic):
         draft.wakes.append(_ends_at(run, task, attempt, now))
@@ -122,6 +127,8 @@ def _why_over(run: Snapshot, task: TaskState, attempt: Attempt, now: datetime) -
 
     Of two that have both been escalated the later one is ruled on.
     """
+    if is_nested(run, attempt):
+        return why_child_over(run, task, attempt, now)
     topic, ends_at = Topic("work", task.task.id, attempt.number), _ends_at(run, task, attempt, now)
     talk, step = run.conversation(topic), step_in(run, topic)
     if attempt.escalation is not None:
@@ -177,6 +184,9 @@ def _prepare(run: Snapshot, task: TaskState, first: Topic, now: datetime, draft:
 def _start(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> bool:
     """Start an attempt, unless its model is to be left alone for a while."""
     worker = who_starts(run, task, draft)
+    if worker.team is not None:
+        _start_nested(run, task, worker, draft)
+        return True
     wanted = task.next.model if worker.name == task.next.worker and task.next.model else worker.model
     model = run.brief.models.get(wanted, wanted)
     brake = draft.conditions.brakes.get(model, draft.now)
@@ -189,3 +199,10 @@ def _start(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> bool:
     started = ev.TaskStarted(worker=worker.name, model=model, instruction=task.next.words, tools=worker.tools)
     draft.settle(started, task.task.id, len(task.attempts) + 1)
     return True
+
+
+def _start_nested(run: Snapshot, task: TaskState, worker: Worker, draft: DecisionBuilder) -> None:
+    """Start an attempt whose work a nested run does. Its models are the nested team's affair."""
+    draft.begin(worker_breaker(run.brief.team.name, worker.name))
+    started = ev.TaskStarted(worker=worker.name, model=worker.played_by, instruction=task.next.words)
+    draft.settle(started, task.task.id, len(task.attempts) + 1)

@@ -1,0 +1,170 @@
+"""The judge: chooses one of several results that are tries of the same thing. It sees what was asked and the results as
+A, B, C …: not who wrote them, nor which task they are of, nor in which order the plan has them."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from app.agents.aside import outputs_of
+from app.agents.prompting import opening, render
+from app.agents.reading import Unreadable, read_as, read_json, without_nulls
+from app.agents.results_shown import results_of
+from app.agents.role import Offer, Role
+from app.agents.shapes import TEXT, closed, listed, one_of, or_null
+from app.domain import events as ev
+from app.domain.conversation import Prompt
+from app.domain.events import Entry
+from app.domain.findings import Finding
+from app.domain.selection import Preference
+from app.domain.snapshot import Snapshot
+from app.domain.task_state import TaskState
+from app.domain.text import is_blank, shorten
+from app.domain.topics import Topic
+
+REASON_CHARACTERS = 4_000
+NOTE_CHARACTERS = 1_000
+CRITERION_CHARACTERS = 1_000
+"""What is shown of a task's criterion."""
+MOST_CRITERIA = 20
+"""Criteria of tasks that are looked at."""
+ALWAYS = (
+    "It does what was asked, all of it.",
+    "What it says is borne out: by its sources, its data, or reasons that can be followed.",
+    "It is clear, and could be used as it stands.",
+)
+"""What every result must be like, where nobody says more."""
+_TELLING = ("task", "worker", "title", "confidence")
+"""What a result shows of where it comes from, or says in its own favour."""
+
+
+def in_order_shown(run: Snapshot) -> list[TaskState]:
+    """The candidates in an order that means nothing, and is the same whenever this run asks."""
+
+    def drawn(task: TaskState) -> str:
+        return hashlib.sha256(f"{run.brief.run_id} {task.task.id}".encode()).hexdigest()
+
+    return sorted(run.candidates, key=drawn)
+
+
+def labelled(run: Snapshot) -> Mapping[str, TaskState]:
+    """The candidates by the letters under which the judge speaks of them."""
+    return {_label(place): task for place, task in enumerate(in_order_shown(run))}
+
+
+def _label(place: int) -> str:
+    more, letter = divmod(place, 26)
+    return (_label(more - 1) if more else "") + chr(ord("A") + letter)
+
+
+def criteria_of(run: Snapshot) -> dict[str, str]:
+    """What the results are held against, by the names under which the judge speaks of it."""
+    rubric = [run.brief.rubric] if run.brief.rubric is not None else []
+    of_tasks = dict.fromkeys(task.task.success_criterion.strip() for task in in_order_shown(run))
+    wanted = [shorten(each, CRITERION_CHARACTERS)[0] for each in of_tasks if not is_blank(each)]
+    said = [*run.brief.team.review.criteria, *rubric, *wanted[:MOST_CRITERIA]] or ALWAYS
+    return {f"c{number}": each for number, each in enumerate(said, 1)}
+
+
+def _open(run: Snapshot, _: Topic) -> Prompt:
+    candidates = labelled(run)
+    instructions = {task.task.instruction for task in candidates.values()}
+    return opening(
+        "select",
+        criteria=criteria_of(run),
+        objective=run.brief.objective,
+        final_instruction=run.plan.final_instruction if run.plan else "",
+        instruction=instructions.pop() if len(instructions) == 1 else None,
+        candidates=[*_shown(candidates)],
+    )
+
+
+def _shown(candidates: Mapping[str, TaskState]) -> Iterator[dict[str, Any]]:
+    for label, result in zip(candidates, results_of([*candidates.values()]), strict=True):
+        yield {"candidate": label, **{name: each for name, each in result.items() if name not in _TELLING}}
+
+
+def _offer(run: Snapshot, _: Topic) -> Offer:
+    labels = [*labelled(run)]
+    look = closed(criterion=one_of([*criteria_of(run)]), best=or_null(one_of(labels)), note=TEXT)
+    schema = closed(criteria=listed(look), choice=one_of(labels), reason=TEXT)
+    return Offer(run.critic_model, schema, visible_field="reason")
+
+
+def _material(run: Snapshot, _: Topic) -> Iterable[object]:
+    return [run.brief.objective, *outputs_of(run.candidates)]
+
+
+class _Look(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    criterion: str
+    best: str = ""
+    note: str = ""
+
+
+class _ChoiceReply(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    criteria: tuple[_Look, ...] = ()
+    choice: str
+    reason: str = ""
+
+
+def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
+    reply = read_as(_ChoiceReply, without_nulls(read_json(text, "output_invalid")), "output_invalid")
+    candidates, wanted = labelled(run), criteria_of(run)
+    if findings := [*_faults(reply, candidates, wanted)]:
+        raise Unreadable(findings)
+    said = {look.criterion: look for look in reply.criteria}
+    chosen = ev.SelectionCompleted(
+        task=candidates[_meant(reply.choice)].task.id,
+        reason=shorten(reply.reason, REASON_CHARACTERS)[0],
+        candidates=tuple(task.task.id for task in candidates.values()),
+        criteria=tuple(
+            Preference(
+                criterion=words,
+                best=candidates[_meant(said[name].best)].task.id if said[name].best else None,
+                note=shorten(said[name].note, NOTE_CHARACTERS)[0],
+            )
+            for name, words in wanted.items()
+        ),
+    )
+    return [topic.entry(chosen)]
+
+
+def _meant(label: str) -> str:
+    """The letter in what a model writes for a candidate: some write the word before it."""
+    return label.strip().upper().removeprefix("CANDIDATE").strip()
+
+
+def _faults(reply: _ChoiceReply, labels: Iterable[str], wanted: Iterable[str]) -> Iterator[Finding]:
+    """Why a choice cannot be taken: it is none, gives no reason, or does not look at everything."""
+    known, listed_labels = {*labels}, ", ".join(labels)
+    if _meant(reply.choice) not in known:
+        yield _fault("/choice", f"choice must be one of the candidates: {listed_labels}")
+    if is_blank(reply.reason):
+        yield _fault("/reason", "reason must say why this one was chosen")
+    if sorted(look.criterion for look in reply.criteria) != sorted(wanted):
+        yield _fault("/criteria", f"criteria must say of each of these once which is best: {', '.join(wanted)}")
+    if any(look.best and _meant(look.best) not in known for look in reply.criteria):
+        yield _fault("/criteria", f"best must be one of the candidates, or null: {listed_labels}")
+    bests = {_meant(look.best) for look in reply.criteria}
+    if len(bests) == 1 and bests <= known and _meant(reply.choice) not in bests:
+        yield _fault("/choice", f"{', '.join(bests)} is best by every criterion, so nothing else can be chosen")
+
+
+def _fault(pointer: str, detail: str) -> Finding:
+    return Finding(code="output_invalid", pointer=pointer, detail=detail)
+
+
+def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
+    note = None
+    if run.conversation(topic).may_be_repaired:
+        names = {"criteria": criteria_of(run), "labels": [*labelled(run)]}
+        note = render("select_repair", findings=findings, **names)
+    return [topic.entry(ev.SelectionRejected(errors=tuple(findings), note=note))]
+
+
+SELECT = Role(open=_open, offer=_offer, material=_material, read=_read, reject=_reject)

@@ -1,0 +1,134 @@
+"""Nested runs, as the engine sees them: begun for an attempt, followed while they last, stopped when nobody waits."""
+
+import asyncio
+
+import structlog
+
+from app.agents.aside import done_aside
+from app.agents.worker.nested import material_of, objective_of
+from app.domain import events as ev
+from app.domain.errors import BudgetSpent
+from app.domain.job import Job, Limits
+from app.domain.nested import Allowance, Parent, child_id
+from app.domain.policy.agenda import attempt_in, worker_of
+from app.domain.policy.children import ends_by, limits_of_child, wants_child
+from app.domain.policy.commands import RunChild
+from app.domain.policy.failed_attempts import fail_attempt
+from app.domain.results import Problem
+from app.domain.snapshot import Snapshot
+from app.domain.team import TeamRef
+from app.domain.topics import Topic
+from app.engine.run_desk import RunDesk
+from app.runtime import TENANT, Runtime
+from app.store.acceptance import Nesting, NewRun, accept
+from app.store.children import cancel_orphans, tell_parents, terms_of
+from app.store.teams import StoredTeam, team_named
+
+log = structlog.get_logger(__name__)
+
+
+class _Refused(Exception):
+    """Why the team of a worker cannot do its task, in words."""
+
+
+async def begin_child(runtime: Runtime, desk: RunDesk, command: RunChild) -> None:
+    """Have the run that does the work of an attempt accepted, and tell its parent. Done twice it changes nothing."""
+    topic = Topic("work", command.task_id, command.attempt)
+    await desk.admit()
+    try:
+        async with desk.allot(topic) as allowance:
+            started = await _accepted(runtime, desk, topic, allowance)
+            if wants_child(desk.run, topic):  # Others may have told of its end meanwhile.
+                await desk.record(topic.entry(started))
+    except BudgetSpent as spent:
+        if desk.run.exhausted is None:
+            told = ev.BudgetExhausted(
+                limit=spent.limit, call="work", allowed=spent.allowed, needed=spent.needed, left=spent.left
+            )
+            await desk.record(topic.entry(told))
+    except _Refused as refused:
+        problem = Problem(code="request_rejected", message=str(refused))
+        if wants_child(run := desk.run, topic):
+            await desk.record(fail_attempt(run, run.tasks[command.task_id], problem, desk.now()))
+
+
+async def _accepted(runtime: Runtime, desk: RunDesk, topic: Topic, allowance: Allowance) -> ev.ChildStarted:
+    """What the parent is told of the run that there is now, be it one that was accepted before a crash."""
+    run, team = desk.run, await _team_of(runtime, desk.run, topic)
+    parent = Parent(run=run.brief.run_id, task=topic.task_id or "", attempt=topic.number)
+    limits = limits_of_child(run, team.team.limits, allowance, (ends_by(run, topic) - desk.now()).total_seconds())
+    _check(runtime, team, limits)
+    own = await terms_of(runtime.database, parent.run)
+    assert own is not None  # It is ours.
+    job = Job.model_construct(
+        objective=await done_aside(material_of(run, topic), lambda: objective_of(run, topic)),
+        inputs=(),
+        output_schema=worker_of(run, attempt_in(run, topic)).output_schema,
+        on_question=run.on_question,
+        priority=own["priority"],
+        metadata=own["metadata"],
+    )
+    nesting = Nesting(parent, ends_by(run, topic), run.brief.inputs)
+    new = NewRun(child_id(parent), job, team, limits, nested=nesting)
+    accepted = await accept(runtime.database, TENANT, new)
+    if not accepted.replayed:
+        return _told_of(run, new.run_id, TeamRef(name=team.team.name, version=team.version), limits)
+    there = await terms_of(runtime.database, new.run_id)
+    assert there is not None  # It kept ours from being stored.
+    ref = TeamRef(name=there["team_name"], version=there["team_version"])
+    return _told_of(run, new.run_id, ref, Limits.model_validate(there["limits"]))
+
+
+def _told_of(run: Snapshot, child: str, team: TeamRef, limits: Limits) -> ev.ChildStarted:
+    """The nested run, and what of its limits is taken from its parent's budget."""
+    bounds = run.brief.limits
+    allowance = Allowance(
+        tokens=None if bounds.tokens is None else limits.tokens,
+        cost_usd=None if bounds.cost_usd is None else limits.cost_usd,
+    )
+    return ev.ChildStarted(run=child, team=team, allowance=allowance)
+
+
+async def _team_of(runtime: Runtime, run: Snapshot, topic: Topic) -> StoredTeam:
+    """The team that does the work of an attempt, as it is now."""
+    name = worker_of(run, attempt_in(run, topic)).team or ""
+    found = await team_named(runtime.database, TENANT, name)
+    if found is None:
+        raise _Refused(f"The worker is the team {name}, which is not known.")
+    return found
+
+
+def _check(runtime: Runtime, stored: StoredTeam, limits: Limits) -> None:
+    """Raises `_Refused` when the team can do nothing within these limits."""
+    team = stored.team.at_depth(limits.depth)
+    if not team.workers:
+        raise _Refused(f"All workers of the team {team.name} are teams themselves, and the run may not nest deeper.")
+    prices, ids = runtime.model.prices, {runtime.model.model_id(name) for name in team.used_models}
+    if limits.cost_usd is not None and (unpriced := sorted(each for each in ids if not prices.knows(each))):
+        raise _Refused(f"The run has a limit in US dollars, and these have no known price: {', '.join(unpriced)}.")
+
+
+class Nursery:
+    """The nested runs of this process's runs, and of those that others have left: no end stays unheard, and none goes
+    on for which nobody waits."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._news = asyncio.Event()
+
+    def look(self) -> None:
+        """Look now: a nested run has ended or is no longer wanted, or it is time to see what others have left."""
+        self._news.set()
+
+    async def look_forever(self) -> None:
+        """Look whenever there is news, or somebody asks for it."""
+        runtime = self._runtime
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            told = await tell_parents(runtime.database, runtime.queue)
+            stopped = await cancel_orphans(runtime.database, runtime.queue)
+            if stopped:
+                log.info("nested runs stopped", runs=stopped)
+            if told or stopped:
+                self._news.set()  # There may be more.

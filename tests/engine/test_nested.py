@@ -1,0 +1,245 @@
+from collections import deque
+from typing import Any
+
+import pytest
+
+from app.domain.nested import Parent, child_id
+from app.domain.team import Team
+from app.domain.worker import Worker
+from app.runtime import TENANT
+from app.store.children import WITHOUT_PARENT
+from app.store.runs import find_run, whole_run
+from tests.support.fixtures import Services
+from tests.support.rows import check_rows, every
+from tests.support.service import CREW, Service, plan_of, report, synthesis, task
+from tests.support.stub_answers import Answer, as_json, held, refusal
+from tests.support.stub_provider import StubProvider
+from tests.support.stub_script import SeenRequest, system_of
+
+OFFICE = Team(
+    name="office",
+    workers=(
+        Worker(name="survey", description="Surveys a plot, all of it.", team="crew"),
+        Worker(name="clerk", description="Files things.", instructions="File it."),
+    ),
+)
+OUTER = plan_of(task("north", "survey"), task("files", "clerk"), final_instruction="Both in one.")
+INNER = plan_of(task("t1", "researcher"), task("t2", "writer"))
+QUICK: dict[str, Any] = {"park_after_s": 0.05, "poll_seconds": 0.1}
+
+
+def is_outer(seen: SeenRequest) -> bool:
+    return 'team "office"' in system_of(seen.body)
+
+
+def by_team(outer: Any, inner: Any) -> Any:
+    """One answer for the supervisor of the parent, another for that of its nested runs."""
+    return lambda seen: as_json(outer) if is_outer(seen) else inner if isinstance(inner, Answer) else as_json(inner)
+
+
+def prepare(stub: StubProvider, outer: Any = OUTER) -> None:
+    if outer is not None:
+        stub.on("plan", by_team(outer, INNER))
+    stub.on("work", as_json(report("surveyed")))
+    stub.on(
+        "synthesize", by_team(synthesis("All is filed.", "north", "files"), synthesis("The plot is dry.", "t1", "t2"))
+    )
+
+
+async def child_of(service: Service, run_id: str, name: str = "north", attempt: int = 1) -> dict[str, Any]:
+    """The row of the nested run of an attempt, once it has ended."""
+    return await service.ended(child_id(Parent(run=run_id, task=name, attempt=attempt)))
+
+
+async def begin(service: Service, **job: Any) -> str:
+    await service._stored(CREW)
+    return await service.submit(team=OFFICE, **job)
+
+
+@pytest.mark.parametrize("places", [1, 4])
+async def test_a_worker_that_is_a_team_does_its_task_as_a_run_of_its_own(
+    services: Services, stub: StubProvider, places: int
+) -> None:
+    prepare(stub)
+    service = await services.start(runs_at_once=places, **QUICK)
+
+    run_id = await begin(service, metadata={"ticket": "T-1"}, inputs=[{"name": "plot.csv", "content": "a,b"}])
+    run, child = await service.ended(run_id), await child_of(service, run_id)
+
+    assert (run["status"], run["result"]["answer"]) == ("succeeded", "All is filed.")
+    assert (child["status"], child["result"]["answer"]) == ("succeeded", "The plot is dry.")
+    assert child["parent"] == {"run": run_id, "task": "north", "attempt": 1}
+    assert child["team_name"] == "crew"
+    assert child["metadata"] == {"ticket": "T-1"}
+    assert child["limits"]["depth"] == 1
+    assert child["objective"].startswith("Do north.")
+    output = run["result"]["outputs"][0]
+    assert (output["worker"], output["text"], output["nested"]["run"]) == ("survey", "The plot is dry.", child["id"])
+    assert run["usage"]["llm_calls"] == len(stub.of("*")) == child["usage"]["llm_calls"] + 3
+    whole = await whole_run(service.database, TENANT, run_id)
+    assert whole is not None
+    assert [each["detail"]["child"] for each in whole.attempts if each["worker"] == "survey"] == [child["id"]]
+    for each in (run_id, child["id"]):
+        await check_rows(service.database, each)
+
+
+async def test_what_a_nested_run_lacks_is_told_with_its_result(services: Services, stub: StubProvider) -> None:
+    stub.on("work:writer", refusal())
+    prepare(stub)
+    stub.on(
+        "synthesize", by_team(synthesis("All is filed.", "north", "files"), synthesis("Dry.", "t1", without=["t2"]))
+    )
+    service = await services.start(**QUICK)
+
+    run_id = await begin(service)
+    run, child = await service.ended(run_id), await child_of(service, run_id)
+
+    assert (child["status"], child["stop_reason"]) == ("partial", "gaps")
+    output = run["result"]["outputs"][0]
+    assert output["partial"]
+    assert (run["status"], run["stop_reason"], [gap["task"] for gap in run["result"]["gaps"]]) == (
+        "partial",
+        "gaps",
+        ["north"],
+    )
+    assert output["nested"] | {"conflicts": []} == {
+        "run": child["id"],
+        "status": "partial",
+        "stop_reason": "gaps",
+        "gaps": child["result"]["gaps"],
+        "conflicts": [],
+    }
+    [asked] = [seen for seen in stub.of("synthesize") if is_outer(seen)]
+    assert '"missing": ["Something is missing."]' in str(asked.body["messages"][0]["content"])
+
+
+async def test_a_nested_run_that_fails_is_a_failed_attempt_with_its_reason(
+    services: Services, stub: StubProvider
+) -> None:
+    inner = deque([as_json(plan_of()), as_json(plan_of()), as_json(INNER)])
+    stub.on("plan", lambda seen: as_json(OUTER) if is_outer(seen) else inner.popleft())
+    stub.on("refine", as_json({"instruction": "Survey the north plot.", "change": "Said which."}))
+    prepare(stub, None)
+    service = await services.start(**QUICK)
+
+    run_id = await begin(service)
+    run = await service.ended(run_id)
+
+    first, second = await child_of(service, run_id), await child_of(service, run_id, attempt=2)
+    assert (first["status"], first["stop_reason"]) == ("failed", "plan_empty")
+    assert second["status"] == run["status"] == "succeeded"
+    assert second["objective"].startswith("Survey the north plot.")
+    [retry] = [event for event in await service.events(run_id) if event.type == "task.retrying"]
+    assert retry.data.error.code == "no_progress"  # type: ignore[union-attr]
+    assert f"{first['id']} ended with plan_empty" in retry.data.error.message  # type: ignore[union-attr]
+
+
+async def test_cancelling_a_run_stops_its_nested_runs_and_names_them(services: Services, stub: StubProvider) -> None:
+    stub.on("work:researcher", held(as_json(report())))
+    prepare(stub)
+    service = await services.start(**QUICK)
+    run_id = await begin(service)
+    child = child_id(Parent(run=run_id, task="north", attempt=1))
+    await stub.seen(1, role="work:researcher")
+    await service.until(run_id, lambda row: row["status"] == "waiting")
+
+    await service.cancel(run_id)
+    run = await service.ended(run_id)
+
+    assert run["status"] == "cancelled"
+    assert run["cancellation"]["children"] == [{"run": child, "task": "north", "status": "cancelled"}]
+    stopped = await find_run(service.database, TENANT, child)
+    assert stopped is not None
+    assert (stopped["status"], stopped["cancellation"]["reason"]) == ("cancelled", WITHOUT_PARENT)
+    assert run["usage"]["llm_calls"] == len(stub.of("*"))
+
+
+async def test_a_nested_run_that_takes_longer_than_its_task_may_is_stopped_and_missed(
+    services: Services, stub: StubProvider
+) -> None:
+    outer = plan_of(task("north", "survey", budget={"timeout_s": 0.4}), task("files", "clerk"))
+    stub.on("work:researcher", held(as_json(report())))
+    stub.on("work:writer", held(as_json(report())))
+    prepare(stub, outer)
+    stub.on("synthesize", as_json(synthesis("Filed.", "files", without=["north"])))
+    service = await services.start(**QUICK)
+
+    run_id = await begin(service, limits={"attempts": 1})
+    run, child = await service.ended(run_id), await child_of(service, run_id)
+
+    assert (run["status"], run["result"]["gaps"][0]["reason"]) == ("partial", "timeout")
+    assert (child["status"], child["stop_reason"]) in {("failed", "deadline_exceeded"), ("cancelled", "cancelled")}
+
+
+async def test_a_nested_run_has_its_part_of_the_budget_and_gives_back_what_it_leaves(
+    services: Services, stub: StubProvider
+) -> None:
+    prepare(stub)
+    service = await services.start(**QUICK)
+
+    run_id = await begin(service, limits={"tokens": 200_000, "cost_usd": "2.00"})
+    run, child = await service.ended(run_id), await child_of(service, run_id)
+
+    assert run["status"] == "succeeded"
+    [begun] = [event.data for event in await service.events(run_id) if event.type == "child.started"]
+    assert begun.allowance.tokens == child["limits"]["tokens"]  # type: ignore[union-attr]
+    assert 50_000 < child["limits"]["tokens"] < 100_000
+    assert "0.5" < child["limits"]["cost_usd"] < "1"
+    assert (await service.folded(run_id)).allotted.tokens == 0
+
+
+async def test_a_budget_too_small_for_a_nested_run_ends_the_work(services: Services, stub: StubProvider) -> None:
+    prepare(stub)
+    stub.on("synthesize", as_json(synthesis("Filed.", "files", without=["north"])))
+    service = await services.start(**QUICK)
+
+    run_id = await begin(service, limits={"tokens": 21_000})
+    run = await service.ended(run_id)
+
+    assert run["stop_reason"] == "budget_exhausted"
+    assert await find_run(service.database, TENANT, child_id(Parent(run=run_id, task="north", attempt=1))) is None
+
+
+async def test_on_the_last_level_no_worker_is_a_team(services: Services, stub: StubProvider) -> None:
+    prepare(stub, plan_of(task("files", "clerk")))
+    service = await services.start(**QUICK)
+
+    run = await service.ended(await begin(service, limits={"depth": 1}))
+
+    assert run["status"] == "succeeded"
+    [planning] = stub.of("plan")
+    assert "survey" not in str(planning.body)
+
+
+async def test_a_team_that_is_its_own_worker_nests_as_deep_as_it_may(services: Services, stub: StubProvider) -> None:
+    itself = Team(
+        name="mirror",
+        workers=(
+            Worker(name="again", description="Everything.", team="mirror"),
+            Worker(name="clerk", description="Files.", instructions="File it."),
+        ),
+    )
+    stub.on(
+        "plan",
+        lambda seen: as_json(plan_of(task("t1", "again" if '"again"' in str(seen.body) else "clerk"))),
+    )
+    stub.on("work", as_json(report("filed")))
+    service = await services.start(**QUICK)
+
+    run_id = await service.submit(team=itself, limits={"depth": 3})
+    run = await service.ended(run_id)
+
+    assert (run["status"], run["result"]["answer"]) == ("succeeded", "filed")
+    rows = await every(service.database, "SELECT limits FROM runs ORDER BY created_at")
+    assert [row["limits"]["depth"] for row in rows] == [3, 2, 1]
+
+
+async def test_a_worker_that_is_an_unknown_team_fails_its_task(services: Services, stub: StubProvider) -> None:
+    prepare(stub)
+    stub.on("synthesize", as_json(synthesis("Filed.", "files", without=["north"])))
+    service = await services.start(**QUICK)
+
+    run = await service.ended(await service.submit(team=OFFICE))
+
+    assert (run["status"], run["result"]["gaps"][0]["reason"]) == ("partial", "request_rejected")
+    assert "the team crew, which is not known" in run["result"]["outputs"][0]["error"]["message"]
