@@ -32,6 +32,7 @@ from app.domain.job import Job, LimitChanges, Limits, Objective, OwnPlan
 from app.domain.names import Names
 from app.domain.origin import OriginKind, RunOrigin
 from app.domain.plan import TASKS_CEILING, TEXT_LIMITS, Plan
+from app.domain.policy.handed_up import half_done
 from app.domain.second_looks import SUPERVISOR, all_results, results_kept, with_models
 from app.domain.strategies import Strategy
 from app.domain.team_rules import ModelName
@@ -167,9 +168,10 @@ async def retry_a_run(look: LookOf, looks: Looks, body: Retry) -> Response:
     It is a fork without changes. `Idempotency-Key` and `Prefer: wait=N` work as for jobs.
     """
     run = look.source.run
-    if run.plan is not None and run.tasks and all(task.delivered for task in run.tasks.values()):
+    in_part = [task.task.id for task in half_done(run)]
+    if run.plan is not None and run.tasks and not in_part and all(task.delivered for task in run.tasks.values()):
         raise Refusal(409, "nothing_failed", "Every task of the run has delivered.")
-    return await _accepted(look, looks, body, _Changes("retry", run.plan, None))
+    return await _accepted(look, looks, body, _Changes("retry", run.plan, None, begin_at=in_part))
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,13 @@ class NestedResult(_Value):
     """What is missing from its answer; the tasks are those of its own plan."""
     conflicts: tuple[Conflict, ...] = ()
     """Where results of its tasks contradict each other."""
+    assumptions: tuple[Assumption, ...] = ()
+    """What was taken for granted in it where nobody answered a question."""
+
+    @property
+    def unresolved(self) -> list[Conflict]:
+        """The conflicts that it leaves open."""
+        return [each for each in self.conflicts if each.status == "unresolved"]
 
 
 class Output(_Value):

@@ -171,7 +171,9 @@ class Snapshot:
         if not self.brief.needs_no_answer(self.plan):
             return False
         output = self.delivered[0].output
-        return output is not None and bool(output.text.strip() or output.summary.strip())
+        if output is None or (output.nested is not None and output.nested.unresolved):
+            return False  # What is contradictory in it is for the supervisor.
+        return bool(output.text.strip() or output.summary.strip())
 
     @property
     def has_answer(self) -> bool:
@@ -265,9 +267,12 @@ class Snapshot:
 
     def assumed_by(self, tasks: Iterable[TaskState]) -> tuple[Assumption, ...]:
         """What these tasks rest on that was taken for granted, by themselves or by those whose parts they are."""
-        names = {task.task.id for task in tasks}
-        wholes = {name for name, task in self.replaced.items() if names & set(task.split_into)}
-        return tuple(each for each in self.assumptions if each.task in names | wholes)
+        by_name = {task.task.id: task for task in tasks}
+        wholes = {name for name, task in self.replaced.items() if by_name.keys() & set(task.split_into)}
+        own = [each for each in self.assumptions if each.task in by_name.keys() | wholes]
+        nested = [(name, task.output.nested) for name, task in by_name.items() if task.output and task.output.nested]
+        below = [each.model_copy(update={"task": name}) for name, told in nested for each in told.assumptions]
+        return (*own, *below)
 
     def model_of(self, topic: Topic) -> str:
         """Id of the model that is asked in a conversation, also of one about a task that was replaced since."""

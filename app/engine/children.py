@@ -1,6 +1,7 @@
 """Nested runs, as the engine sees them: begun for an attempt, followed while they last, stopped when nobody waits."""
 
 import asyncio
+from contextlib import suppress
 
 import structlog
 
@@ -22,6 +23,7 @@ from app.engine.run_desk import RunDesk
 from app.runtime import TENANT, Runtime
 from app.store.acceptance import Nesting, NewRun, accept
 from app.store.children import cancel_orphans, tell_parents, terms_of
+from app.store.database import TROUBLE
 from app.store.teams import StoredTeam, team_named
 
 log = structlog.get_logger(__name__)
@@ -37,9 +39,12 @@ async def begin_child(runtime: Runtime, desk: RunDesk, command: RunChild) -> Non
     await desk.admit()
     try:
         async with desk.allot(topic) as allowance:
-            started = await _accepted(runtime, desk, topic, allowance)
-            if wants_child(desk.run, topic):  # Others may have told of its end meanwhile.
-                await desk.record(topic.entry(started))
+            begun = asyncio.create_task(_begin(runtime, desk, topic, allowance))
+            try:
+                await asyncio.shield(begun)
+            except asyncio.CancelledError:
+                await begun  # A run that is there must be known to its parent, or nobody would wait for its end.
+                raise
     except BudgetSpent as spent:
         if desk.run.exhausted is None:
             told = ev.BudgetExhausted(
@@ -50,6 +55,12 @@ async def begin_child(runtime: Runtime, desk: RunDesk, command: RunChild) -> Non
         problem = Problem(code="request_rejected", message=str(refused))
         if wants_child(run := desk.run, topic):
             await desk.record(fail_attempt(run, run.tasks[command.task_id], problem, desk.now()))
+
+
+async def _begin(runtime: Runtime, desk: RunDesk, topic: Topic, allowance: Allowance) -> None:
+    started = await _accepted(runtime, desk, topic, allowance)
+    if wants_child(desk.run, topic):  # Others may have told of its end meanwhile.
+        await desk.record(topic.entry(started))
 
 
 async def _accepted(runtime: Runtime, desk: RunDesk, topic: Topic, allowance: Allowance) -> ev.ChildStarted:
@@ -119,6 +130,12 @@ class Nursery:
     def look(self) -> None:
         """Look now: a nested run has ended or is no longer wanted, or it is time to see what others have left."""
         self._news.set()
+
+    async def tell_of_end(self) -> None:
+        """Have parents hear of ends now, before the place of a nested run that has ended goes to somebody else."""
+        with suppress(*TROUBLE):  # They hear of it later.
+            await tell_parents(self._runtime.database, self._runtime.queue)
+        self.look()
 
     async def look_forever(self) -> None:
         """Look whenever there is news, or somebody asks for it."""

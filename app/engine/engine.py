@@ -161,7 +161,10 @@ class Engine:
             log.exception("run broke", epoch=claim.epoch)
         finally:
             await self._release(execution)
-            if execution.log.snapshot.brief.is_nested or execution.log.snapshot.open_children:
+            left = execution.log.snapshot
+            if left.brief.is_nested and left.ended:
+                await self._nursery.tell_of_end()
+            elif left.open_children:
                 self._nursery.look()
 
     async def _claim(self, run_id: str, *, suspects: bool) -> ClaimedRun | None:

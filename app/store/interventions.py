@@ -123,7 +123,9 @@ async def _intervene(
         if events and not await write(await driver_of(connection), row.owner, [batch]):
             raise _Overtaken
         if not rests and not run.ended and (row.owner is None or row.lapsed):
-            await queue.announce(connection, run.brief.run_id, Place(row.priority, row.turn))
+            # One that waited has begun already: it goes before those that have not, where their turns are the same.
+            turn = row.turn - 1 if row.status == "waiting" else row.turn
+            await queue.announce(connection, run.brief.run_id, Place(row.priority, turn))
     tell(run, events)
     return True
 

@@ -145,8 +145,8 @@ def test_a_budget_is_dealt_out_to_the_tasks_that_are_still_to_be_paid_for() -> N
     run = begun(tokens=100_000).run
 
     assert share_in(Room(60_000, Decimal("1.00")), run, None) == Allowance(tokens=60_000, cost_usd=Decimal("1.000000"))
-    assert share_in(Room(60_000, None), run, 10_000) == Allowance(tokens=10_000)
-    assert share_in(Room(5_000, None), run, None) is None
+    assert share_in(Room(60_000, None), run, 25_000) == Allowance(tokens=25_000)
+    assert share_in(Room(15_000, None), run, None) is None
 
 
 def test_what_is_kept_for_a_nested_run_is_given_back_at_its_end() -> None:

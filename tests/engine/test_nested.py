@@ -12,7 +12,7 @@ from app.store.runs import find_run, whole_run
 from tests.support.fixtures import Services
 from tests.support.rows import check_rows, every
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
-from tests.support.stub_answers import Answer, as_json, held, refusal
+from tests.support.stub_answers import Answer, as_json, held, refusal, unauthorized
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest, system_of
 
@@ -108,6 +108,7 @@ async def test_what_a_nested_run_lacks_is_told_with_its_result(services: Service
         "stop_reason": "gaps",
         "gaps": child["result"]["gaps"],
         "conflicts": [],
+        "assumptions": [],
     }
     [asked] = [seen for seen in stub.of("synthesize") if is_outer(seen)]
     assert '"missing": ["Something is missing."]' in str(asked.body["messages"][0]["content"])
@@ -243,3 +244,74 @@ async def test_a_worker_that_is_an_unknown_team_fails_its_task(services: Service
 
     assert (run["status"], run["result"]["gaps"][0]["reason"]) == ("partial", "request_rejected")
     assert "the team crew, which is not known" in run["result"]["outputs"][0]["error"]["message"]
+
+
+async def test_what_a_nested_run_has_spent_is_counted_although_its_parent_has_failed(
+    services: Services, stub: StubProvider
+) -> None:
+    prepare(stub)
+    stub.on("work:researcher", held(as_json(report())))
+    stub.on("work:writer", held(as_json(report())))
+    stub.on("work:clerk", held(unauthorized(), "clerk"))
+    service = await services.start(**QUICK)
+    run_id = await begin(service)
+    await stub.seen(1, role="work:researcher")
+    await stub.seen(1, role="work:writer")
+
+    stub.release("clerk")
+    run, child = await service.ended(run_id), await child_of(service, run_id)
+
+    assert (run["status"], run["stop_reason"], child["status"]) == ("failed", "provider_auth", "cancelled")
+    assert run["usage"]["llm_calls"] == len(stub.of("*"))
+    assert (await service.folded(run_id)).open_children == []
+
+
+async def test_a_parent_goes_on_before_runs_that_have_not_begun(services: Services, stub: StubProvider) -> None:
+    stub.on("work:researcher", held(as_json(report("surveyed")), "north"))
+    prepare(stub)
+    service = await services.start(runs_at_once=1, **QUICK)
+    run_id = await begin(service)
+    await stub.seen(1, role="work:researcher")
+    younger = await service.submit(plan=plan_of(task("w", "writer")))
+
+    stub.release("north")
+    run, later = await service.ended(run_id), await service.ended(younger)
+
+    assert run["status"] == "succeeded"
+    assert run["finished_at"] < later["started_at"]
+
+
+async def test_what_a_nested_run_leaves_open_is_a_conflict_above_it(services: Services, stub: StubProvider) -> None:
+    disputed = {
+        "topic": "the year",
+        "claims": [{"task": "t1", "claim": "2009"}, {"task": "t2", "claim": "2011"}],
+        "status": "unresolved",
+        "resolution": None,
+        "method": None,
+        "confidence": None,
+    }
+    stub.on("work:researcher", as_json(report("It was 2009.")))
+    stub.on("work:writer", as_json(report("It was 2011.")))
+    prepare(stub)
+    below = synthesis("2009 or 2011.", "t1", "t2", conflicts=[disputed])
+    stub.on("synthesize", by_team(synthesis("It was 2009. All is filed.", "north", "files"), below))
+    service = await services.start(**QUICK)
+
+    run = await service.ended(await begin(service))
+
+    assert (run["status"], run["stop_reason"]) == ("partial", "synthesis_failed")
+    assert run["result"]["rejected_answer"]["errors"][0]["code"] == "conflict_hidden"
+
+
+async def test_what_a_nested_run_takes_for_granted_its_parent_tells_too(services: Services, stub: StubProvider) -> None:
+    stuck = {"reason": "ambiguous_input", "message": "Which plot?", "partial": None}
+    stub.on("work:researcher", replies=[as_json(report("", escalation=stuck))], reply=as_json(report("surveyed")))
+    ruling = {"decision": "ask_human", "question": "Which plot?", "choices": [], "reason": "Only they know."}
+    stub.on("rule", as_json(ruling | {"default_action": "proceed", "assumption": "The north plot."}))
+    prepare(stub)
+    service = await services.start(**QUICK)
+
+    run = await service.ended(await begin(service, on_question="default"))
+
+    assert [each["task"] for each in run["result"]["assumptions"]] == ["north"]
+    assert "The north plot." in run["result"]["answer"]

@@ -9,6 +9,7 @@ from app.domain.answer_figures import counts_in
 from app.domain.answering import Settled
 from app.domain.contradictions import Source, contradictions
 from app.domain.figures import Seen, values_in, values_of
+from app.domain.policy.handed_up import conflicts_handed_up
 from app.domain.quotations import Words
 from app.domain.reduction_tree import contradictions_in, named_in
 from app.domain.reductions import Reduction
@@ -121,8 +122,8 @@ def broken_ties(run: Snapshot) -> dict[str, Conflict]:
 
 
 def known_conflicts(run: Snapshot) -> tuple[Conflict, ...]:
-    """What structured results contradict each other in, and what was seen when groups of results were put together, but
-    for what a person or a judge has settled."""
+    """What structured results contradict each other in, what was seen when groups of results were put together, and
+    what nested runs leave open, but for what a person or a judge has settled."""
     seen = _seen_by(run)
     sources = [
         Source(task.task.id, task.output.data, task.task.instruction, seen[task.task.id])
@@ -135,6 +136,7 @@ def known_conflicts(run: Snapshot) -> tuple[Conflict, ...]:
         Conflict(id=f"r{number}", topic=each.topic, claims=each.claims, status="unresolved")
         for number, each in enumerate(contradictions_in(run), 1)
     ]
+    found += conflicts_handed_up(run.reconcilable)
     return tuple(conflict for conflict in found if conflict.topic not in settled)
 
 

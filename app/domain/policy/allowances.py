@@ -7,7 +7,7 @@ from app.domain.nested import Allowance
 from app.domain.policy.budget import Room
 from app.domain.snapshot import Snapshot
 
-LEAST_TOKENS = 8_192
+LEAST_TOKENS = 20_000
 """Below which a nested run is not begun: it could not plan, work and answer."""
 _MICRO = Decimal("0.000001")
 
@@ -37,7 +37,7 @@ def share_spent(run: Snapshot, room: Room) -> BudgetSpent:
     """Why no nested run can be begun."""
     limits = run.brief.limits
     if limits.tokens is not None and (room.tokens or 0) < LEAST_TOKENS * tasks_to_pay(run):
-        left = Decimal(max(room.tokens or 0, 0))
+        left = Decimal(max(room.tokens or 0, 0) // tasks_to_pay(run))
         return BudgetSpent("tokens", Decimal(limits.tokens), Decimal(LEAST_TOKENS), left)
     assert limits.cost_usd is not None
     return BudgetSpent("cost_usd", limits.cost_usd, _MICRO, max(room.cost_usd or Decimal(0), Decimal(0)))

@@ -1,6 +1,6 @@
 """Tasks that a whole team does: nested runs are begun, waited for without a place, and stopped with their parent."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TypeVar
@@ -8,6 +8,7 @@ from typing import TypeVar
 from app.domain import events as ev
 from app.domain.errors import ErrorCode
 from app.domain.events import Entry
+from app.domain.instruction_like import is_instruction_like
 from app.domain.job import Limits
 from app.domain.nested import Allowance
 from app.domain.policy.agenda import timeout_s
@@ -37,9 +38,12 @@ _AS_FAILURE: Mapping[str, ErrorCode] = {
     "provider_billing": "provider_billing",
     "provider_unavailable": "provider_unavailable",
     "cancelled": "cancelled",
+    "plan_rejected": "cancelled",
+    "question_expired": "cancelled",
 }
 """What a nested run that failed means for the attempt, by its `stop_reason`. Of any other another attempt may come to
-more, once the supervisor has rewritten the instruction: `no_progress`."""
+more, once the supervisor has rewritten the instruction: `no_progress`. What people have said no to, or not answered in
+time, is not asked again."""
 
 
 def go_on_with_child(run: Snapshot, task: TaskState, attempt: Attempt, draft: DecisionBuilder) -> None:
@@ -116,6 +120,21 @@ def waits_to_cancel(run: Snapshot, now: datetime) -> Decision | None:
     return Decision(wake_at=until)
 
 
+def stop_children_first(run: Snapshot, ends: Sequence[Entry], now: datetime) -> Decision | None:
+    """What comes before the end of a run whose nested runs are under way: they are stopped, and their ends heard of, so
+    that what they have spent is counted. None once that has happened, or has taken too long, or there is no time."""
+    if not run.open_children or run.deadline is None or now >= run.deadline:
+        return None
+    names = {task.task.id for task, _ in run.open_children}
+    stops = [entry for entry in ends if entry.task_id in names and entry.fact.type.endswith(".cancelled")]
+    if stops:
+        return Decision(entries=tuple(stops))
+    tried = (each for task, _ in run.open_children for each in task.attempts if each.child and not each.child.ended)
+    stopped_at = max(attempt.finished_at or now for attempt in tried)
+    until = min(stopped_at + timedelta(seconds=CANCEL_PATIENCE_S), run.deadline)
+    return Decision(wake_at=until) if now < until else None
+
+
 def heard_of(run: Snapshot, topic: Topic, ended: ev.ChildEnded, output: Output | None) -> list[Entry]:
     """What the end of a nested run says in its parent's log: nothing where that is known."""
     task = run.tasks.get(topic.task_id or "") or run.replaced.get(topic.task_id or "")
@@ -143,6 +162,7 @@ def output_of(run_id: str, status: str, stop_reason: str, result: Result | None)
         stop_reason=stop_reason,
         gaps=result.gaps,
         conflicts=result.conflicts,
+        assumptions=result.assumptions,
     )
     return Output(
         summary=shorten(said, MESSAGE_CHARACTERS)[0],
@@ -154,7 +174,7 @@ def output_of(run_id: str, status: str, stop_reason: str, result: Result | None)
         partial=status == "partial",
         tool_calls=sum(output.tool_calls or 0 for output in result.outputs),
         unverified=bool(result.coverage.unverified),
-        instruction_like=any(output.instruction_like for output in result.outputs),
+        instruction_like=is_instruction_like(text) or any(output.instruction_like for output in result.outputs),
         nested=nested,
     )
 

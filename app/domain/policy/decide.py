@@ -8,10 +8,11 @@ died are therefore the same to it. Here is the order of precedence; each stage h
 from dataclasses import replace
 from datetime import datetime
 
+from app.domain.events import RUN_ENDS
 from app.domain.policy.answer import is_final, wrap_up
 from app.domain.policy.approval import await_approval, why_rejected
 from app.domain.policy.budget import end_work, overspent
-from app.domain.policy.children import waits_to_cancel
+from app.domain.policy.children import stop_children_first, waits_to_cancel
 from app.domain.policy.commands import Decision, openings_by, settled
 from app.domain.policy.conditions import UNKNOWN, Conditions
 from app.domain.policy.endings import (
@@ -32,6 +33,12 @@ from app.domain.snapshot import Snapshot
 def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> Decision:
     """What should be going on in a run. Deterministic; empty for a run that has ended, not started, or waits."""
     decision = _decide(run, now, conditions)
+    if (
+        run.open_children
+        and not run.cancel_requested
+        and any(entry.fact.type in RUN_ENDS for entry in decision.entries)
+    ):
+        decision = stop_children_first(run, decision.entries, now) or decision
     stops = [stop for task in run.tasks.values() if task.ended for stop in stop_attempts(task)]
     left = [stop for stop in stops if stop not in decision.entries]
     return replace(decision, entries=(*left, *decision.entries)) if left else decision

@@ -9,7 +9,7 @@ from app.domain.events import Entry
 from app.domain.nested import ChildStopped
 from app.domain.policy.chosen import basis_told, choice_of, heard_in, strategy_of
 from app.domain.policy.conflicts import refuses, rejected_answer
-from app.domain.policy.handed_up import gap_handed_up, half_done
+from app.domain.policy.handed_up import gap_handed_up, half_done, lacks_half
 from app.domain.policy.reduced import groups_beneath, shortened_in, why_shortened
 from app.domain.questions import Assumption
 from app.domain.results import Coverage, Gap, Problem, Result, Statement, TaskReport
@@ -216,7 +216,7 @@ def deliver(run: Snapshot) -> list[Entry]:
         return end_partially(run, "synthesis_failed", WITHOUT_IT)
     if unaccepted:
         return end_partially(run, "review_failed", WITHOUT_IT)
-    is_whole = not undelivered and not half_done(run)
+    is_whole = not undelivered and not lacks_half(run)
     if is_whole and (shortened := why_shortened(run)) is not None:
         return end_partially(run, shortened, WITHOUT_IT)
     if is_whole:

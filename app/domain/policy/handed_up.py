@@ -1,9 +1,10 @@
 """What a nested run lacks is lacking in its parent's answer too: a part that is missing below is missing above."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from app.domain.errors import ErrorCode
-from app.domain.results import Gap, NestedResult
+from app.domain.policy.chosen import basis_told, heard_in, strategy_of
+from app.domain.results import Claim, Conflict, Gap, NestedResult
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
 from app.domain.text import shorten
@@ -18,12 +19,30 @@ _REASONS: Mapping[str, ErrorCode] = {
 
 
 def half_done(run: Snapshot) -> list[TaskState]:
-    """The required tasks whose nested run brought only a part, and for which no other task has brought the rest."""
+    """The tasks whose nested run brought only a part, and for which no other task has brought the rest."""
     closed = {gap.task for gap in run.answering.closed if _is_closed(run, gap)}
+    rests_on = basis_told(run, heard_in(run))
+    return [task for task in rests_on if task.task.id not in closed and task.output and _is_partial(task.output.nested)]
+
+
+def lacks_half(run: Snapshot) -> bool:
+    """Whether the answer rests on one of these that it needs: a required task, or the result that was chosen."""
+    is_chosen = strategy_of(run) == "select"
+    return any(task.task.required or is_chosen for task in half_done(run))
+
+
+def conflicts_handed_up(tasks: Iterable[TaskState]) -> list[Conflict]:
+    """What nested runs leave open, as conflicts within the results of their tasks."""
     return [
-        task
-        for name, task in run.tasks.items()
-        if task.task.required and name not in closed and task.output is not None and _is_partial(task.output.nested)
+        Conflict(
+            id=f"{task.task.id}-{each.id}",
+            topic=each.topic,
+            claims=tuple(Claim(task=task.task.id, claim=claim.claim) for claim in each.claims),
+            status="unresolved",
+        )
+        for task in tasks
+        if task.output is not None and task.output.nested is not None
+        for each in task.output.nested.unresolved
     ]
 
 
