@@ -135,6 +135,14 @@ def test_a_task_that_was_to_decide_a_conflict_is_left_out_of_what_is_chosen_amon
     assert [*plan.by_id] == ["a", "b", "tie-c2", "c"]
 
 
+def test_an_answer_anew_takes_only_what_its_plan_has() -> None:
+    source = ended().run
+    assert source.plan is not None
+    fewer = source.plan.model_copy(update={"tasks": source.plan.tasks[:3]})
+
+    assert [each.task for each in all_results(source, fewer).tasks] == ["a", "b", "c"]
+
+
 def test_who_did_a_task_and_what_was_assumed_for_it_are_taken_along() -> None:
     story = Story(replace(brief(), team=PAIR, limits=brief().limits))
     story.begin(task("a"), task("b"))

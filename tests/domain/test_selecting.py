@@ -12,6 +12,7 @@ from app.domain.plan import Task
 from app.domain.policy.agenda import ANSWERING, REVIEWING, SELECTING
 from app.domain.policy.rounds import gaps_to_close
 from app.domain.policy.splitting import parts_allowed
+from app.domain.reduction_tree import ROOM_CHARACTERS
 from app.domain.results import Result
 from app.domain.selection import Selection
 from app.domain.team import Team
@@ -174,6 +175,19 @@ def test_a_judge_does_not_get_the_time_that_is_kept_for_the_answer() -> None:
     story.settle()
     assert (story.run.status, story.run.stop_reason) == ("partial", "deadline_exceeded")
     assert (result_of(story).strategy, result_of(story).answer) == ("merge", "All told.")
+
+
+@pytest.mark.parametrize(("share", "shortened"), [(3, ()), (2, ("b",))])
+def test_what_the_judge_saw_in_short_is_told_and_changes_no_status(share: int, shortened: tuple[str, ...]) -> None:
+    story = selecting(*tries("a", "b", "c"))
+    for name in "abc":
+        story.succeed(name, text="x" * (ROOM_CHARACTERS // share - 100) if name == "b" else "short")
+    story.select("a", "b", "c")
+    story.synthesize()
+    story.settle()
+
+    assert (story.run.status, result_of(story).coverage.shortened) == ("succeeded", shortened)
+    assert (result_of(story).coverage.required, result_of(story).coverage.delivered) == (0, 0)
 
 
 def test_another_choice_for_which_no_time_is_left_keeps_the_answer_there_is() -> None:
