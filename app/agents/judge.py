@@ -2,6 +2,7 @@
 A, B, C …: not who wrote them, nor which task they are of, nor in which order the plan has them."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from app.domain.findings import Finding
 from app.domain.selection import Preference
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
-from app.domain.text import is_blank, shorten
+from app.domain.text import is_blank, plain_words, shorten
 from app.domain.topics import Topic
 
 REASON_CHARACTERS = 4_000
@@ -63,8 +64,16 @@ def criteria_of(run: Snapshot) -> dict[str, str]:
     rubric = [run.brief.rubric] if run.brief.rubric is not None else []
     of_tasks = dict.fromkeys(task.task.success_criterion.strip() for task in in_order_shown(run))
     wanted = [shorten(each, CRITERION_CHARACTERS)[0] for each in of_tasks if not is_blank(each)]
-    said = [*run.brief.team.review.criteria, *rubric, *wanted[:MOST_CRITERIA]] or ALWAYS
+    said = _once([*run.brief.team.review.criteria, *rubric, *_once(wanted)[:MOST_CRITERIA]]) or ALWAYS
     return {f"c{number}": each for number, each in enumerate(said, 1)}
+
+
+def _once(criteria: Sequence[str]) -> list[str]:
+    """The criteria without those that say the same as an earlier one, word for word."""
+    by_words: dict[str, str] = {}
+    for each in criteria:
+        by_words.setdefault(plain_words(each) or each, each)
+    return [*by_words.values()]
 
 
 def _open(run: Snapshot, _: Topic) -> Prompt:
@@ -115,8 +124,12 @@ class _ChoiceReply(BaseModel):
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     reply = read_as(_ChoiceReply, without_nulls(read_json(text, "output_invalid")), "output_invalid")
     candidates, wanted = labelled(run), criteria_of(run)
-    if findings := [*_faults(reply, candidates, wanted)]:
+    findings = [*_faults(reply, candidates, wanted)]
+    if run.conversation(topic).may_be_repaired:
+        findings += _contradictions(reply)
+    if findings:
         raise Unreadable(findings)
+    reply = _in_particular(reply, wanted)
     said = {look.criterion: look for look in reply.criteria}
     chosen = ev.SelectionCompleted(
         task=candidates[_meant(reply.choice)].task.id,
@@ -150,9 +163,31 @@ def _faults(reply: _ChoiceReply, labels: Iterable[str], wanted: Iterable[str]) -
         yield _fault("/criteria", f"criteria must say of each of these once which is best: {', '.join(wanted)}")
     if any(look.best and _meant(look.best) not in known for look in reply.criteria):
         yield _fault("/criteria", f"best must be one of the candidates, or null: {listed_labels}")
-    bests = {_meant(look.best) for look in reply.criteria}
-    if len(bests) == 1 and bests <= known and _meant(reply.choice) not in bests:
-        yield _fault("/choice", f"{', '.join(bests)} is best by every criterion, so nothing else can be chosen")
+
+
+def _contradictions(reply: _ChoiceReply) -> Iterator[Finding]:
+    """Where the choice is not what the criteria say."""
+    if (bests := _bests(reply)) and _meant(reply.choice) not in bests:
+        detail = f"what is chosen must be best by one criterion at least; you say that of {', '.join(sorted(bests))}"
+        yield _fault("/choice", detail)
+
+
+def _bests(reply: _ChoiceReply) -> set[str]:
+    """What is best by any criterion. Where the judge sees no difference that says nothing."""
+    return {_meant(look.best) for look in reply.criteria if look.best}
+
+
+def _in_particular(reply: _ChoiceReply, wanted: Iterable[str]) -> _ChoiceReply:
+    """The reply with the choice that its criteria bear out: what is best by most of them, the first of several such.
+
+    What a judge says in particular counts, where its choice contradicts that for a second time.
+    """
+    if not [*_contradictions(reply)]:
+        return reply
+    said = {look.criterion: _meant(look.best) for look in reply.criteria if look.best}
+    [(best, _)] = Counter(said[name] for name in wanted if name in said).most_common(1)
+    reason = f"{best} is best by its criteria, though {reply.choice} was named: {reply.reason}"
+    return reply.model_copy(update={"choice": best, "reason": reason})
 
 
 def _fault(pointer: str, detail: str) -> Finding:

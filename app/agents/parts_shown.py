@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.agents.results_shown import dealt, result_within, results_of
-from app.domain.reduction_tree import ROOM_CHARACTERS, Part, Unreduced, characters_of, tree_of
+from app.agents.results_shown import result_within, results_of
+from app.domain.reduction_tree import ROOM_CHARACTERS, Part, Unreduced, reduces, shares_of, tree_of
 from app.domain.reductions import Reduction
 from app.domain.snapshot import Snapshot
 from app.domain.text import shorten
@@ -21,16 +21,13 @@ class Shown:
 
 def shown_to_answer(run: Snapshot) -> Shown:
     """What the answer in the making rests on. Groups that nobody has put together show their members, in short."""
-    tree = tree_of(run)
-    return shown_of(tree.parts) if tree.is_reduced else Shown(results_of(run.reconcilable))
+    return shown_of(tree_of(run).parts) if reduces(run) else Shown(results_of(run.reconcilable))
 
 
 def shown_of(parts: Sequence[Part], room: int = ROOM_CHARACTERS) -> Shown:
     """The parts, each with a fair share of the room: what wants less leaves the others more."""
     shown = Shown()
-    wanted = {str(place): characters_of(part) for place, part in enumerate(parts)}
-    for place, share in sorted(dealt(wanted, room).items(), key=lambda each: int(each[0])):
-        part = parts[int(place)]
+    for part, share in shares_of(parts, room):
         if isinstance(part, Unreduced):
             inside = shown_of(part.group.members, share)
             shown.results += inside.results

@@ -1,11 +1,11 @@
 """Results of tasks as another model call gets them: structured, each with a fair share, cut only with a notice."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from app.domain.lint import RESULTS_HELD
 from app.domain.reduction_tree import ROOM_CHARACTERS
+from app.domain.result_sizes import data_of, dealt, listed, sizes_of
 from app.domain.results import NestedResult
 from app.domain.task_state import TaskState
 from app.domain.text import shorten
@@ -34,10 +34,8 @@ def result_within(task: TaskState, share: int) -> dict[str, Any]:
     """What the task delivered within `share` characters. Data that is cut is a text that says so."""
     output = task.output
     assert output is not None
-    data = json.dumps(output.data, ensure_ascii=False)
-    written = {"title": task.task.title, "summary": output.summary, "text": output.text, "data": data}
-    wanted = {name: len(text) for name, text in written.items()} | {"sources": sum(map(_listed, output.sources))}
-    room = dealt(wanted, share)
+    written = {"title": task.task.title, "summary": output.summary, "text": output.text, "data": data_of(task)}
+    room = dealt(sizes_of(task), share)
     shown = {name: shorten(text, room[name]) for name, text in written.items()}
     kept = _within(output.sources, room["sources"])
     result: dict[str, Any] = {
@@ -80,25 +78,11 @@ def _of_nested(nested: NestedResult) -> dict[str, Any]:
     return told | {"unresolved": open_conflicts[:NESTED_SHOWN]} if open_conflicts else told
 
 
-def dealt(wanted: Mapping[str, int], room: int) -> dict[str, int]:
-    """`room` dealt out: what wants no more than an equal part gets it, the others share the rest equally."""
-    parts: dict[str, int] = {}
-    for name in sorted(wanted, key=wanted.__getitem__):
-        parts[name] = min(wanted[name], room // (len(wanted) - len(parts)))
-        room -= parts[name]
-    return parts
-
-
-def _listed(source: str) -> int:
-    """What a source takes in a list: there may be very many short ones."""
-    return len(source) + len('"", ')
-
-
 def _within(sources: Sequence[str], room: int) -> list[str]:
     """The first sources that fit, whole."""
     kept: list[str] = []
     for source in sources:
-        room -= _listed(source)
+        room -= listed(source)
         if room < 0:
             break
         kept.append(source)

@@ -33,7 +33,7 @@ from app.domain.names import Names
 from app.domain.origin import OriginKind, RunOrigin
 from app.domain.plan import TASKS_CEILING, TEXT_LIMITS, Plan
 from app.domain.policy.handed_up import half_done
-from app.domain.second_looks import SUPERVISOR, all_results, results_kept, with_models
+from app.domain.second_looks import SUPERVISOR, all_results, results_kept, with_models, without_ties
 from app.domain.strategies import Strategy
 from app.domain.team_rules import ModelName
 from app.runtime import TENANT, Runtime
@@ -133,14 +133,16 @@ async def resynthesize_a_run(look: LookOf, looks: Looks, body: Resynthesis | Non
     body = body or Resynthesis()
     run = look.source.run
     _check_known(body.exclude, run.tasks, "exclude")
-    reused = all_results(run, body.exclude)
-    if run.plan is None or not any(each.status == "succeeded" for each in reused.tasks):
-        raise Refusal(409, "nothing_delivered", "There is no result from which an answer could be made.")
-    plan = run.plan
+    plan = run.plan or Plan()
     if body.final_instruction is not None:
         plan = plan.model_copy(update={"final_instruction": body.final_instruction})
     if body.strategy is not None:
         plan = plan.model_copy(update={"strategy": body.strategy})
+    if plan.strategy == "select":
+        plan = without_ties(run, plan)
+    reused = all_results(run, plan, body.exclude)
+    if not any(each.status == "succeeded" for each in reused.tasks):
+        raise Refusal(409, "nothing_delivered", "There is no result from which an answer could be made.")
     models = {SUPERVISOR: body.model} if body.model is not None else {}
     return await _accepted(look, looks, body, _Changes("resynthesis", plan, reused, models, strategy=body.strategy))
 

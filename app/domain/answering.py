@@ -61,6 +61,8 @@ class Answering:
     """Ids of the tasks that rounds after the first have brought."""
     selections: tuple[Selection, ...] = ()
     """What was chosen among results, or could not be, each time that it was asked for."""
+    unchosen: str | None = None
+    """Why the newest of these choices could not be had, for programs."""
     round_from: int = 0
     """The place of its first task among all that the run has had."""
     gaps: Mapping[str, Gap] = field(default_factory=dict)
@@ -71,6 +73,8 @@ class Answering:
     """What became of each group of results that was to be put together, by its number."""
     rests_on: tuple[int, ...] = ()
     """The groups that the newest answer rests on, by their numbers."""
+    shortened: tuple[str, ...] = ()
+    """Ids of the tasks whose results were shown in short for that answer, without anybody's having failed."""
     is_reviewed: bool = False
     """Whether it has said something of the newest answer."""
 

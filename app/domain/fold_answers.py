@@ -22,11 +22,15 @@ def fold_rejection(run: Snapshot, rejected: ev.SynthesisRejected) -> Snapshot:
 
 def fold_selection(run: Snapshot, said: ev.SelectionCompleted | ev.SelectionFailed) -> Snapshot:
     """What was chosen holds as long as nothing else delivers; another choice is made in a conversation of its own."""
+    unchosen = None
     if isinstance(said, ev.SelectionFailed):
-        selection = Selection(task=None, reason=said.error.message, candidates=said.candidates)
+        selection, unchosen = (
+            Selection(task=None, reason=said.error.message, candidates=said.candidates),
+            said.error.code,
+        )
     else:
         selection = Selection.model_construct(**said.__dict__)
-    answering = changed(run.answering, selections=(*run.answering.selections, selection))
+    answering = changed(run.answering, selections=(*run.answering.selections, selection), unchosen=unchosen)
     return changed(run, answering=answering, conversations=without(run, "select"))
 
 

@@ -2,6 +2,7 @@
 
 from app.domain import events as ev
 from app.domain.reduction_tree import named_in
+from app.domain.shortening import shortened_for_answer
 from app.domain.snapshot import Snapshot
 from app.domain.values import changed
 
@@ -12,8 +13,9 @@ def fold_outcome(run: Snapshot, outcome: ev.ReductionCompleted | ev.ReductionSki
 
 
 def fold_ground(run: Snapshot) -> Snapshot:
-    """What an answer rests on that is taken now: further ones keep to it as far as nothing has changed."""
-    if not run.answering.reductions:
-        return run
-    numbers = tuple(group.number for group in named_in(run))
-    return changed(run, answering=changed(run.answering, rests_on=numbers))
+    """What an answer rests on that is taken now: further ones keep to it as far as nothing has changed.
+
+    Which results were
+    shown in short for it is kept too."""
+    numbers = tuple(group.number for group in named_in(run)) if run.answering.reductions else ()
+    return changed(run, answering=changed(run.answering, rests_on=numbers, shortened=shortened_for_answer(run)))

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pydantic_core import to_json
-
 from app.domain.lint import RESULTS_HELD
 from app.domain.reductions import REDUCED_CHARACTERS, Contradiction, Grouped, Reduction, divided
+from app.domain.result_sizes import dealt, sizes_of
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
 
@@ -64,11 +63,6 @@ class Tree:
     pending: tuple[Group, ...] = ()
     """The groups that are to be put together before anything else is."""
 
-    @property
-    def is_reduced(self) -> bool:
-        """Whether anything but results is in it."""
-        return any(not isinstance(part, TaskState) for part in self.parts)
-
 
 def tasks_of(part: Part) -> tuple[str, ...]:
     """Ids of the tasks whose results a part holds."""
@@ -81,23 +75,31 @@ def characters_of(part: Part) -> int:
         return part.characters
     if isinstance(part, Unreduced):
         return sum(map(characters_of, part.group.members))
-    output = part.output
-    assert output is not None  # It delivered.
-    texts = (part.task.title, output.summary, output.text, *output.sources)
-    return sum(map(len, texts)) + (0 if output.data is None else len(to_json(output.data)))
+    return sum(sizes_of(part).values())
+
+
+def shares_of(parts: Sequence[Part], room: int = ROOM_CHARACTERS) -> Iterator[tuple[Part, int]]:
+    """The parts, each with what it may say within the room: what wants less leaves the others more."""
+    shares = dealt({str(place): characters_of(part) for place, part in enumerate(parts)}, room)
+    return ((part, shares[str(place)]) for place, part in enumerate(parts))
+
+
+def reduces(run: Snapshot) -> bool:
+    """Whether more results than one call holds are put together in groups."""
+    return run.plan is not None and run.plan.strategy == "reduce"
 
 
 def tree_of(run: Snapshot) -> Tree:
     """The tree of the answer in the making. Where the plan does not reduce, it is the results."""
     parts: Sequence[Part] = run.reconcilable
-    if run.plan is None or run.plan.strategy != "reduce":
+    if not reduces(run):
         return Tree(tuple(parts))
     places = {task.task.id: place for place, task in enumerate(run.reconcilable)}
     parts = _with_standing(run, run.reconcilable)
     while not _fits(parts):
         groups = _groups_of(parts)
-        if len(groups) >= sum(len(group.members) for group in groups):
-            break  # Nothing would be won: each of them fills a call alone.
+        if not _wins(groups):
+            break
         outcomes = [_outcome(run, group) for group in groups]
         grouped = {id(member) for group in groups for member in group.members}
         left = [part for part in parts if id(part) not in grouped]
@@ -162,9 +164,16 @@ def _groups_of(parts: Sequence[Part]) -> list[Group]:
     """The parts of the lowest level in groups; all parts, where that alone would win nothing."""
     lowest = min(map(_level, parts))
     groups = _grouped([part for part in parts if _level(part) == lowest])
-    if len(groups) < sum(len(group.members) for group in groups):
-        return groups
-    return _grouped(parts)
+    return groups if _wins(groups) else _grouped(parts)
+
+
+def _wins(groups: Sequence[Group]) -> bool:
+    """Whether less is left to be said once these are put together: a long result is worth a call of its own."""
+    return any(len(group.members) > 1 or _is_long(group.members[0]) for group in groups)
+
+
+def _is_long(part: Part) -> bool:
+    return isinstance(part, TaskState) and characters_of(part) > REDUCED_CHARACTERS
 
 
 def _grouped(parts: Sequence[Part]) -> list[Group]:
@@ -180,7 +189,7 @@ def _grouped(parts: Sequence[Part]) -> list[Group]:
 def _outcome(run: Snapshot, group: Group) -> Part | None:
     """What became of a group; None while nothing has."""
     only = group.members[0] if len(group.members) == 1 else None
-    if only is not None and not isinstance(only, TaskState):
+    if only is not None and not _is_long(only):
         return only  # It is short already.
     known = run.answering.reductions.get(group.named.number)
     return known if known is None or isinstance(known, Reduction) else Unreduced(group)

@@ -161,7 +161,7 @@ class Coverage(_Value):
     """Required tasks against delivered ones."""
 
     required: int
-    """How many tasks the answer needs."""
+    """How many tasks the plan requires. Of several tries of the same thing it is usually none, since any will do."""
     delivered: int
     """How many of them delivered."""
     missing: tuple[str, ...] = ()
@@ -171,7 +171,8 @@ class Coverage(_Value):
     unverified: tuple[str, ...] = ()
     """Ids of the tasks whose result rests on nothing but the word of their worker: see the outputs' `unverified`."""
     shortened: tuple[str, ...] = ()
-    """Ids of the tasks whose results the answer was made from only in short: their group was not put together."""
+    """Ids of the tasks whose results were shown only in short where the answer was made from them, or one of them was
+    chosen: there are more of them, or longer ones, than one call holds, or their group was not put together."""
 
 
 class DataSource(_Value):

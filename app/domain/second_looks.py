@@ -6,6 +6,7 @@ from app.domain import events as ev
 from app.domain.origin import ReusedTask
 from app.domain.plan import Plan, Task
 from app.domain.results import Problem
+from app.domain.selecting import leaves_of
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
 from app.domain.team import Team
@@ -28,13 +29,20 @@ def with_models(team: Team, models: Mapping[str, str]) -> Team:
     return team.model_copy(update={"supervisor": supervisor, "workers": workers})
 
 
-def all_results(run: Snapshot, exclude: Collection[str] = ()) -> ev.ResultsReused:
-    """Everything that became of the tasks of a run that has ended; what is excluded counts as left out."""
+def without_ties(run: Snapshot, plan: Plan) -> Plan:
+    """The plan for an answer from one chosen result: tasks that were to decide conflicts are no tries of anything."""
+    ties = leaves_of(plan) & {*run.answering.ties.values()}
+    return plan.model_copy(update={"tasks": tuple(task for task in plan.tasks if task.id not in ties)})
+
+
+def all_results(run: Snapshot, plan: Plan, exclude: Collection[str] = ()) -> ev.ResultsReused:
+    """Everything that became of the tasks of a plan in a run that has ended; what is excluded counts as left out."""
     tasks = [
         ReusedTask(task=name, status="skipped", worker=task.worker, error=EXCLUDED)
         if name in exclude and task.delivered
         else _as_it_was(task)
         for name, task in run.tasks.items()
+        if name in plan.by_id
     ]
     return _reused(run, tasks)
 

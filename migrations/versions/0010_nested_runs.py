@@ -24,9 +24,7 @@ def upgrade() -> None:
     op.add_column(
         "runs", sa.Column("reports_to", sa.Text, comment="the parent that has not heard of a nested run's end yet")
     )
-    op.create_index(
-        "runs_reporting_idx", "runs", ["reports_to"], postgresql_where=sa.text("reports_to IS NOT NULL")
-    )
+    op.create_index("runs_reporting_idx", "runs", ["reports_to"], postgresql_where=sa.text("reports_to IS NOT NULL"))
     op.create_index(
         "runs_by_parent_idx",
         "runs",

@@ -11,7 +11,7 @@ from app.agents.reading import Unreadable
 from app.domain import events as ev
 from app.domain.policy.agenda import SELECTING
 from app.domain.team_rules import ReviewRules
-from tests.support.story import TEAM, Story, brief, task
+from tests.support.story import TEAM, USELESS, Story, brief, task, text_block
 
 
 def judging(*names: str, run_id: str = "run_1", **of_tasks: Any) -> Story:
@@ -95,8 +95,10 @@ def test_a_choice_is_the_task_behind_its_letter(said: str) -> None:
         (reply("C", "A", "A", "A"), "must be one of the candidates"),
         (reply("A", "A", "A"), "of each of these once"),
         (reply("A", "A", "A", "D"), "or null"),
-        (reply("A", "B", "B", "B"), "best by every criterion"),
-        (reply("A", "B", None, "B"), ""),
+        (reply("A", "B", "B", "B"), "best by one criterion at least"),
+        (reply("A", "B", None, "B"), "best by one criterion at least; you say that of B"),
+        (reply("A", "B", "A", "B"), ""),
+        (reply("A", None, None, None), ""),
         (reply("A", "A", "A", "A", reason=" "), "why this one"),
         ('{"choice": "A"}', "why this one"),
     ],
@@ -109,3 +111,36 @@ def test_what_is_no_choice_is_turned_down_with_the_reason(written: str, why: str
     with pytest.raises(Unreadable) as refused:
         read(story, written)
     assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("bests", "chosen"),
+    [(("B", "C", "C"), "C"), (("B", None, "C"), "B"), ((None, None, "C"), "C"), (("A", "C", "C"), "A")],
+)
+def test_after_the_repair_what_the_criteria_say_counts(bests: tuple[str | None, ...], chosen: str) -> None:
+    story = judging("a", "b", "c")
+    story.hear("select", [text_block("?")])
+    story.tell(ev.SelectionRejected(errors=(USELESS,), note="Again."))
+
+    told = read(story, reply("A", *bests))
+    assert told.task == labelled(story.run)[chosen].task.id
+    if chosen != "A":
+        assert told.reason == f"{chosen} is best by its criteria, though A was named: So it is."
+
+
+def test_what_is_no_choice_is_not_mended_by_its_criteria() -> None:
+    story = judging("a", "b")
+    story.hear("select", [text_block("?")])
+    story.tell(ev.SelectionRejected(errors=(USELESS,), note="Again."))
+
+    for written in (reply("Z", "A", "A", "A"), reply("B", "A", "A", "A", reason=" ")):
+        with pytest.raises(Unreadable):
+            read(story, written)
+
+
+def test_a_criterion_that_is_said_twice_is_looked_at_once() -> None:
+    story = judging("a", "b", success_criterion="it is SHORT")
+    team = TEAM.model_copy(update={"review": ReviewRules(criteria=("It is short.", "???", "!"))})
+    run = replace(story.run, brief=replace(story.run.brief, team=team, rubric="It is  short!"))
+
+    assert [*criteria_of(run).values()] == ["It is short.", "???", "!"]

@@ -14,7 +14,7 @@ from app.domain.policy.agenda import ANSWERING
 from app.domain.reduction_tree import ROOM_CHARACTERS, groups_due
 from app.domain.reductions import REDUCED_CHARACTERS
 from app.domain.topics import Topic
-from tests.support.many import first_group, many, of_size, reduce, reduce_all, topic_of_group
+from tests.support.many import first_group, many, of_size, planned_for_many, reduce, reduce_all, topic_of_group
 from tests.support.story import USELESS, Story, called, text_block
 
 GOOD: dict[str, Any] = {
@@ -161,6 +161,23 @@ def test_a_group_that_is_skipped_shows_its_results_in_short() -> None:
     assert [result["task"] for result in results] == list(first.named.tasks)
     assert len(message) < ROOM_CHARACTERS * 1.1
     assert message.count("<reduction>") == 1
+
+
+@pytest.mark.parametrize("characters", [1, 8_000])
+def test_a_group_sees_its_results_whole(characters: int) -> None:
+    story = of_size(31, characters)
+    message = ROLES["reduce"].open(story.run, topic_of_group(groups_due(story.run)[0])).message
+
+    assert message.count('"task"') == 16
+    assert "truncated" not in message
+
+
+def test_a_long_result_beside_short_ones_is_shown_whole_where_all_of_them_fit() -> None:
+    story = planned_for_many(3)
+    for number, size in enumerate((ROOM_CHARACTERS // 2, 1_000, 1_000), 1):
+        story.succeed(f"t{number}", text="x" * size)
+
+    assert "truncated" not in ROLES["synthesize"].open(story.run, ANSWERING).message
 
 
 def test_the_next_level_is_made_from_reductions_and_sees_their_tasks() -> None:

@@ -108,8 +108,62 @@ def test_what_does_not_fit_once_it_is_put_together_is_the_next_level() -> None:
     assert story.talking() == [ANSWERING]
 
 
-def test_results_each_of_which_fills_a_request_are_shortened_in_the_answers_own() -> None:
-    assert of_size(3, ROOM_CHARACTERS).talking() == [ANSWERING]
+def test_results_each_of_which_fills_more_than_half_a_request_have_one_each() -> None:
+    story = of_size(3, ROOM_CHARACTERS * 2 // 3)
+
+    assert [group.named.tasks for group in groups_due(story.run)] == [("t1",), ("t2",), ("t3",)]
+    reduce_all(story)
+    story.synthesize()
+    story.settle()
+    assert (story.run.status, _shortened(story)) == ("succeeded", ())
+
+
+def test_a_short_result_between_such_stands_for_itself() -> None:
+    story = planned_for_many(3)
+    for number, size in enumerate((ROOM_CHARACTERS - 100, 1_000, ROOM_CHARACTERS - 100), 1):
+        story.succeed(f"t{number}", text="x" * size)
+
+    assert [group.named.tasks for group in groups_due(story.run)] == [("t1",), ("t3",)]
+    made = reduce_all(story)
+    assert [tasks_of(part) for part in tree_of(story.run).parts] == [("t1",), ("t2",), ("t3",)]
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_result_that_no_call_holds_is_told_to_be_shortened(count: int) -> None:
+    story = of_size(count, ROOM_CHARACTERS + 1)
+    reduce_all(story)
+    story.synthesize()
+    story.settle()
+
+    assert (story.run.status, story.run.stop_reason) == ("partial", "synthesis_failed")
+    assert _shortened(story) == tuple(story.run.tasks)
+
+
+def test_what_stands_beside_a_group_that_was_skipped_may_be_shortened_too() -> None:
+    story = of_size(4, ROOM_CHARACTERS // 3)
+    first, second = groups_due(story.run)
+    story.tell(ev.ReductionSkipped(**first.named.model_dump(), reason="rejected"))
+    reduce(story, second)
+    story.synthesize()
+    story.settle()
+
+    assert (story.run.stop_reason, _shortened(story)) == ("synthesis_failed", ("t1", "t2"))
+
+
+def test_a_merge_tells_what_was_shown_in_short_and_is_whole_all_the_same() -> None:
+    story = with_strategy(planned_for_many(3), "merge")
+    for number, size in enumerate((ROOM_CHARACTERS // 2, 1_000, ROOM_CHARACTERS // 3 - 100), 1):
+        story.succeed(f"t{number}", text="x" * size)
+    story.synthesize()
+    story.settle()
+
+    assert (story.run.status, _shortened(story)) == ("succeeded", ("t1",))
+
+
+def _shortened(story: Story) -> tuple[str, ...]:
+    assert story.run.result is not None
+    return story.run.result.coverage.shortened
 
 
 def test_a_group_whose_reduction_stays_unusable_is_skipped_and_the_run_is_partial() -> None:

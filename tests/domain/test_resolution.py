@@ -172,6 +172,16 @@ def test_a_task_is_planned_that_is_told_the_question_and_neither_the_claims_nor_
     assert story.settle() == ["plan.revised", "task.started"]
 
 
+def test_no_tie_is_broken_where_the_answer_is_made_from_one_chosen_result() -> None:
+    story = told("tie_break")
+    assert story.run.plan is not None
+    story.run = replace(story.run, plan=story.run.plan.model_copy(update={"strategy": "select"}))
+
+    [(fact, *_)] = [entry for entry in story.decide().entries if isinstance(entry.fact, ev.ConflictLeftOpen)]
+    assert isinstance(fact, ev.ConflictLeftOpen)
+    assert (fact.method, fact.reason) == ("tie_break", "strategy_select")
+
+
 def test_what_that_task_finds_is_put_together_with_all_there_is() -> None:
     story = told("tie_break")
     story.settle()

@@ -12,7 +12,7 @@ from app.domain.brief import Brief
 from app.domain.errors import IllegalMove
 from app.domain.plan import Plan
 from app.domain.replay import Findings, drive
-from app.domain.second_looks import EXCLUDED, all_results, results_kept, with_models
+from app.domain.second_looks import EXCLUDED, all_results, results_kept, with_models, without_ties
 from app.domain.snapshot import Snapshot
 from app.domain.timing import timing_of
 from tests.domain.test_reporting import reported
@@ -101,7 +101,7 @@ def test_a_run_begins_with_results_and_does_the_rest() -> None:
 def test_an_answer_alone_is_made_from_all_that_was_delivered_without_a_worker() -> None:
     source = ended("b").run
     assert source.plan is not None
-    story = begun_with(all_results(source), source.plan)
+    story = begun_with(all_results(source, source.plan), source.plan)
 
     assert [topic.purpose for topic in story.talking()] == ["synthesize"]
     story.wait(3)
@@ -116,7 +116,7 @@ def test_an_answer_alone_is_made_from_all_that_was_delivered_without_a_worker() 
 def test_what_is_excluded_is_a_gap_that_says_so() -> None:
     source = ended().run
     assert source.plan is not None
-    story = begun_with(all_results(source, ["c"]), source.plan)
+    story = begun_with(all_results(source, source.plan, ["c"]), source.plan)
     story.synthesize()
     story.settle()
 
@@ -124,6 +124,23 @@ def test_what_is_excluded_is_a_gap_that_says_so() -> None:
     [gap] = story.run.result.gaps
     assert (gap.task, gap.reason) == ("c", EXCLUDED.code)
     assert story.run.result.outputs[2].error == EXCLUDED
+
+
+def test_a_task_that_was_to_decide_a_conflict_is_left_out_of_what_is_chosen_among() -> None:
+    story = started(task("a"), task("b"), task("tie-c1"), task("tie-c2"), task("c", "tie-c2"))
+    run = replace(story.run, answering=replace(story.run.answering, ties={"c1": "tie-c1", "c2": "tie-c2"}))
+    assert run.plan is not None
+    plan = without_ties(run, run.plan)
+
+    assert [*plan.by_id] == ["a", "b", "tie-c2", "c"]
+
+
+def test_an_answer_anew_takes_only_what_its_plan_has() -> None:
+    source = ended().run
+    assert source.plan is not None
+    fewer = source.plan.model_copy(update={"tasks": source.plan.tasks[:3]})
+
+    assert [each.task for each in all_results(source, fewer).tasks] == ["a", "b", "c"]
 
 
 def test_who_did_a_task_and_what_was_assumed_for_it_are_taken_along() -> None:

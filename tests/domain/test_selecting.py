@@ -12,6 +12,7 @@ from app.domain.plan import Task
 from app.domain.policy.agenda import ANSWERING, REVIEWING, SELECTING
 from app.domain.policy.rounds import gaps_to_close
 from app.domain.policy.splitting import parts_allowed
+from app.domain.reduction_tree import ROOM_CHARACTERS
 from app.domain.results import Result
 from app.domain.selection import Selection
 from app.domain.team import Team
@@ -103,7 +104,22 @@ def test_a_run_in_which_no_candidate_delivers_fails_whatever_else_did() -> None:
     assert (story.run.status, story.run.stop_reason) == ("failed", "no_results")
     assert story.run.error is not None
     assert story.run.error.message.startswith("No candidate delivered a result: a ended with model_refusal, b ended")
+    assert "resynthesize with the strategy merge" in story.run.error.message
     assert [each.task for each in result_of(story).outputs] == ["outline", "a", "b"]
+
+
+def test_the_message_names_the_candidates_that_did_not_deliver_and_no_other_task() -> None:
+    story = selecting(
+        task("outline"), task("map"), *[task(n, "outline", required=False) for n in "ab"], task("c", "map")
+    )
+    for name in ("outline", "a", "b"):
+        story.succeed(name) if name == "outline" else story.fail(name)
+    story.fail("map")
+    story.settle()
+
+    assert story.run.error is not None
+    assert story.run.error.message.startswith("No candidate delivered a result: a ended with model_refusal, b ended")
+    assert "map" not in story.run.error.message.split("What other")[0]
 
 
 def test_a_dead_required_candidate_keeps_the_run_from_succeeding() -> None:
@@ -142,6 +158,58 @@ def test_a_choice_that_cannot_be_had_is_said_and_the_answer_made_from_all(ending
     assert (result.strategy, result.answer) == ("merge", "All told.")
     assert result.selection is not None
     assert (result.selection.task, result.selection.candidates) == (None, ("a", "b"))
+
+
+def test_a_judge_does_not_get_the_time_that_is_kept_for_the_answer() -> None:
+    story = all_done("a", "b")
+    assert story.decide().wake_at == story.run.wrap_up_at
+    assert story.run.wrap_up_at is not None
+    story.wait((story.run.wrap_up_at - story.now).total_seconds())
+
+    [(failed, *_)] = story.decide().entries
+    assert isinstance(failed, ev.SelectionFailed)
+    assert failed.error.code == "timeout"
+    story.settle()
+    assert (story.talking(), names(story)) == ([ANSWERING], ["a", "b"])
+    story.synthesize()
+    story.settle()
+    assert (story.run.status, story.run.stop_reason) == ("partial", "deadline_exceeded")
+    assert (result_of(story).strategy, result_of(story).answer) == ("merge", "All told.")
+
+
+@pytest.mark.parametrize(("share", "shortened"), [(3, ()), (2, ("b",))])
+def test_what_the_judge_saw_in_short_is_told_and_changes_no_status(share: int, shortened: tuple[str, ...]) -> None:
+    story = selecting(*tries("a", "b", "c"))
+    for name in "abc":
+        story.succeed(name, text="x" * (ROOM_CHARACTERS // share - 100) if name == "b" else "short")
+    story.select("a", "b", "c")
+    story.synthesize()
+    story.settle()
+
+    assert (story.run.status, result_of(story).coverage.shortened) == ("succeeded", shortened)
+    assert (result_of(story).coverage.required, result_of(story).coverage.delivered) == (0, 0)
+
+
+def test_another_choice_for_which_no_time_is_left_keeps_the_answer_there_is() -> None:
+    story = selecting(*tries("a", "b", "c"), team=_dropping())
+    story.start("c")
+    story.succeed("a")
+    story.succeed("b")
+    story.wait(40)
+    story.settle()
+    story.select("b", "a")
+    story.synthesize(answer="All of b.")
+    story.succeed("c")
+    assert story.talking() == [SELECTING]
+    assert story.run.wrap_up_at is not None
+    story.wait((story.run.wrap_up_at - story.now).total_seconds())
+    story.settle()
+
+    assert (story.run.status, result_of(story).answer, result_of(story).strategy) == (
+        "succeeded",
+        "All of b.",
+        "select",
+    )
 
 
 def test_a_straggler_that_lands_while_the_judge_is_asked_is_chosen_among_later() -> None:

@@ -39,4 +39,4 @@ class ConflictLeftOpen(Fact):
     reason: str
     """Why, for programs: the error code of the judge's conversation or of the task that was to break the tie;
     `deadline_exceeded` where the time for work was over; `limit_reached` where the run may have no further round, task
-    or judgement."""
+    or judgement; `strategy_select` where the answer is made from one chosen result, and no tie is broken."""

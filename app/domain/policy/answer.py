@@ -25,12 +25,15 @@ from app.domain.policy.selecting import why_unchosen
 from app.domain.policy.settling import ask_people, resolve_conflicts
 from app.domain.policy.tasks import NO_TIME, carry_on
 from app.domain.protocol import GiveUp
+from app.domain.selecting import leaves_of
 from app.domain.snapshot import Snapshot
 from app.domain.text import shorten
 from app.domain.topics import Topic
 
 TASKS_NAMED = 5
 """Tasks that the message of a failed run names."""
+OTHER_RESULTS = "What other tasks delivered can be put together: resynthesize with the strategy merge. "
+"""What can be done about a run whose candidates have all failed."""
 
 
 def is_final(run: Snapshot, now: datetime) -> bool:
@@ -56,7 +59,7 @@ def is_final(run: Snapshot, now: datetime) -> bool:
         return True
     has_more = any(not run.tasks[name].dropped for name in run.lacking)
     must_wait = run.is_refused or run.answering.is_overruled or has_more
-    if run.wants_choice and why_unchosen(run) is not None:
+    if run.wants_choice and why_unchosen(run, now) is not None:
         return True
     return (now >= run.wrap_up_at and not must_wait) or _is_in_vain(run, ANSWERING)
 
@@ -75,7 +78,7 @@ def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
         return settled(fail(run, reason, message))
     if _is_in_vain(run, ANSWERING):
         return settled(end_partially(run, "synthesis_failed", WITHOUT_IT))
-    if run.wants_answer and run.wants_choice and (why := why_unchosen(run)) is not None:
+    if run.wants_answer and run.wants_choice and (why := why_unchosen(run, now)) is not None:
         names = tuple(task.task.id for task in run.candidates)
         return settled([Entry(ev.SelectionFailed(error=why, candidates=names))])
     draft = DecisionBuilder(run, now, conditions, entries=failed_ties(run), wakes=[deadline_of(run)])
@@ -88,6 +91,8 @@ def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     if any(task.dropped for task in run.tasks.values()):
         _go_on_with_dropped(run, now, draft)
     if run.wants_choice:
+        assert run.wrap_up_at is not None
+        draft.wakes.append(run.wrap_up_at)
         draft.converse(SELECTING)
     elif not reduce_first(run, now, draft):
         draft.converse(ANSWERING)
@@ -120,7 +125,8 @@ def _go_on_with_dropped(run: Snapshot, now: datetime, draft: DecisionBuilder) ->
 
 
 def _why_nothing(run: Snapshot) -> tuple[str, str]:
-    undelivered = [task for task in run.tasks.values() if not task.delivered]
+    wanted = run.tasks.keys() if run.plan is None or not run.delivered else leaves_of(run.plan)
+    undelivered = [task for name, task in run.tasks.items() if name in wanted and not task.delivered]
     told = [task for task in undelivered if task.error and task.status == "failed"] or undelivered
     failed = [(task.task.id, task.error) for task in told if task.error]
     first = failed[0][1].message if failed else ""
@@ -131,5 +137,6 @@ def _why_nothing(run: Snapshot) -> tuple[str, str]:
     ends = [f"{name} ended with {error.code}" for name, error in failed[:TASKS_NAMED]]
     if others := len(undelivered) - len(ends):
         ends.append(f"{others} more did not deliver either")
-    message = f"No {'candidate' if run.delivered else 'task'} delivered a result: {', '.join(ends)}. {first}".strip()
+    message = f"No {'candidate' if run.delivered else 'task'} delivered a result: {', '.join(ends)}. "
+    message = f"{message}{OTHER_RESULTS if run.delivered else ''}{first}".strip()
     return "no_results", shorten(message, MESSAGE_CHARACTERS)[0]

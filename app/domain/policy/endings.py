@@ -62,7 +62,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
             missing=missing,
             substituted=substituted,
             unverified=_unverified(run),
-            shortened=shortened_in(reductions),
+            shortened=shortened_in(run, reductions),
         ),
         strategy=strategy_of(run),
         selection=choice_of(run),
@@ -213,7 +213,8 @@ def deliver(run: Snapshot) -> list[Entry]:
     if run.exhausted is not None and (unaccepted or unchosen or len(heard) < len(run.tasks)):
         return end_partially(run, "budget_exhausted", WITHOUT_IT)
     if unchosen:
-        return end_partially(run, "synthesis_failed", WITHOUT_IT)
+        is_late = run.answering.unchosen == "timeout"
+        return end_partially(run, "deadline_exceeded" if is_late else "synthesis_failed", WITHOUT_IT)
     if unaccepted:
         return end_partially(run, "review_failed", WITHOUT_IT)
     is_whole = not undelivered and not lacks_half(run)

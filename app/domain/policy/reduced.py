@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.domain.reduction_tree import beneath
+from app.domain.reduction_tree import beneath, reduces
 from app.domain.results import ReducedGroup
 from app.domain.snapshot import Snapshot
 
@@ -17,16 +17,17 @@ def groups_beneath(run: Snapshot) -> tuple[ReducedGroup, ...]:
     )
 
 
-def shortened_in(groups: Sequence[ReducedGroup]) -> tuple[str, ...]:
+def shortened_in(run: Snapshot, groups: Sequence[ReducedGroup]) -> tuple[str, ...]:
     """The tasks whose results stood for themselves in short."""
-    return tuple(dict.fromkeys(name for group in groups if group.skipped for name in group.tasks))
+    skipped = (name for group in groups if group.skipped for name in group.tasks)
+    return tuple(dict.fromkeys([*skipped, *run.answering.shortened]))
 
 
 def why_shortened(run: Snapshot) -> str | None:
-    """The stop reason of a run whose answer was made from shortened results; None where none of them was."""
+    """The stop reason of a run that was to read all results whole, and has not; None for every other."""
     reasons = {group.skipped for group in groups_beneath(run)} - {None}
     if not reasons:
-        return None
+        return "synthesis_failed" if reduces(run) and run.answering.shortened else None
     if "budget" in reasons:
         return "budget_exhausted"
     return "deadline_exceeded" if "timeout" in reasons else "synthesis_failed"

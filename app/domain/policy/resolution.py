@@ -60,9 +60,14 @@ def left_open(conflicts: Sequence[Conflict], method: ConflictMethod, reason: str
 
 
 def begin_tie_break(run: Snapshot) -> list[Entry]:
-    """A further round of work, in which a task decides each conflict; those for which there is no room stay open."""
+    """A further round of work, in which a task decides each conflict; those for which there is no room stay open.
+
+    An answer from one chosen result could not rest on such a task, so that none is planned for it.
+    """
     assert run.plan is not None
     open_now, limits = untried(run, "tie_break"), run.brief.limits
+    if run.plan.strategy == "select":
+        return left_open(open_now, "tie_break", "strategy_select")
     room = min(limits.tasks, TASKS_CEILING) - len(run.tasks) if rounds_left(run) > 0 else 0
     chosen, left = open_now[: max(room, 0)], open_now[max(room, 0) :]
     entries = left_open(left, "tie_break", "limit_reached")
