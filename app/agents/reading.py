@@ -26,16 +26,12 @@ MOST_WASTED = 2_000_000
 """Characters that are read in vain for that."""
 _START = re.compile(r"[{\[]")
 _FENCE = re.compile(r"```\w*\s*")
-_GAP = r"(?:\s|//[^\n]*|\#[^\n]*|/\*(?:[^*]|\*(?!/)){0,500}\*/)*+"
+_GAP = re.compile(r"\s+|//[^\n]*|#[^\n]*|/\*[^*]*\*/")
 """What stands between the parts of a value: space, and comments, which JSON does not have."""
-_BEGUN = re.compile(
-    rf"""
-      \{{ {_GAP} (?: ["'] | \w+ \s* : [^{{}}\[\]]* ["'{{\[] )
-    | \[ (?: {_GAP} (?: "[^"\n]*" | '[^'\n]*' | [\d.+\-]+ | true | false | null )? {_GAP} [,\[] )*+ {_GAP} \{{
-    """,
-    re.VERBOSE,
-)
-"""How an object or a list begins that is meant as one: `{x}` and `[Note]` in prose are not."""
+_FIRST = re.compile(r"""["']|\w{1,50}\s{0,10}:[^{}\[\]]{0,200}["'{\[]""")
+"""How the first field of an object begins: `{x}` in prose is none."""
+_ITEM = re.compile(r"""\s+|//[^\n]*|#[^\n]*|/\*[^*]*\*/|"[^"\n]*"|'[^'\n]*'|[\d.+\-,\[]+|true|false|null""")
+"""What may stand in a list before its first object: `[Note]` in prose has other things."""
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -161,9 +157,18 @@ def _values(text: str, code: FindingCode) -> Sequence[Any]:
 
 def _is_begun(text: str, start: int) -> bool:
     """Whether what starts there is meant as a value: it looks like one, or it is an object and nothing precedes it."""
+    if text[start] == "[":
+        return text.startswith("{", _behind(_ITEM, text, start + 1))
     fence = _FENCE.match(text)
-    is_first = text[start] == "{" and start == (fence.end() if fence else 0)
-    return is_first or _BEGUN.match(text, start) is not None
+    is_first = start == (fence.end() if fence else 0)
+    return is_first or _FIRST.match(text, _behind(_GAP, text, start + 1)) is not None
+
+
+def _behind(pattern: re.Pattern[str], text: str, place: int) -> int:
+    """Where in `text` there is no more of `pattern`."""
+    while found := pattern.match(text, place):
+        place = found.end()
+    return place
 
 
 def _is_structured(value: Any) -> bool:
