@@ -96,5 +96,5 @@ def _problems(error: ValidationError) -> str:
 
 def _said(error: ErrorDetails) -> str:
     """What is wrong, in the words of YAML where the validator speaks of Python."""
-    said = _IN_PLAIN_WORDS.get(error["type"], error["msg"])
-    return said.format_map(error.get("ctx", {})) if said is not error["msg"] else said
+    said = _IN_PLAIN_WORDS.get(error["type"], error["msg"].removeprefix("Value error, "))
+    return said.format_map(error.get("ctx", {})) if error["type"] in _IN_PLAIN_WORDS else said

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from string import ascii_uppercase
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from app.agents.aside import outputs_of
 from app.agents.prompting import opening, render
@@ -85,12 +85,18 @@ def _material(run: Snapshot, _: Topic) -> Iterable[object]:
     return [run.brief.objective, *outputs_of(run.reconcilable)]
 
 
+def _letter(holds: str) -> str:
+    """As the claims are lettered, however it is written."""
+    said = holds.strip()
+    return UNDECIDED if said.lower() == UNDECIDED else said.upper()
+
+
 class _Judgement(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     conflict: str
     reason: str = ""
-    holds: str
+    holds: Annotated[str, AfterValidator(_letter)]
     confidence: float | None = None
 
 

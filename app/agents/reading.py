@@ -1,7 +1,8 @@
 """Reading what a model wrote: JSON found, parsed and checked, or the reasons why not.
 
 Providers that enforce schemas deliver clean JSON. Others wrap it in prose and fences; that is accepted as long as there
-is exactly one JSON value to find. Nothing is repaired by guessing: what does not parse goes back to the model.
+is exactly one JSON value to find. Nothing is repaired by guessing: what does not parse goes back to the model, and a
+value that has begun and is broken is never read by what still parses inside it.
 """
 
 import json
@@ -24,6 +25,13 @@ MOST_STARTS = 200
 MOST_WASTED = 2_000_000
 """Characters that are read in vain for that."""
 _START = re.compile(r"[{\[]")
+_FENCE = re.compile(r"```\w*\s*")
+_GAP = re.compile(r"\s+|//[^\n]*|#[^\n]*|/\*[^*]*\*/")
+"""What stands between the parts of a value: space, and comments, which JSON does not have."""
+_FIRST = re.compile(r"""["']|\w{1,50}\s{0,10}:[^{}\[\]]{0,200}["'{\[]""")
+"""How the first field of an object begins: `{x}` in prose is none."""
+_ITEM = re.compile(r"""\s+|//[^\n]*|#[^\n]*|/\*[^*]*\*/|"[^"\n]*"|'[^'\n]*'|[\d.+\-,\[]+|true|false|null""")
+"""What may stand in a list before its first object: `[Note]` in prose has other things."""
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -34,6 +42,25 @@ class Unreadable(Exception):
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(_bounded(finding) for finding in islice(findings, MOST_FINDINGS))
         super().__init__("; ".join(finding.detail for finding in self.findings))
+
+
+class Broken(Unreadable):
+    """An object or a list has begun and does not parse; `written` is the text from there on."""
+
+    def __init__(self, code: FindingCode, error: ValueError | RecursionError, written: str) -> None:
+        super().__init__([Finding(code=code, detail=_why_not_json(error))])
+        self.written = written
+
+    def has_any(self, fields: Iterable[str]) -> bool:
+        """Whether it has one of these fields, as far as one can tell."""
+        return re.search(rf"""["'](?:{"|".join(map(re.escape, fields))})["']\s*:""", self.written) is not None
+
+
+def _why_not_json(error: Exception) -> str:
+    if not isinstance(error, json.JSONDecodeError):
+        return "the reply is not valid JSON: it is nested too deeply"
+    place = f"at line {error.lineno}, column {error.colno}"
+    return f"the reply is not valid JSON: {error.msg.removesuffix(' at')} {place}"
 
 
 def _bounded(finding: Finding) -> Finding:
@@ -67,12 +94,15 @@ def read_json(text: str, code: FindingCode) -> Any:
 
 
 def read_json_or_prose(text: str, code: FindingCode, fields: Collection[str]) -> Any:
-    """The same where prose will do: the text itself, unless it is meant as JSON or holds an object with such fields."""
+    """The same where prose will do: the text itself, unless it is meant as JSON or holds an object with such fields.
+
+    A broken object with such fields is no prose either.
+    """
     meant_as_json = not text.strip() or text.lstrip("\ufeff \n\r\t").startswith(("{", "[", "```"))
     try:
         value = read_json(text, code)
-    except Unreadable:
-        if meant_as_json:
+    except Unreadable as error:
+        if meant_as_json or (isinstance(error, Broken) and error.has_any(fields)):
             raise
         return clean_text(text.strip())
     if meant_as_json or (isinstance(value, dict) and not value.keys().isdisjoint(fields)):
@@ -89,7 +119,7 @@ def _cleaned(value: Any, code: FindingCode) -> Any:
 
 def _embedded(text: str, code: FindingCode, error: Exception) -> Any:
     found: list[Any] = []
-    for value in _values(text):
+    for value in _values(text, code):
         if value not in found:
             found.append(value)
     if len(found) == 1:
@@ -97,13 +127,14 @@ def _embedded(text: str, code: FindingCode, error: Exception) -> Any:
     if found:
         detail = f"the reply holds {len(found)} different JSON values; exactly one was expected"
     elif isinstance(error, json.JSONDecodeError) and ("{" in text or "[" in text):
-        detail = f"the reply is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        detail = _why_not_json(error)
     else:
         detail = "the reply holds no JSON"
     raise Unreadable([Finding(code=code, detail=detail)])
 
 
-def _values(text: str) -> Sequence[Any]:
+def _values(text: str, code: FindingCode) -> Sequence[Any]:
+    """The values in `text`, one after the other. Raises `Broken` at the first that has begun and does not parse."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     values: list[Any] = []
     place, wasted = 0, 0
@@ -114,12 +145,30 @@ def _values(text: str) -> Sequence[Any]:
         try:
             value, place = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError) as error:
+            if _is_begun(text, start.start()):
+                raise Broken(code, error, text[start.start() :]) from None
             place = start.end()
             wasted += (error.pos if isinstance(error, json.JSONDecodeError) else len(text)) - start.start()
             continue
         if _is_structured(value):
             values.append(value)
     return values
+
+
+def _is_begun(text: str, start: int) -> bool:
+    """Whether what starts there is meant as a value: it looks like one, or it is an object and nothing precedes it."""
+    if text[start] == "[":
+        return text.startswith("{", _behind(_ITEM, text, start + 1))
+    fence = _FENCE.match(text)
+    is_first = start == (fence.end() if fence else 0)
+    return is_first or _FIRST.match(text, _behind(_GAP, text, start + 1)) is not None
+
+
+def _behind(pattern: re.Pattern[str], text: str, place: int) -> int:
+    """Where in `text` there is no more of `pattern`."""
+    while found := pattern.match(text, place):
+        place = found.end()
+    return place
 
 
 def _is_structured(value: Any) -> bool:

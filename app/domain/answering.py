@@ -1,6 +1,6 @@
 """What has come of a run's answers beside the newest that was taken: what was turned down, found and settled."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,6 +13,21 @@ from app.domain.text import plain_words
 
 LEFT_OPEN = "None of these: leave it open"
 """What a person may choose who is asked about a conflict: the answer stays as it is."""
+
+
+FEWEST_WORDS = 3
+"""Of a claim without a figure that tells which conflict it belongs to: "yes" may be said in many."""
+
+
+def claims_alike(one: Conflict, other: Conflict) -> bool:
+    """Whether two conflicts name the same tasks with the same words, which are no other conflict's by chance."""
+    said = _said_in(one)
+    is_telling = all(any(map(str.isdigit, words)) or len(words.split()) >= FEWEST_WORDS for _, words in said)
+    return bool(said) and is_telling and said == _said_in(other)
+
+
+def _said_in(conflict: Conflict) -> set[tuple[str, str]]:
+    return {(claim.task, plain_words(claim.claim)) for claim in conflict.claims}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +117,10 @@ class Answering:
         key, broken = self._key_of(conflict), self.broken_by(claim.task for claim in conflict.claims)
         same = [found for found in self.found if self._key_of(found) == key]
         return next(iter([*same, *(found for found in self.found if found.id in broken)]), None)
+
+    def reworded(self, conflict: Conflict, but: Collection[str]) -> Conflict | None:
+        """One that was found before with the very same claims under another topic, `but` for some ids."""
+        return next((found for found in self.found if found.id not in but and claims_alike(found, conflict)), None)
 
     def broken_by(self, tasks: Iterable[str]) -> set[str]:
         """The conflicts that some of these tasks are to decide."""

@@ -16,6 +16,7 @@ STOP_REASONS: Mapping[str, str] = {
     "planned": "A dry run has its plan; nothing was executed.",
     "gaps": "There is an answer, but a required task delivered nothing.",
     "synthesis_failed": "The tasks delivered, but their results could not be put together into one answer.",
+    "review_failed": "There is an answer, but the critic did not accept it, or no verdict could be had.",
     "budget_exhausted": "The tokens or the money of the run were spent.",
     "deadline_exceeded": "The time of the run was up.",
     "plan_invalid": "The supervisor wrote no plan that can be carried out.",

@@ -13,6 +13,8 @@ from app.domain.errors import ErrorCode
 
 LONGEST_TEXT = 500_000
 """Characters that a final text may have: it is stored, and read by others."""
+SUPERVISOR_REPLIES = 4
+"""Replies that one conversation of the supervisor may take: an answer, a repair, and what a cut reply costs."""
 PAUSES_ALLOWED = 5
 TRUNCATIONS_ALLOWED = 1
 INVALID_CALLS_ALLOWED = 2

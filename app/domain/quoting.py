@@ -21,7 +21,7 @@ from app.domain.brief import Brief
 from app.domain.lint import RESULTS_HELD
 from app.domain.plan import Plan, Task
 from app.domain.plan_strategy import candidates_of
-from app.domain.policy.agenda import SUPERVISOR_REPLIES
+from app.domain.protocol import SUPERVISOR_REPLIES
 from app.domain.quote import Grounds, MoneyRange, Planning, Quote, SecondsRange, TokenPrices, TokensRange, Typical
 from app.domain.schedule import time_for
 from app.domain.snapshot import Snapshot

@@ -80,7 +80,8 @@ class RoundShare(_Part):
     delivered: int = 0
     """Those of them that delivered."""
     llm_calls: int = 0
-    """Requests to models, from its beginning to that of the next one: the answers made in it are among them."""
+    """Requests to models, from its beginning to that of the next one: the answers made in it are among them, and what
+    nested runs took that ended in it."""
     tokens: int = 0
     """Tokens read and written."""
     cost_usd: Money = Decimal(0)
@@ -90,7 +91,8 @@ class RoundShare(_Part):
     gaps_closed: int = 0
     """Its tasks that were to close a gap and delivered."""
     gaps_left: int = 0
-    """Tasks of the plan that had ended without a result when it was over."""
+    """Tasks of the plan that had ended without a result when it was over, or with a part of one where the nested run
+    brought no more and nobody else the rest."""
     conflicts_resolved: int = 0
     """Conflicts that its answers have resolved and no earlier one had."""
 
@@ -202,4 +204,4 @@ class Report(_Part):
     waiting: Waiting
     """Working against waiting."""
     one_agent: OneAgent | None
-    """The same job done by one agent; null when nothing was delivered by a model."""
+    """The same job done by one agent; null when nothing was delivered by a model, or something by a nested run."""

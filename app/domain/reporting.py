@@ -166,6 +166,7 @@ class Reporter:
         if (attempt := self._attempt(event)) is not None:
             attempt.spent.add(usage, 0)
             attempt.tool_calls += usage["tool_calls"]
+            attempt.is_nested = True
 
     def _task(self, event: Told, at: datetime) -> None:
         name, kind, told = event["task_id"] or "", event["type"], event["data"]

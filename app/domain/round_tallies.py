@@ -42,6 +42,10 @@ class RoundTallies:
         """Ids of the tasks of the newest plan."""
         self._delivered: set[str] = set()
         self._fruitless: set[str] = set()
+        self._halved: set[str] = set()
+        """Those whose nested run brought only a part."""
+        self._instead: dict[str, str] = {}
+        """Which tasks were to close the gaps of others, by these."""
         self._resolved: set[str] = set()
 
     def take(self, event: Told, at: datetime) -> None:
@@ -54,10 +58,14 @@ class RoundTallies:
                 self._rounds[-1].spent.add(lost, 0)
             case "llm.completed" | "llm.failed":
                 self._rounds[-1].spent.add(told["usage"], told["duration_ms"])
+            case "child.ended":
+                self._rounds[-1].spent.add(told["usage"], 0)
             case "plan.created" | "plan.edited" | "plan.revised":
                 self._replan(told, at, is_edit=kind == "plan.edited")
             case "task.succeeded":
                 self._delivered.add(name)
+                if (told.get("nested") or {}).get("status") == "partial":
+                    self._halved.add(name)
             case "synthesis.completed":
                 done = {each["id"] for each in told["conflicts"] if each["status"] == "resolved"}
                 self._rounds[-1].resolved += len(done - self._resolved)
@@ -70,13 +78,15 @@ class RoundTallies:
             before = self._rounds[-1]
             before.ended_at, before.gaps_left = at, self._gaps()
             self._rounds.append(_Round(number, at, closing={*told.get("redispatched", {}).values()}))
+        self._instead |= told.get("redispatched", {})
         self._plan = [task["id"] for task in told["tasks"]]
         known = {name for each in self._rounds[:-1] for name in each.tasks}
         kept = set[str]() if is_edit else self._rounds[-1].tasks
         self._rounds[-1].tasks = kept | ({*self._plan} - known)
 
     def _gaps(self) -> int:
-        return len(self._fruitless.intersection(self._plan))
+        open_parts = {name for name in self._halved if self._instead.get(name) not in self._delivered}
+        return len((self._fruitless | open_parts).intersection(self._plan))
 
     def told(self, end: datetime) -> tuple[RoundShare, ...]:
         """What each round took and brought, up to `end`; nothing of a run that has no plan."""

@@ -47,6 +47,8 @@ class AttemptTally:
     left_behind: int = 0
     """Tokens that its conversation held after its newest reply."""
     tool_calls: int = 0
+    is_nested: bool = False
+    """Whether a nested run did the work."""
 
 
 @dataclass(slots=True)
@@ -120,13 +122,14 @@ def _share(part: float, whole: float) -> float:
 
 
 def one_agent(tasks: Iterable[TaskTally], parts: Mapping[str, Spent], answer: Spent, wall_ms: int) -> OneAgent | None:
-    """What one agent would take for it all; None when nothing was delivered by a model.
+    """What one agent would take for it all; None when nothing was delivered by a model, or something by a nested run:
+    what the conversations in that held is not known here.
 
     `answer` is the call that made the answer. How this is reckoned: see `OneAgent`.
     """
     winners = [task.attempts[task.delivered_by - 1] for task in tasks if task.delivered_by]
     done = sorted((each for each in winners if each.replies), key=lambda each: each.ended_at or each.started_at)
-    if not done:
+    if not done or any(each.is_nested for each in winners):
         return None
     calls = read = held = 0
     for attempt in done:

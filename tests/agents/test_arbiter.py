@@ -1,6 +1,7 @@
 """What a judge of conflicts is shown, and what is made of what it and the task that breaks a tie say."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from app.agents.arbiter import ARBITRATE, UNDECIDED, cases_of
 from app.agents.converse import consequences
 from app.agents.supervisor.synthesize import SYNTHESIZE
 from app.domain import events as ev
+from app.domain.answering import claims_alike
 from app.domain.fold_conversation import conversation_after
 from app.domain.policy.agenda import ARBITRATING
 from app.domain.results import Claim, Conflict
@@ -79,6 +81,16 @@ def test_what_a_judge_decides_is_the_claim_word_for_word() -> None:
     assert story.talking() == [SYNTHESIS]
 
 
+@pytest.mark.parametrize("written", [str.lower, str.upper, " {} ".format])
+def test_a_judge_may_write_its_letter_as_it_likes(written: Callable[[str], str]) -> None:
+    [fact] = judged(story := judging(), judgement(written(letter_of(story, "2011"))))
+    [left] = judged(judging(), judgement(written("undecided")))
+
+    assert isinstance(fact, ev.ConflictJudged)
+    assert isinstance(left, ev.ConflictJudged)
+    assert (fact.resolution, left.resolution) == ("2011", None)
+
+
 @pytest.mark.parametrize(
     "judgements",
     [
@@ -137,6 +149,48 @@ def test_the_supervisor_is_told_what_the_judge_has_decided_and_must_heed_it() ->
         "c1", "resolved", "2011", "judge", 1.0,
     )  # fmt: skip
     assert story.settle() == ["run.succeeded"]
+
+
+def test_the_same_claims_under_another_topic_are_the_conflict_that_the_judge_has_settled() -> None:
+    story = settled_by_a_judge()
+    taken = answer(story, said("All told, 2011; some say 2009.", conflict("unresolved", topic="when it was founded")))
+
+    assert isinstance(taken, ev.SynthesisCompleted)
+    assert [(each.id, each.topic, each.status, each.method) for each in taken.conflicts] == [
+        ("c1", "the year", "resolved", "judge"),
+    ]
+    assert story.settle() == ["run.succeeded"]
+
+
+def test_the_same_claims_under_two_topics_of_one_answer_are_two_conflicts() -> None:
+    reworded = conflict("unresolved", topic="when it was rebuilt")
+    taken = answer(
+        settled_by_a_judge(), said("2011, not 2009.", reworded, conflict(resolution="2011", method="evidence"))
+    )
+
+    assert isinstance(taken, ev.SynthesisCompleted)
+    assert [(each.id, each.status) for each in taken.conflicts] == [("c2", "unresolved"), ("c1", "resolved")]
+
+
+@pytest.mark.parametrize(
+    ("topic", "claims", "same"),
+    [
+        ("when it was founded", ("2009", "2011"), True),
+        ("when it was founded", ("2009", "2010"), False),
+        ("who", ("the elder brother", "The elder sister."), True),
+        ("is it open", ("yes", "no"), False),
+    ],
+)
+def test_claims_that_tell_make_the_same_conflict_under_any_topic(
+    topic: str, claims: tuple[str, str], *, same: bool
+) -> None:
+    def of(topic: str, *said: str) -> Conflict:
+        named = tuple(Claim(task=task, claim=claim) for task, claim in zip("ab", said, strict=True))
+        return Conflict(id="c1", topic=topic, claims=named, status="unresolved")
+
+    known = {"2": ("2009", "2011"), "t": ("The elder brother", "the elder sister"), "y": ("yes", "no")}
+    found = of("another", *known[claims[0][0]])
+    assert claims_alike(found, of(topic, *claims)) is same
 
 
 def broken(text: str = "It was 2011.") -> Story:

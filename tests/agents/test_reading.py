@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -19,6 +20,9 @@ READABLE = {
     '{"a": 1}\n{"a": 1}': {"a": 1},
     '[{"a": 1}]': [{"a": 1}],
     '{"a": NaN, "b": Infinity}': {"a": None, "b": None},
+    'Take {x} of [Note], f"{x:.2f}" and [0, 5): {"a": 1}': {"a": 1},
+    'function f() { return "x"; }\n{"a": 1}': {"a": 1},
+    "['a', 'b'] are keys, [[x]] is a link: {\"a\": 1}": {"a": 1},
     '{"a": "\\u0000 \\ud800 \\ud83c\\udf78"}': {"a": "\ufffd \ufffd \U0001f378"},
 }
 
@@ -35,6 +39,8 @@ UNREADABLE = {
     "42": "not a JSON object",
     '{"a": 1,}': "line 1, column",
     '{"a": 1': "not valid JSON",
+    '{, "a": [{"b": 1}]}': "line 1, column 2",
+    '```json\n{a, "b": [{"c": 1}]}\n```': "line 2, column 2",
     '{"a": 1} {"a": 2}': "2 different JSON values",
     "[" * 100_000: "JSON",
     '{"a":' * 50_000 + "1" + "}" * 50_000: "JSON",
@@ -47,6 +53,57 @@ def test_what_is_not_one_json_value_is_refused_with_the_reason(written: str) -> 
     with pytest.raises(Unreadable, match=UNREADABLE[written]) as caught:
         read_json(written, "plan_unparseable")
     assert {finding.code for finding in caught.value.findings} == {"plan_unparseable"}
+
+
+WHOLE = {"goal": "LINE", "tasks": [{"id": "a", "worker": "w", "instruction": "Do."}], "strategy": "select"}
+BREAKS: dict[str, Callable[[str], str]] = {
+    "a raw line break": lambda written: written.replace("LINE", "one\ntwo"),
+    "a comma too many": lambda written: written[:-1] + ",}",
+    "no last brace": lambda written: written[:-1],
+    "cut off in between": lambda written: written.split(', "strategy"')[0],
+    "a comment": lambda written: written.replace("{", "{ // all of it\n", 1),
+    "another comment": lambda written: written.replace("{", "{ # all of it\n", 1),
+    "a third kind of comment": lambda written: written.replace("{", "{ /* all\n of it */ ", 1),
+    "single quotation marks": lambda written: written.replace('"goal"', "'goal'"),
+    "no quotation marks": lambda written: written.replace('"goal"', "goal"),
+    "a list with a comma too many": lambda written: f"[{written},]",
+    "a list with more before": lambda written: f'[1, "x", {written},]',
+}
+WRAPS = {
+    "bare": "{}",
+    "with a mark before it": "\ufeff{}",
+    "in a fence": "```json\n{}\n```",
+    "in prose": "Here it is:\n{}\nGood?",
+    "in prose and a fence": "As [1] says:\n```\n{}\n```",
+    "behind a whole one": '{{"goal": "another"}}\n{}',
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_broken_value_is_never_read_by_an_inner_part(how: str, wrap: str) -> None:
+    with pytest.raises(Unreadable, match=r"not valid JSON: .+ at line \d+, column \d+"):
+        read_plan(WRAPS[wrap].format(BREAKS[how](json.dumps(WHOLE))))
+
+
+def test_what_is_wrong_with_a_broken_value_is_told_with_its_place() -> None:
+    with pytest.raises(Unreadable, match="Invalid control character at line 2, column 14"):
+        read_json('Here:\n{"text": "one\ntwo", "data": {"n": 1}}', "output_invalid")
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("how", ["a raw line break", "a comma too many", "no last brace", "a comment"])
+def test_a_broken_report_is_neither_its_data_nor_prose(how: str, wrap: str) -> None:
+    escalation = {"reason": "ambiguous_input", "message": "Which year?"}
+    written = json.dumps({"summary": "LINE", "text": "", "data": {"n": 1}, "escalation": escalation})
+    for schema in (None, SCHEMA):
+        with pytest.raises(Unreadable, match="not valid JSON"):
+            read_report(WRAPS[wrap].format(BREAKS[how](written)), schema)
+
+
+def test_code_in_the_prose_of_a_report_is_prose() -> None:
+    written = 'Call it so: f({"n": 1,}), or [{"n": 2]; and function () { return "x"; }'
+    assert read_report(written, None) == Output(summary=written, text=written, free_form=True)
 
 
 def test_a_report_is_read_with_its_defaults() -> None:

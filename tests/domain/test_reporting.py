@@ -8,10 +8,12 @@ from app.domain import events as ev
 from app.domain.busy import STRETCHES_KEPT, BusyTime
 from app.domain.duplicates import CALLS_COMPARED, DuplicateWork
 from app.domain.likeness import likeness, sketch_of
+from app.domain.nested import ChildStatus
 from app.domain.policy.rounds import begin_round, gaps_to_close, next_plan, rounds_left
 from app.domain.report import Report
 from app.domain.reporting import Reporter
-from app.domain.results import Claim, Conflict, Problem
+from app.domain.results import Claim, Conflict, NestedResult, Problem
+from app.domain.team import TeamRef
 from app.domain.timing import timing_of
 from app.domain.usage import Usage
 from tests.domain.test_spans import FIRST_RELEASE
@@ -102,6 +104,27 @@ def told() -> Story:
     story.wait(2)
     story.tell(answered("synthesize", spend(500, 50), 2000))
     return story
+
+
+@pytest.mark.parametrize(("status", "gaps"), [("succeeded", 0), ("partial", 1)])
+def test_nested_runs_count_in_the_rounds_and_leave_no_estimate_of_one_agent(status: ChildStatus, gaps: int) -> None:
+    story = Story(brief())
+    story.begin(task("a"), task("b"))
+    story.start("a")
+    story.start("b")
+    story.tell(answered("work", spend(200, 20)), "b", 1)
+    story.tell(ev.TaskSucceeded(summary="b", text="one two"), "b", 1)
+    story.tell(ev.ChildStarted(run="run_2", team=TeamRef(name="crew", version=1)), "a", 1)
+    story.tell(ev.ChildEnded(run="run_2", status=status, stop_reason="gaps", usage=spend(900, 90)), "a", 1)
+    nested = NestedResult.model_validate({"run": "run_2", "status": status, "stop_reason": "gaps"})
+    story.tell(ev.TaskSucceeded(summary="a", text="three four", nested=nested), "a", 1)
+
+    report = reported(story)
+    [only] = report.rounds
+
+    assert (only.llm_calls, only.tokens, only.cost_usd) == (2, 1210, story.run.usage.cost_usd)
+    assert (only.delivered, only.gaps_left) == (2, gaps)
+    assert report.one_agent is None
 
 
 def test_the_critical_path_names_the_tasks_that_bounded_the_run() -> None:

@@ -201,7 +201,23 @@ def test_a_tie_that_is_not_broken_stays_as_it_is_and_is_not_tried_again() -> Non
     story.succeed("tie-c1")
     story.synthesize(answer="2009 or 2011.", conflicts=(YEAR,))
 
-    assert story.settle() == ["run.succeeded"]
+    assert story.settle() == ["conflict.left_open", "run.succeeded"]
+    assert left(story) == [("c1", "tie_break", "undecided")]
+
+
+def test_what_a_tie_break_brought_is_no_gap_when_the_answer_made_with_it_cannot_be_used() -> None:
+    story = told("tie_break")
+    story.settle()
+    story.succeed("tie-c1")
+    for note in ("Again.", None):
+        story.hear("synthesize", [text_block("no answer")])
+        story.tell(ev.SynthesisRejected(errors=(USELESS,), note=note))
+
+    assert story.settle() == ["conflict.left_open", "run.partial"]
+    assert left(story) == [("c1", "tie_break", "synthesis_failed")]
+    result = story.run.result
+    assert result is not None
+    assert (story.run.stop_reason, result.answer, result.gaps) == ("synthesis_failed", "2009 or 2011.", ())
 
 
 def test_a_task_that_finds_nothing_leaves_the_conflict_open_and_that_is_said() -> None:
@@ -319,10 +335,11 @@ def test_whoever_plays_the_critic_and_the_judge_is_among_the_models_that_a_team_
     assert team.used_models == {"deep", "balanced", "model-of-the-critic"}
 
 
-def test_a_judge_for_whom_the_budget_has_no_room_leaves_the_answer_as_it_is() -> None:
+def test_a_judge_for_whom_the_budget_has_no_room_leaves_the_answer_as_it_is_and_that_is_told() -> None:
     story = told("judge", "tie_break", limits={"tokens": 10_000})
     story.tell(ev.BudgetExhausted(limit="tokens", allowed=10_000, needed=2_000, left=100, call="arbitrate"))
 
-    assert story.settle() == ["run.succeeded"]
+    assert story.settle() == ["conflict.left_open", "conflict.left_open", "run.succeeded"]
+    assert left(story) == [("c1", "judge", "budget_exceeded"), ("c1", "tie_break", "budget_exceeded")]
     assert story.run.result is not None
     assert (story.run.result.answer, story.run.result.conflicts) == ("2009 or 2011.", (YEAR,))

@@ -16,7 +16,6 @@ from app.domain.failures import remedy_for
 from app.domain.fold import after, fold
 from app.domain.policy.agenda import (
     ANSWERING,
-    SUPERVISOR_REPLIES,
     is_open,
     left_behind,
     max_steps,
@@ -26,7 +25,7 @@ from app.domain.policy.agenda import (
 from app.domain.policy.approval import cause_of_approval
 from app.domain.policy.commands import Converse
 from app.domain.policy.decide import decide
-from app.domain.protocol import GiveUp
+from app.domain.protocol import SUPERVISOR_REPLIES, GiveUp
 from app.domain.results import Result
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import Attempt, TaskState

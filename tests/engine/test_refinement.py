@@ -115,7 +115,7 @@ async def test_without_a_new_instruction_the_tasks_last_failure_stands(
 
     error = (await service.folded(run_id)).tasks["t1"].error
     assert error is not None
-    assert (error.code, "The instruction was not improved" in error.message) == ("output_invalid", True)
+    assert (error.code, ". The instruction was not improved: " in error.message) == ("output_invalid", True)
     assert len(stub.of("work")) == 2
 
 

@@ -93,6 +93,10 @@ def test_an_output_schema_may_hold_whatever_yaml_reads(settings: Settings, write
         ("{name: general, workers: []}", "workers: this must have at least 1"),
         ("{name: general, workers: {a: b}}", "workers: this must be a list"),
         ("{name: general, workers: [{name: writer}]}", "workers.0.description: this is required"),
+        (
+            "{name: general, workers: [{name: w, description: d, team: crew, instructions: i}, 7]}",
+            r"(?!.*Value error).+",
+        ),
         (TEAM % ", max_steps: 0, timeout_s: soon", r"workers\.0\.max_steps: [^;]+; workers\.0\.timeout_s: .+"),
         (TEAM.removesuffix("}") % "" + f", {ODD_FIELDS}}}", "odd0: [^;]+(; odd.: [^;]+){9}; and 2 more"),
     ],
@@ -103,6 +107,7 @@ def test_an_output_schema_may_hold_whatever_yaml_reads(settings: Settings, write
         "no worker",
         "no list",
         "one worker that is none",
+        "a rule of our own",
         "two problems",
         "many problems",
     ],

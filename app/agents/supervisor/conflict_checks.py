@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from app.agents.supervisor.ground import Ground
 from app.domain.answer_figures import strange_figures
+from app.domain.answering import claims_alike
 from app.domain.figures import Seen, figures_in
 from app.domain.findings import Finding
 from app.domain.results import Claim, Conflict, Synthesis
@@ -142,7 +143,8 @@ def _has_majority(chosen: Iterable[Side], sides: Sequence[Side]) -> bool:
 
 
 def _is_settled(conflict: Conflict, ground: Ground) -> bool:
-    return any(plain_words(each.topic) == plain_words(conflict.topic) for each in ground.settled)
+    topic = plain_words(conflict.topic)
+    return any(plain_words(each.topic) == topic or claims_alike(each.conflict, conflict) for each in ground.settled)
 
 
 def show_both_sides(told: Synthesis, _: Ground) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from app.agents.supervisor.conflict_checks import METHODS, untold
 from app.agents.supervisor.follow_ups import GapReply, gap_schema, read_follow_ups
 from app.agents.supervisor.ground import Ground, broken_ties, ground_of, known_conflicts
 from app.domain import events as ev
+from app.domain.answering import claims_alike
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
 from app.domain.findings import Finding
@@ -139,9 +140,24 @@ def _conflicts(run: Snapshot, told: Synthesis, ground: Ground) -> tuple[Conflict
 
     One that was found before keeps its id.
     """
-    listed = {plain_words(conflict.topic) for conflict in told.conflicts}
-    settled = [
-        each.conflict.model_copy(
+    conflicts = [*_heeding(told.conflicts, ground), *untold(told, ground)]
+    before = [run.answering.same_as(conflict) for conflict in conflicts]
+    taken = {found.id for found in before if found is not None}
+    named: list[Conflict] = []
+    new = len(run.answering.found)
+    for conflict, known in zip(conflicts, before, strict=True):
+        found = known or run.answering.reworded(conflict, taken)
+        if found is not None and any(found.id == each.id for each in named):
+            found = None  # Two of an answer are never one.
+        new += found is None
+        named.append(conflict.model_copy(update={"id": found.id if found else f"c{new}"}))
+    return tuple(named)
+
+
+def _heeding(told: Sequence[Conflict], ground: Ground) -> list[Conflict]:
+    """The conflicts that an answer lists, settled as somebody else has settled them; one that it leaves out follows."""
+    settled = {
+        plain_words(each.topic): each.conflict.model_copy(
             update={
                 "status": "resolved",
                 "resolution": each.answer,
@@ -150,20 +166,14 @@ def _conflicts(run: Snapshot, told: Synthesis, ground: Ground) -> tuple[Conflict
             }
         )
         for each in ground.settled
-    ]
-    by_topic = {plain_words(conflict.topic): conflict for conflict in settled}
-    conflicts = [by_topic.get(plain_words(conflict.topic), conflict) for conflict in told.conflicts]
-    conflicts += [conflict for topic, conflict in by_topic.items() if topic not in listed]
-    conflicts += untold(told, ground)
-    named: list[Conflict] = []
-    new = len(run.answering.found)
-    for conflict in conflicts:
-        before = run.answering.same_as(conflict)
-        if before is not None and any(before.id == each.id for each in named):
-            before = None  # Two of an answer are never one.
-        new += before is None
-        named.append(conflict.model_copy(update={"id": before.id if before else f"c{new}"}))
-    return tuple(named)
+    }
+    heeded: list[Conflict] = []
+    left = {topic: each for topic, each in settled.items() if topic not in {plain_words(it.topic) for it in told}}
+    for conflict in told:
+        reworded = next((topic for topic, each in left.items() if claims_alike(each, conflict)), None)
+        known = settled.get(plain_words(conflict.topic))
+        heeded.append(known or (left.pop(reworded) if reworded is not None else conflict))
+    return [*heeded, *left.values()]
 
 
 def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:

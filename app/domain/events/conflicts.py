@@ -38,5 +38,8 @@ class ConflictLeftOpen(Fact):
     """The method."""
     reason: str
     """Why, for programs: the error code of the judge's conversation or of the task that was to break the tie;
+    `undecided` where that task delivered, and the answer made with its result leaves the conflict open all the same;
     `deadline_exceeded` where the time for work was over; `limit_reached` where the run may have no further round, task
-    or judgement; `strategy_select` where the answer is made from one chosen result, and no tie is broken."""
+    or judgement; `strategy_select` where the answer is made from one chosen result, and no tie is broken;
+    `budget_exceeded` where there is no money or there are no tokens left; `synthesis_failed` where the answer that was
+    to be made first, or with the result of the tie-break, could not be had; or the code of what ended the run."""

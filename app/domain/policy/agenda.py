@@ -12,15 +12,12 @@ from app.domain.policy.conflicts import asks_people
 from app.domain.policy.ladder import ruling_on
 from app.domain.policy.resolution import next_method
 from app.domain.policy.routing import plan_by_rule
-from app.domain.protocol import Ask, GiveUp, Step, next_step
+from app.domain.protocol import SUPERVISOR_REPLIES, Ask, GiveUp, Step, next_step
 from app.domain.reduction_tree import groups_due
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import Attempt, TaskState
 from app.domain.topics import Topic
 from app.domain.worker import Worker
-
-SUPERVISOR_REPLIES = 4
-"""Replies that one conversation of the supervisor may take: an answer, a repair, and what a cut reply costs."""
 
 PLANNING = Topic("plan")
 SELECTING = Topic("select")

@@ -20,7 +20,7 @@ from app.domain.policy.endings import (
     stop_tasks,
 )
 from app.domain.policy.reducing import reduce_first
-from app.domain.policy.resolution import failed_ties, is_resolving, next_method
+from app.domain.policy.resolution import is_resolving, next_method, open_ties
 from app.domain.policy.selecting import why_unchosen
 from app.domain.policy.settling import ask_people, resolve_conflicts
 from app.domain.policy.tasks import NO_TIME, carry_on
@@ -81,7 +81,7 @@ def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     if run.wants_answer and run.wants_choice and (why := why_unchosen(run, now)) is not None:
         names = tuple(task.task.id for task in run.candidates)
         return settled([Entry(ev.SelectionFailed(error=why, candidates=names))])
-    draft = DecisionBuilder(run, now, conditions, entries=failed_ties(run), wakes=[deadline_of(run)])
+    draft = DecisionBuilder(run, now, conditions, entries=open_ties(run), wakes=[deadline_of(run)])
     if (method := next_method(run)) is not None:
         resolve_conflicts(run, method, now, draft)
         return draft.decision()

@@ -29,6 +29,11 @@ def unresolved_in(run: Snapshot) -> Sequence[Conflict]:
     return [conflict for conflict in conflicts if conflict.status == "unresolved"]
 
 
+def is_unused_tie(run: Snapshot, name: str) -> bool:
+    """Whether a task was to decide a conflict, has delivered, and the answer there is was made without its result."""
+    return name in run.answering.ties.values() and name in run.unheard and name in run.tasks
+
+
 def refuses(run: Snapshot) -> bool:
     """Whether the team takes no answer that leaves conflicts open, and the newest does."""
     return run.brief.team.conflicts == "fail" and bool(unresolved_in(run))

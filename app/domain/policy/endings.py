@@ -1,6 +1,5 @@
 """How a run ends, and what it hands over: the part of the result that code vouches for."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -8,11 +7,12 @@ from app.domain import events as ev
 from app.domain.events import Entry
 from app.domain.nested import ChildStopped
 from app.domain.policy.chosen import basis_told, choice_of, heard_in, strategy_of
-from app.domain.policy.conflicts import refuses, rejected_answer
+from app.domain.policy.conflicts import is_unused_tie, refuses, rejected_answer
+from app.domain.policy.gaps import Errors, gaps_in
 from app.domain.policy.handed_up import gap_handed_up, half_done, lacks_half
 from app.domain.policy.reduced import groups_beneath, shortened_in, why_shortened
 from app.domain.questions import Assumption
-from app.domain.results import Coverage, Gap, Problem, Result, Statement, TaskReport
+from app.domain.results import Coverage, Problem, Result, Statement, TaskReport
 from app.domain.reviews import Review
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
@@ -24,12 +24,8 @@ MESSAGE_CHARACTERS = 1_000
 TEXT_CHARACTERS = 20_000
 """What a run's result repeats of each task's text: it is stored with the run, and sent whenever that is read."""
 
-TOO_LATE = "Its result came too late for the answer. It stands among the outputs."
 WITHOUT_IT = Problem(code="timeout", message="The run went on to its answer without it.")
 """Why a dropped task ends with its run."""
-
-Errors = Mapping[str | None, Problem | None]
-"""Errors of tasks that end together with the run, by task id."""
 
 
 def deadline_of(run: Snapshot) -> datetime:
@@ -54,7 +50,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
         confidence=confidence,
         statements=statements,
         conflicts=run.synthesis.conflicts if run.synthesis else (),
-        gaps=(*run.answering.closed, *_gaps(run, errors), *map(gap_handed_up, half_done(run))),
+        gaps=(*run.answering.closed, *gaps_in(run, errors), *map(gap_handed_up, half_done(run))),
         assumptions=_assumed(run),
         coverage=Coverage(
             required=len(required),
@@ -127,11 +123,6 @@ def _is_free_form(run: Snapshot) -> bool:
     return only is not None and only.free_form
 
 
-def _gaps(run: Snapshot, errors: Errors) -> list[Gap]:
-    tasks = run.tasks.items()
-    return [_gap(run, task, errors) for name, task in tasks if not task.delivered or name in run.unheard]
-
-
 def review_of(run: Snapshot) -> Review | None:
     """What the critic says of the answer that goes out; None where no critic was asked for."""
     if not run.brief.wants_review or run.brief.is_dry:
@@ -140,14 +131,6 @@ def review_of(run: Snapshot) -> Review | None:
     if reviews and run.answering.is_reviewed:
         return reviews[-1]
     return Review(verdict="none", rounds=len(reviews), notes=reviews[-1].notes if reviews else "")
-
-
-def _gap(run: Snapshot, task: TaskState, errors: Errors) -> Gap:
-    if task.delivered:
-        return Gap(task=task.task.id, reason="timeout", impact=TOO_LATE)
-    error = task.error or errors.get(task.task.id)
-    impact = run.synthesis.impacts.get(task.task.id, "") if run.synthesis else ""
-    return Gap(task=task.task.id, reason=error.code if error else "cancelled", impact=impact)
 
 
 def _report(task: TaskState, errors: Errors) -> TaskReport:
@@ -212,8 +195,8 @@ def deliver(run: Snapshot) -> list[Entry]:
     unchosen = choice is not None and choice.task is None
     if run.exhausted is not None and (unaccepted or unchosen or len(heard) < len(run.tasks)):
         return end_partially(run, "budget_exhausted", WITHOUT_IT)
-    if unchosen:
-        is_late = run.answering.unchosen == "timeout"
+    if unchosen or any(is_unused_tie(run, name) for name in run.tasks):
+        is_late = unchosen and run.answering.unchosen == "timeout"
         return end_partially(run, "deadline_exceeded" if is_late else "synthesis_failed", WITHOUT_IT)
     if unaccepted:
         return end_partially(run, "review_failed", WITHOUT_IT)

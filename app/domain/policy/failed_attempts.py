@@ -177,7 +177,9 @@ def give_up_refining(task: TaskState, why: str, code: ErrorCode | None = None) -
     assert last is not None
     if code == "budget_exceeded":
         return _of(task, ev.TaskFailed(error=Problem(code=code, message=why)))
-    problem = Problem(code=last.code, message=f"{last.message} The instruction was not improved: {why}")
+    said = f"The instruction was not improved: {why.removesuffix('.')}."
+    message = last.message if last.message.endswith(said) else f"{last.message.removesuffix('.')}. {said}"
+    problem = Problem(code=last.code, message=message)
     return _of(task, ev.TaskFailed(error=problem))
 
 

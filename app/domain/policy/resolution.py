@@ -11,16 +11,19 @@ from app.domain.crew import Reach
 from app.domain.events import Entry
 from app.domain.lint import linted
 from app.domain.plan import TASKS_CEILING, Task, validated
-from app.domain.policy.conflicts import unresolved_in
+from app.domain.policy.conflicts import is_unused_tie, unresolved_in
 from app.domain.policy.rounds import rounds_left
 from app.domain.results import Conflict
 from app.domain.snapshot import Snapshot
+from app.domain.task_state import TaskState
 from app.domain.team_rules import ConflictMethod
 from app.domain.text import shorten
 from app.domain.worker import Worker
 
 SITTINGS_ALLOWED = 3
 """Calls of the judge in one run: answers that are made anew may bring new conflicts."""
+UNDECIDED = "undecided"
+"""Why a conflict is left open although its task delivered: the answer made with that result does not resolve it."""
 TOPIC_CHARACTERS = 500
 ASKED_CHARACTERS = 2_000
 """What is repeated of the instruction and the context of a task whose claim is disputed."""
@@ -139,17 +142,37 @@ def _can(run: Snapshot, worker: Worker, authors: Sequence[Worker]) -> bool:
     return reads[0] == set().union(*reads[1:]) and not may_act and has_form
 
 
-def failed_ties(run: Snapshot) -> list[Entry]:
-    """What is still to be told of conflicts whose tasks have ended without a result."""
-    told = run.answering.untied
-    ended = {name: run.tasks[task] for name, task in run.answering.ties.items() if task in run.tasks}
+def open_ties(run: Snapshot) -> list[Entry]:
+    """What is still to be told of conflicts that their own tasks did not decide: these ended without a result, or with
+    one of which the answer made nothing."""
+    still_open = {each.id for each in unresolved_in(run)}
+    reasons = {
+        name: _why_open(run, run.tasks[task], is_open=name in still_open)
+        for name, task in run.answering.ties.items()
+        if task in run.tasks and name not in run.answering.untied
+    }
     return [
-        Entry(ev.ConflictLeftOpen(id=name, method="tie_break", reason=task.error.code if task.error else task.status))
-        for name, task in ended.items()
-        if task.ended and not task.delivered and name not in told
+        Entry(ev.ConflictLeftOpen(id=name, method="tie_break", reason=reason))
+        for name, reason in reasons.items()
+        if reason is not None
     ]
+
+
+def _why_open(run: Snapshot, task: TaskState, *, is_open: bool) -> str | None:
+    if task.ended and not task.delivered:
+        return task.error.code if task.error else task.status
+    return UNDECIDED if is_open and task.delivered and task.task.id not in run.unheard else None
+
+
+def untold_at_end(run: Snapshot, reason: str) -> list[Entry]:
+    """What a run has to tell before it ends of conflicts that stay open: which methods were not tried, or not used."""
+    unused = [name for name, task in run.answering.ties.items() if is_unused_tie(run, task)]
+    entries = [*open_ties(run), *(Entry(ev.ConflictLeftOpen(id=n, method="tie_break", reason=reason)) for n in unused)]
+    for method in run.brief.team.conflict_resolution:
+        entries += left_open(untried(run, method), method, reason)
+    return entries
 
 
 def is_resolving(run: Snapshot) -> bool:
     """Whether something is still to be tried on conflicts, or to be told of what was tried."""
-    return next_method(run) is not None or bool(failed_ties(run))
+    return next_method(run) is not None or bool(open_ties(run))
