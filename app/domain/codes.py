@@ -58,7 +58,8 @@ ERROR_CODES: Mapping[ErrorCode, str] = {
     "result_too_large": "The result is larger than can be kept.",
     "internal_error": "A fault of this service; its log knows more.",
     "excluded": "The client left its result out when the answer was made anew.",
-    "request_rejected": "The provider will never accept this request; often a wrong model name or address.",
+    "request_rejected": "The provider will never accept this request; often a wrong model name or address. Of a nested "
+    "run: it cannot be begun.",
     "provider_auth": "The provider does not accept the key.",
     "provider_billing": "The account at the provider cannot pay.",
     "cancelled": "It was stopped before it was done.",

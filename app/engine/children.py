@@ -12,7 +12,7 @@ from app.domain.errors import BudgetSpent
 from app.domain.job import Job, Limits
 from app.domain.nested import Allowance, Parent, child_id
 from app.domain.policy.agenda import attempt_in, worker_of
-from app.domain.policy.children import ends_by, limits_of_child, wants_child
+from app.domain.policy.children import MOST_NESTED, ends_by, limits_of_child, wants_child
 from app.domain.policy.commands import RunChild
 from app.domain.policy.failed_attempts import fail_attempt
 from app.domain.results import Problem
@@ -22,7 +22,7 @@ from app.domain.topics import Topic
 from app.engine.run_desk import RunDesk
 from app.runtime import TENANT, Runtime
 from app.store.acceptance import Nesting, NewRun, accept
-from app.store.children import cancel_orphans, tell_parents, terms_of
+from app.store.children import cancel_orphans, nested_in_tree, tell_parents, terms_of
 from app.store.database import TROUBLE
 from app.store.teams import StoredTeam, team_named
 
@@ -67,6 +67,8 @@ async def _accepted(runtime: Runtime, desk: RunDesk, topic: Topic, allowance: Al
     """What the parent is told of the run that there is now, be it one that was accepted before a crash."""
     run, team = desk.run, await _team_of(runtime, desk.run, topic)
     parent = Parent(run=run.brief.run_id, task=topic.task_id or "", attempt=topic.number)
+    if await nested_in_tree(runtime.database, parent.run) >= MOST_NESTED:
+        raise _Refused(f"Nothing nests further: the job has {MOST_NESTED} nested runs, the most that one may have.")
     limits = limits_of_child(run, team.team.limits, allowance, (ends_by(run, topic) - desk.now()).total_seconds())
     _check(runtime, team, limits)
     own = await terms_of(runtime.database, parent.run)

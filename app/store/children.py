@@ -50,6 +50,18 @@ _ORPHANS = text(
 )
 _HEARD = text("UPDATE runs SET reports_to = NULL WHERE id = :id")
 """Said once its parent has heard of its end, or cannot any more."""
+_IN_TREE = text(
+    """
+    WITH RECURSIVE up AS (
+        SELECT id, parent ->> 'run' AS parent_id FROM runs WHERE id = :id
+        UNION ALL SELECT runs.id, runs.parent ->> 'run' FROM up JOIN runs ON runs.id = up.parent_id
+    ), down AS (
+        SELECT id FROM up WHERE parent_id IS NULL
+        UNION ALL SELECT runs.id FROM down JOIN runs ON runs.parent ->> 'run' = down.id AND runs.parent IS NOT NULL
+    )
+    SELECT count(*) - 1 FROM down
+    """
+)
 _TERMS = text("SELECT priority, metadata, limits, team_name, team_version FROM runs WHERE id = :id")
 
 
@@ -58,6 +70,12 @@ async def terms_of(database: Database, run_id: str) -> Mapping[str, Any] | None:
     async with database.statement() as connection:
         row = (await connection.execute(_TERMS, {"id": run_id})).mappings().one_or_none()
     return dict(row) if row else None
+
+
+async def nested_in_tree(database: Database, run_id: str) -> int:
+    """How many nested runs the tree has to which a run belongs, at any depth."""
+    async with database.statement() as connection:
+        return int((await connection.execute(_IN_TREE, {"id": run_id})).scalar_one())
 
 
 async def tell_parents(database: Database, queue: RunQueue) -> int:

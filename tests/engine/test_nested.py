@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+import app.engine.children
 from app.domain.nested import Parent, child_id
 from app.domain.team import Team
 from app.domain.worker import Worker
@@ -11,7 +12,7 @@ from app.store.children import WITHOUT_PARENT
 from app.store.runs import find_run, whole_run
 from tests.support.fixtures import Services
 from tests.support.rows import check_rows, every
-from tests.support.service import CREW, Service, plan_of, report, synthesis, task
+from tests.support.service import CREW, Service, failed_in, plan_of, report, synthesis, task
 from tests.support.stub_answers import Answer, as_json, held, refusal, unauthorized
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest, system_of
@@ -23,6 +24,7 @@ OFFICE = Team(
         Worker(name="clerk", description="Files things.", instructions="File it."),
     ),
 )
+CLERK = OFFICE.workers[1]
 OUTER = plan_of(task("north", "survey"), task("files", "clerk"), final_instruction="Both in one.")
 INNER = plan_of(task("t1", "researcher"), task("t2", "writer"))
 QUICK: dict[str, Any] = {"park_after_s": 0.05, "poll_seconds": 0.1}
@@ -315,3 +317,21 @@ async def test_what_a_nested_run_takes_for_granted_its_parent_tells_too(services
 
     assert [each["task"] for each in run["result"]["assumptions"]] == ["north"]
     assert "The north plot." in run["result"]["answer"]
+
+
+async def test_delegation_has_a_bound_however_deep_and_wide_it_may_go(
+    services: Services, stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app.engine.children, "MOST_NESTED", 5)
+    again = [task(f"t{number}", "again") for number in (1, 2, 3)]
+    itself = Team(name="mirror", workers=(Worker(name="again", description="Everything.", team="mirror"), CLERK))
+    stub.on("plan", lambda seen: as_json(plan_of(*(again if '"again"' in str(seen.body) else [task("t1", "clerk")]))))
+    stub.on("work", as_json(report("filed")))
+    stub.on("synthesize", lambda seen: as_json(synthesis("Filed.", without=failed_in(str(seen.body)))))
+    service = await services.start(runs_at_once=1, **QUICK)
+
+    run = await service.ended(await service.submit(team=itself, limits={"depth": 4, "attempts": 1}))
+
+    assert run["status"] in ("partial", "failed")
+    begun = await every(service.database, "SELECT id FROM runs WHERE parent IS NOT NULL")
+    assert 5 <= len(begun) <= 7  # Of 39; three may be begun at the same moment.

@@ -23,6 +23,9 @@ from app.domain.topics import Topic
 HAND_OVER_SHARE = 0.1
 HAND_OVER_CEILING_S = 10.0
 """The last part of an attempt's time is kept for its nested run to hand over what it has."""
+MOST_NESTED = 100
+"""Nested runs that one job may have, all levels together, those that have ended included: a team that delegates to
+itself would otherwise multiply until its money is spent. Those begun at the same moment may pass it by a few."""
 CANCEL_PATIENCE_S = 30.0
 """How long a run that is cancelled waits for the ends of its nested runs, which are cancelled with it."""
 
