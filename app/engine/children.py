@@ -8,10 +8,12 @@ import structlog
 from app.agents.aside import done_aside
 from app.agents.worker.nested import material_of, objective_of
 from app.domain import events as ev
-from app.domain.errors import BudgetSpent
+from app.domain.errors import BudgetSpent, ErrorCode
 from app.domain.job import Job, Limits
 from app.domain.nested import Allowance, Parent, child_id
 from app.domain.policy.agenda import attempt_in, worker_of
+from app.domain.policy.allowances import LEAST_TOKENS
+from app.domain.policy.budget import room_of_task
 from app.domain.policy.children import MOST_NESTED, ends_by, limits_of_child, wants_child
 from app.domain.policy.commands import RunChild
 from app.domain.policy.failed_attempts import fail_attempt
@@ -30,7 +32,11 @@ log = structlog.get_logger(__name__)
 
 
 class _Refused(Exception):
-    """Why the team of a worker cannot do its task, in words."""
+    """Why the team of a worker cannot do its task."""
+
+    def __init__(self, message: str, code: ErrorCode = "request_rejected") -> None:
+        super().__init__(message)
+        self.problem = Problem(code=code, message=message)
 
 
 async def begin_child(runtime: Runtime, desk: RunDesk, command: RunChild) -> None:
@@ -38,6 +44,7 @@ async def begin_child(runtime: Runtime, desk: RunDesk, command: RunChild) -> Non
     topic = Topic("work", command.task_id, command.attempt)
     await desk.admit()
     try:
+        _check_task(desk.run, topic)
         async with desk.allot(topic) as allowance:
             begun = asyncio.create_task(_begin(runtime, desk, topic, allowance))
             try:
@@ -52,9 +59,8 @@ async def begin_child(runtime: Runtime, desk: RunDesk, command: RunChild) -> Non
             )
             await desk.record(topic.entry(told))
     except _Refused as refused:
-        problem = Problem(code="request_rejected", message=str(refused))
         if wants_child(run := desk.run, topic):
-            await desk.record(fail_attempt(run, run.tasks[command.task_id], problem, desk.now()))
+            await desk.record(fail_attempt(run, run.tasks[command.task_id], refused.problem, desk.now()))
 
 
 async def _begin(runtime: Runtime, desk: RunDesk, topic: Topic, allowance: Allowance) -> None:
@@ -109,6 +115,13 @@ async def _team_of(runtime: Runtime, run: Snapshot, topic: Topic) -> StoredTeam:
     if found is None:
         raise _Refused(f"The worker is the team {name}, which is not known.")
     return found
+
+
+def _check_task(run: Snapshot, topic: Topic) -> None:
+    """Raises `_Refused` when the task itself leaves too little for a nested run."""
+    left = room_of_task(run, topic).tokens
+    if left is not None and left < LEAST_TOKENS:
+        raise _Refused(f"The task has {left} tokens left, and a nested run needs {LEAST_TOKENS}.", "budget_exceeded")
 
 
 def _check(runtime: Runtime, stored: StoredTeam, limits: Limits) -> None:

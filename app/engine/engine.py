@@ -62,12 +62,13 @@ class Engine:
             ("lapse", self._leases.drop_lapsed_forever),
             ("delivery", self._hear_forever),
             ("reconciler", self._reconcile_forever),
-            ("nursery", self._nursery.look_forever),
             ("breakers", self._follow_breakers_forever),
             ("retention", self._prune_forever),
         ):
             self._parts.start(name, work, broke=self._give_up)
-        self._parts.start("loads", self._share_loads_forever)  # Runs go on without.
+        # Runs go on without these.
+        self._parts.start("loads", self._share_loads_forever)
+        self._parts.start("nursery", self._nursery.look_forever)
         self._leaving = asyncio.create_task(self._leave_when_draining(), name="leaving")
 
     async def stop(self) -> None:

@@ -124,8 +124,7 @@ class RunDesk:
 
     def allot(self, topic: Topic) -> AbstractAsyncContextManager[Allowance]:
         """What the nested run of an attempt may spend of the budget; held until the log tells of it."""
-        task = self.run.tasks[topic.task_id or ""]
-        allowed = room_of_task(self.run, topic).tokens if task.task.budget.tokens is not None else None
+        allowed = room_of_task(self.run, topic).tokens
         return self._reservations.hold_share(lambda: self.run, lambda: self._kept_from(topic), allowed)
 
     async def _kept_from(self, topic: Topic) -> Kept:

@@ -11,11 +11,11 @@ import structlog
 from sqlalchemy import text
 
 from app.domain import events as ev
-from app.domain.errors import RunUnreadable
+from app.domain.errors import FAULTS, RunUnreadable
 from app.domain.events import Entry
 from app.domain.nested import Parent
 from app.domain.policy.children import heard_of, output_of, problem_of
-from app.domain.results import Result
+from app.domain.results import Output, Result
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 from app.domain.usage import Amount, Usage
@@ -82,25 +82,28 @@ async def tell_parents(database: Database, queue: RunQueue) -> int:
     """Have parents hear of the nested runs that have ended; of how many. Those that wait go on."""
     heard = 0
     for row in await _rows(database, _UNHEARD):
-        parent = Parent.model_validate(row.parent)
-        topic = Topic("work", parent.task, parent.attempt)
-        ended, output = _end_of(row)
-
-        def hear(run: Snapshot, topic: Topic = topic, ended: Any = ended, output: Any = output) -> Sequence[Entry]:
-            return heard_of(run, topic, ended, output)
-
         try:
-            await intervene(database, queue, row.tenant, parent.run, hear)
-        except RunUnreadable:
-            log.error("parent unreadable", run_id=parent.run, child=row.id)
-            continue  # A process of another release may read it.
-        async with database.statement() as connection:
-            await connection.execute(_HEARD, {"id": row.id})
-        heard += 1
+            await _tell_parent(database, queue, row)
+        except (RunUnreadable, *FAULTS) as error:  # A process of another release may read them.
+            log.error("end of a nested run not told", run_id=row.id, error=type(error).__name__)
+        else:
+            heard += 1
     return heard
 
 
-def _end_of(row: Any) -> tuple[ev.ChildEnded, Any]:
+async def _tell_parent(database: Database, queue: RunQueue, row: Any) -> None:
+    parent = Parent.model_validate(row.parent)
+    ended, output = _end_of(row)
+
+    def hear(run: Snapshot) -> Sequence[Entry]:
+        return heard_of(run, Topic("work", parent.task, parent.attempt), ended, output)
+
+    await intervene(database, queue, row.tenant, parent.run, hear)
+    async with database.statement() as connection:
+        await connection.execute(_HEARD, {"id": row.id})
+
+
+def _end_of(row: Any) -> tuple[ev.ChildEnded, Output | None]:
     result = Result.model_validate(row.result) if row.result else None
     output = output_of(row.id, row.status, row.stop_reason, result)
     message = row.error["message"] if row.error else ""

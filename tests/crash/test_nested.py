@@ -46,7 +46,7 @@ async def test_a_death_around_a_nested_run_changes_nothing_about_how_it_ends(
     stub.on("*", answer)
     async with running_service(database_url, stub, engine=False) as service:
         ledger = Ledger(tmp_path / "ledger")
-        await service._stored(CREW)
+        await service.stored(CREW)
         for seq, when in DEATHS:
             doom = Doom(service.url, stub.url, str(ledger.file), str(tmp_path / "logs"), seq, when, key=DOOMED_KEY)
             async with zygote.doomed(doom):

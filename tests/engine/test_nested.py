@@ -1,3 +1,4 @@
+import json
 from collections import deque
 from typing import Any
 
@@ -54,7 +55,7 @@ async def child_of(service: Service, run_id: str, name: str = "north", attempt: 
 
 
 async def begin(service: Service, **job: Any) -> str:
-    await service._stored(CREW)
+    await service.stored(CREW)
     return await service.submit(team=OFFICE, **job)
 
 
@@ -335,3 +336,35 @@ async def test_delegation_has_a_bound_however_deep_and_wide_it_may_go(
     assert run["status"] in ("partial", "failed")
     begun = await every(service.database, "SELECT id FROM runs WHERE parent IS NOT NULL")
     assert 5 <= len(begun) <= 7  # Of 39; three may be begun at the same moment.
+
+
+async def test_a_task_with_too_few_tokens_for_a_nested_run_fails_and_says_so(
+    services: Services, stub: StubProvider
+) -> None:
+    prepare(stub, plan_of(task("north", "survey", budget={"tokens": 10_000}), task("files", "clerk")))
+    stub.on("synthesize", as_json(synthesis("Filed.", "files", without=["north"])))
+    service = await services.start(**QUICK)
+
+    run = await service.ended(await begin(service))
+
+    assert (run["stop_reason"], run["result"]["gaps"][0]["reason"]) == ("gaps", "budget_exceeded")
+    assert "10000 tokens left" in run["result"]["outputs"][0]["error"]["message"]
+
+
+async def test_an_end_that_cannot_be_read_holds_up_no_other(services: Services, stub: StubProvider) -> None:
+    stub.on("work:researcher", held(as_json(report("surveyed")), "north"))
+    prepare(stub)
+    service = await services.start(**QUICK)
+    odd, sound = await begin(service), await begin(service)
+    await stub.seen(2, role="work:researcher")
+    child = child_id(Parent(run=odd, task="north", attempt=1))
+    kept = await every(service.database, "SELECT parent FROM runs WHERE id = :id", id=child)
+    change = "UPDATE runs SET parent = CAST(:parent AS json) WHERE id = :id RETURNING id"
+    await every(service.database, change, id=child, parent='{"run": 1}')
+
+    stub.release("north")
+    run = await service.ended(sound)
+
+    assert run["status"] == "succeeded"
+    await every(service.database, change, id=child, parent=json.dumps(kept[0]["parent"]))
+    assert (await service.ended(odd))["status"] == "succeeded"

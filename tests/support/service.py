@@ -119,7 +119,7 @@ class Service:
         self, objective: str = "Find out.", team: Team = CREW, run_id: str | None = None, **job: Any
     ) -> str:
         """Post a job for a team, which is stored first; the run's id."""
-        stored = await self._stored(team)
+        stored = await self.stored(team)
         body = Job.model_validate({"objective": objective, "team": team.name} | job)
         limits = body.limits.applied_to(team.limits)
         plan = body.plan and validated(body.plan, [worker.name for worker in team.workers], limits.tasks)
@@ -129,7 +129,8 @@ class Service:
         await accept(self.runtime.database, TENANT, new)
         return run_id
 
-    async def _stored(self, team: Team) -> StoredTeam:
+    async def stored(self, team: Team) -> StoredTeam:
+        """The team as it is stored, for jobs and for workers that are teams."""
         if team.digest not in self.teams:
             await put_team(self.runtime.database, TENANT, team)
             stored = await team_named(self.runtime.database, TENANT, team.name)
