@@ -51,7 +51,7 @@ async def kept_for_answer(run: Snapshot, model: Model, asks: Topic | None = None
     )
     if asks == SELECTING or not run.chooses_first:
         return kept
-    judge_id = model.model_id(run.critic_model)
+    judge_id = model.model_id(run.brief.team.critic_model)
     return Kept(
         kept.sure + worst_answer(model.prices, judge_id, read, LEAST_REPLY),
         kept.expected + worst_answer(model.prices, judge_id, expected, ANSWER_TOKENS - LEAST_REPLY),

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from app.agents.aside import outputs_of
 from app.agents.prompting import opening, render
-from app.agents.reading import Unreadable, read_as, read_json, without_nulls
+from app.agents.reading import Unreadable, misfit, read_as, read_json, without_nulls
 from app.agents.results_shown import evidence_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import NUMBER, TEXT, closed, listed, one_of
@@ -78,7 +78,7 @@ def _offer(run: Snapshot, _: Topic) -> Offer:
     cases = cases_of(run)
     letters = sorted({letter for case in cases.values() for letter in case.claims})
     judgement = closed(conflict=one_of([*cases]), reason=TEXT, holds=one_of([*letters, UNDECIDED]), confidence=NUMBER)
-    return Offer(run.critic_model, closed(judgements=listed(judgement), notes=TEXT), visible_field="notes")
+    return Offer(run.brief.team.critic_model, closed(judgements=listed(judgement), notes=TEXT), visible_field="notes")
 
 
 def _material(run: Snapshot, _: Topic) -> Iterable[object]:
@@ -130,19 +130,15 @@ def _judged(case: Case, said: _Judgement, sitting: int) -> ev.ConflictJudged:
 def _faults(reply: _Reply, cases: dict[str, Case]) -> Iterator[Finding]:
     """Why a judgement cannot be taken: it leaves a conflict out, names no claim of it, or gives no reason."""
     if sorted(each.conflict for each in reply.judgements) != sorted(cases):
-        yield _fault("/judgements", f"judgements must decide each of these once: {', '.join(cases)}")
+        yield misfit("/judgements", f"judgements must decide each of these once: {', '.join(cases)}")
         return
     for index, each in enumerate(reply.judgements):
         claims = cases[each.conflict].claims
         if each.holds not in claims and each.holds != UNDECIDED:
             detail = f"of {each.conflict} one of these holds, or it is {UNDECIDED}: {', '.join(claims)}"
-            yield _fault(f"/judgements/{index}/holds", detail)
+            yield misfit(f"/judgements/{index}/holds", detail)
         if is_blank(each.reason):
-            yield _fault(f"/judgements/{index}/reason", f"the judgement of {each.conflict} needs a reason")
-
-
-def _fault(pointer: str, detail: str) -> Finding:
-    return Finding(code="output_invalid", pointer=pointer, detail=detail)
+            yield misfit(f"/judgements/{index}/reason", f"the judgement of {each.conflict} needs a reason")
 
 
 def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:

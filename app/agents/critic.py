@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from app.agents.aside import outputs_of
 from app.agents.parts_shown import shown_to_answer
 from app.agents.prompting import opening, render
-from app.agents.reading import Unreadable, read_as, read_json, without_nulls
+from app.agents.reading import Unreadable, misfit, read_as, read_json, without_nulls
 from app.agents.results_shown import missing_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import FLAG, TEXT, closed, listed, one_of
@@ -60,7 +60,7 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
 def _offer(run: Snapshot, _: Topic) -> Offer:
     look = closed(criterion=one_of([*criteria_of(run)]), met=FLAG, note=TEXT)
     schema = closed(verdict=one_of(get_args(Verdict)), criteria=listed(look), notes=TEXT)
-    return Offer(run.critic_model, schema, visible_field="notes")
+    return Offer(run.brief.team.critic_model, schema, visible_field="notes")
 
 
 def _material(run: Snapshot, _: Topic) -> Iterable[object]:
@@ -107,16 +107,12 @@ def _faults(reply: _ReviewReply, wanted: Iterable[str]) -> Iterator[Finding]:
     """Why a verdict cannot be taken: it does not look at everything, or contradicts itself."""
     said = [look.criterion for look in reply.criteria]
     if sorted(said) != sorted(wanted):
-        yield _fault("/criteria", f"criteria must say of each of these once whether it is met: {', '.join(wanted)}")
+        yield misfit("/criteria", f"criteria must say of each of these once whether it is met: {', '.join(wanted)}")
     unmet = [look.criterion for look in reply.criteria if not look.met]
     if unmet and reply.verdict == "accepted":
-        yield _fault("/verdict", f"an answer that does not meet {', '.join(unmet)} cannot be accepted")
+        yield misfit("/verdict", f"an answer that does not meet {', '.join(unmet)} cannot be accepted")
     if reply.verdict == "needs_revision" and is_blank(reply.notes):
-        yield _fault("/notes", "notes must say what is to be better")
-
-
-def _fault(pointer: str, detail: str) -> Finding:
-    return Finding(code="output_invalid", pointer=pointer, detail=detail)
+        yield misfit("/notes", "notes must say what is to be better")
 
 
 def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from app.agents.aside import outputs_of
 from app.agents.prompting import opening, render
-from app.agents.reading import Unreadable, read_as, read_json, without_nulls
+from app.agents.reading import Unreadable, misfit, read_as, read_json, without_nulls
 from app.agents.results_shown import results_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import TEXT, closed, listed, one_of, or_null
@@ -98,7 +98,7 @@ def _offer(run: Snapshot, _: Topic) -> Offer:
     labels = [*labelled(run)]
     look = closed(criterion=one_of([*criteria_of(run)]), best=or_null(one_of(labels)), note=TEXT)
     schema = closed(criteria=listed(look), choice=one_of(labels), reason=TEXT)
-    return Offer(run.critic_model, schema, visible_field="reason")
+    return Offer(run.brief.team.critic_model, schema, visible_field="reason")
 
 
 def _material(run: Snapshot, _: Topic) -> Iterable[object]:
@@ -156,20 +156,20 @@ def _faults(reply: _ChoiceReply, labels: Iterable[str], wanted: Iterable[str]) -
     """Why a choice cannot be taken: it is none, gives no reason, or does not look at everything."""
     known, listed_labels = {*labels}, ", ".join(labels)
     if _meant(reply.choice) not in known:
-        yield _fault("/choice", f"choice must be one of the candidates: {listed_labels}")
+        yield misfit("/choice", f"choice must be one of the candidates: {listed_labels}")
     if is_blank(reply.reason):
-        yield _fault("/reason", "reason must say why this one was chosen")
+        yield misfit("/reason", "reason must say why this one was chosen")
     if sorted(look.criterion for look in reply.criteria) != sorted(wanted):
-        yield _fault("/criteria", f"criteria must say of each of these once which is best: {', '.join(wanted)}")
+        yield misfit("/criteria", f"criteria must say of each of these once which is best: {', '.join(wanted)}")
     if any(look.best and _meant(look.best) not in known for look in reply.criteria):
-        yield _fault("/criteria", f"best must be one of the candidates, or null: {listed_labels}")
+        yield misfit("/criteria", f"best must be one of the candidates, or null: {listed_labels}")
 
 
 def _contradictions(reply: _ChoiceReply) -> Iterator[Finding]:
     """Where the choice is not what the criteria say."""
     if (bests := _bests(reply)) and _meant(reply.choice) not in bests:
         detail = f"what is chosen must be best by one criterion at least; you say that of {', '.join(sorted(bests))}"
-        yield _fault("/choice", detail)
+        yield misfit("/choice", detail)
 
 
 def _bests(reply: _ChoiceReply) -> set[str]:
@@ -188,10 +188,6 @@ def _in_particular(reply: _ChoiceReply, wanted: Iterable[str]) -> _ChoiceReply:
     [(best, _)] = Counter(said[name] for name in wanted if name in said).most_common(1)
     reason = f"{best} is best by its criteria, though {reply.choice} was named: {reply.reason}"
     return reply.model_copy(update={"choice": best, "reason": reason})
-
-
-def _fault(pointer: str, detail: str) -> Finding:
-    return Finding(code="output_invalid", pointer=pointer, detail=detail)
 
 
 def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:

@@ -63,6 +63,11 @@ def _why_not_json(error: Exception) -> str:
     return f"the reply is not valid JSON: {error.msg.removesuffix(' at')} {place}"
 
 
+def misfit(pointer: str, detail: str) -> Finding:
+    """What is wrong at a place of a reply that could be read."""
+    return Finding(code="output_invalid", pointer=pointer, detail=detail)
+
+
 def _bounded(finding: Finding) -> Finding:
     detail, _ = shorten(finding.detail, DETAIL_CHARACTERS)
     pointer = finding.pointer if len(finding.pointer) <= DETAIL_CHARACTERS else ""

@@ -71,8 +71,7 @@ def _of_nested(nested: NestedResult) -> dict[str, Any]:
             "topic": shorten(each.topic, TITLE_CHARACTERS)[0],
             "claims": [shorten(claim.claim, GIST_CHARACTERS)[0] for claim in each.claims],
         }
-        for each in nested.conflicts
-        if each.status == "unresolved"
+        for each in nested.unresolved
     ]
     told: dict[str, Any] = {"missing": gaps[:NESTED_SHOWN]} if gaps else {}
     return told | {"unresolved": open_conflicts[:NESTED_SHOWN]} if open_conflicts else told

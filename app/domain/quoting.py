@@ -137,7 +137,7 @@ def _rounded(amount: Decimal, how: str) -> Decimal:
 
 
 def _all_priced(brief: Brief, plan: Plan, grounds: Grounds) -> bool:
-    used = {brief.team.supervisor.model, *([_judge_of(brief)] if candidates_of(plan) else [])}
+    used = {brief.team.supervisor.model, *([brief.team.critic_model] if candidates_of(plan) else [])}
     used |= {name for task in plan.tasks for worker in _who(brief, task) for name in _players(brief, worker)}
     return all(grounds.prices.get(brief.models.get(name, name)) is not None for name in used)
 
@@ -260,13 +260,10 @@ def _answer_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
     return _Part(_least_call(prices), likely or guess, _worst_talk(brief, grounds, told))
 
 
-def _judge_of(brief: Brief) -> str:
-    return brief.team.review.model or brief.team.supervisor.model
-
-
 def _judge_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
     """The choice among candidates. With one that delivers there is none."""
-    prices, model = _prices(brief, grounds, _judge_of(brief)), _judge_of(brief)
+    model = brief.team.critic_model
+    prices = _prices(brief, grounds, model)
     read = ANSWER_READ + RESULT_TOKENS * len(candidates_of(plan))
     told = LONGEST_RESULTS + len(brief.objective) + len(plan.final_instruction)
     likely = _typical(prices, read, REPLY_TOKENS, _call_s(REPLY_TOKENS))

@@ -280,13 +280,8 @@ class Snapshot:
             name = topic.task_id or ""
             return (self.tasks.get(name) or self.replaced[name]).tried(topic.number).model
         judges = topic.purpose in ("review", "select", "arbitrate")
-        name = self.critic_model if judges else self.brief.team.supervisor.model
+        name = self.brief.team.critic_model if judges else self.brief.team.supervisor.model
         return self.brief.models.get(name, name)
-
-    @property
-    def critic_model(self) -> str:
-        """The tier or model that plays the critic, the judge of candidates and that of conflicts."""
-        return self.brief.team.review.model or self.brief.team.supervisor.model
 
     def conversation(self, topic: Topic) -> Conversation:
         """What was said about `topic` so far."""

@@ -160,10 +160,20 @@ class Team(TeamPart):
         return dict.fromkeys(tool for worker in self.workers for tool in worker.tools)
 
     @property
+    def critic_model(self) -> str:
+        """The tier or model that plays the critic, the judge of candidates and that of conflicts."""
+        return self.review.model or self.supervisor.model
+
+    @property
     def used_models(self) -> set[str]:
         """The tiers and model ids that its runs may ask."""
-        brought = (*(TIERS if self.dynamic is not None else ()), *filter(None, [self.review.model]))
-        return {self.supervisor.model, *brought, *(name for worker in self.workers for name in worker.models)}
+        brought = TIERS if self.dynamic is not None else ()
+        return {
+            self.supervisor.model,
+            self.critic_model,
+            *brought,
+            *(name for worker in self.workers for name in worker.models),
+        }
 
     def joined_by(self, workers: Sequence[PlannedWorker]) -> "Team":
         """The team with the workers that a plan has brought along. Those it has stay as they are."""

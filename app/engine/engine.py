@@ -13,7 +13,7 @@ from app.domain.worker import TIERS
 from app.engine import under_way
 from app.engine.brake import Brake
 from app.engine.children import Nursery
-from app.engine.execution import EngineParts, Execution
+from app.engine.execution import Execution, Shared
 from app.engine.grounds import with_grounds
 from app.engine.leases import Leases
 from app.parts import PAUSE_S, Parts
@@ -42,7 +42,7 @@ class Engine:
         self._runtime = runtime
         self._brake = Brake(runtime)
         self._nursery = Nursery(runtime)
-        self._shared = EngineParts(runtime, self._brake, Journal(runtime.database, runtime.name), self._nursery)
+        self._shared = Shared(runtime, self._brake, Journal(runtime.database, runtime.name), self._nursery)
         self._held: dict[str, Execution] = {}
         self._executing: set[asyncio.Task[None]] = set()
         self._places = asyncio.Semaphore(runtime.runs_at_once)

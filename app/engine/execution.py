@@ -40,7 +40,7 @@ the door ever differ, they do so at leisure."""
 
 
 @dataclass(frozen=True, slots=True)
-class EngineParts:
+class Shared:
     """What the runs of one process share."""
 
     runtime: Runtime
@@ -52,16 +52,16 @@ class EngineParts:
 class Execution:
     """A claimed run."""
 
-    def __init__(self, engine: EngineParts, claim: ClaimedRun, held_until: float) -> None:
-        runtime, brake = engine.runtime, engine.brake
+    def __init__(self, shared: Shared, claim: ClaimedRun, held_until: float) -> None:
+        runtime, brake = shared.runtime, shared.brake
         self.broke = False
         """Whether the loop itself has failed: the run may be what breaks it."""
         self._runtime = runtime
         self._brake = brake
-        self._nursery = engine.nursery
+        self._nursery = shared.nursery
         self._claim = claim
         self._changed = asyncio.Event()
-        self.log = engine.journal.open(claim.snapshot, claim.epoch, self._changed.set)
+        self.log = shared.journal.open(claim.snapshot, claim.epoch, self._changed.set)
         self._under_way = UnderWay(self.log.run_id, self._carry_out, self._changed.set)
         self.desk = RunDesk(runtime, brake, self.log, self._under_way, held_until)
 

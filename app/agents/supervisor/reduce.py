@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from app.agents.aside import outputs_of
 from app.agents.parts_shown import shown_of
 from app.agents.prompting import opening, render
-from app.agents.reading import Unreadable, read_as, read_json, without_nulls
+from app.agents.reading import Unreadable, misfit, read_as, read_json, without_nulls
 from app.agents.role import Offer, Role
 from app.agents.shapes import TEXT, closed, listed, one_of
 from app.agents.supervisor.checks import has_no_placeholder, quotes_word_for_word, repeats_figures
@@ -86,7 +86,7 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     findings = [finding for check in CHECKS for finding in check(_as_answer(told), _ground(run, group))]
     if told.characters > REDUCED_CHARACTERS and may_be_repaired:
         detail = f"it has {told.characters} characters in all, and may have {REDUCED_CHARACTERS}: say it in fewer words"
-        findings.append(_fault("/text", detail))
+        findings.append(misfit("/text", detail))
     if findings:
         raise Unreadable(findings)
     return [topic.entry(ev.ReductionCompleted.of(_cut(told)))]
@@ -95,25 +95,21 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
 def _without_ground(reply: _ReductionReply, group: Group) -> Iterator[Finding]:
     """What is said without saying it, or without a task of the group that bears it."""
     if is_blank(reply.text):
-        yield _fault("/text", "text is blank")
+        yield misfit("/text", "text is blank")
     if not reply.statements:
-        yield _fault("/statements", "statements must list what the text says, each with the tasks it rests on")
+        yield misfit("/statements", "statements must list what the text says, each with the tasks it rests on")
     for index, statement in enumerate(reply.statements):
         if is_blank(statement.text) or not statement.tasks:
-            yield _fault(f"/statements/{index}", "every statement needs a text and the tasks it rests on")
+            yield misfit(f"/statements/{index}", "every statement needs a text and the tasks it rests on")
     for index, each in enumerate(reply.contradictions):
         if is_blank(each.topic) or not each.claims or any(is_blank(claim.claim) for claim in each.claims):
             detail = "every contradiction needs a topic and the claims that contradict each other"
-            yield _fault(f"/contradictions/{index}", detail)
+            yield misfit(f"/contradictions/{index}", detail)
     named = {task for statement in reply.statements for task in statement.tasks}
     named |= {claim.task for each in reply.contradictions for claim in each.claims}
     if unknown := sorted(named - set(group.named.tasks)):
         detail = f"statements and claims may rest only on the tasks of this group; these are not: {', '.join(unknown)}"
         yield Finding(code="task_unknown", detail=detail)
-
-
-def _fault(pointer: str, detail: str) -> Finding:
-    return Finding(code="output_invalid", pointer=pointer, detail=detail)
 
 
 def _as_answer(told: Reduction) -> Synthesis:

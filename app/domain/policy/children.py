@@ -27,7 +27,7 @@ MOST_NESTED = 100
 """Nested runs that one job may have, all levels together, those that have ended included: a team that delegates to
 itself would otherwise multiply until its money is spent. Those begun at the same moment may pass it by a few."""
 CANCEL_PATIENCE_S = 30.0
-"""How long a run that is cancelled waits for the ends of its nested runs, which are cancelled with it."""
+"""How long a run that is to end waits for the ends of its nested runs, which are cancelled first."""
 
 NumberT = TypeVar("NumberT", int, Decimal)
 
@@ -146,9 +146,10 @@ def heard_of(run: Snapshot, topic: Topic, ended: ev.ChildEnded, output: Output |
     attempt = task.tried(topic.number)
     if attempt.child is not None and attempt.child.ended:
         return []
-    delivers = output is not None and attempt.status == "running" and not task.ended
     told = [topic.entry(ended)]
-    return [*told, topic.entry(ev.TaskSucceeded.of(output))] if delivers and output is not None else told
+    if output is not None and attempt.status == "running" and not task.ended:
+        told.append(topic.entry(ev.TaskSucceeded.of(output)))
+    return told
 
 
 def output_of(run_id: str, status: str, stop_reason: str, result: Result | None) -> Output | None:

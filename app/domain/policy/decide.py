@@ -8,7 +8,6 @@ died are therefore the same to it. Here is the order of precedence; each stage h
 from dataclasses import replace
 from datetime import datetime
 
-from app.domain import events as ev
 from app.domain.events import RUN_ENDS
 from app.domain.policy.answer import is_final, wrap_up
 from app.domain.policy.approval import await_approval, why_rejected
@@ -31,14 +30,12 @@ from app.domain.policy.resolution import untold_at_end
 from app.domain.policy.tasks import execute
 from app.domain.snapshot import Snapshot
 
-_ENDS = (ev.RunSucceeded, ev.RunPartial, ev.RunFailed)
-
 
 def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> Decision:
     """What should be going on in a run. Deterministic; empty for a run that has ended, not started, or waits."""
-    decision = _with_conflicts(_decide(run, now, conditions), run, now)
-    ends = any(entry.fact.type in RUN_ENDS for entry in decision.entries)
-    if ends and run.open_children and not run.cancel_requested:
+    decision = _decide(run, now, conditions)
+    if not run.cancel_requested and any(entry.fact.type in RUN_ENDS for entry in decision.entries):
+        decision = _with_conflicts(decision, run, now)
         decision = stop_children_first(run, decision.entries, now) or decision
     stops = [stop for task in run.tasks.values() if task.ended for stop in stop_attempts(task)]
     left = [stop for stop in stops if stop not in decision.entries]
@@ -46,8 +43,8 @@ def decide(run: Snapshot, now: datetime, conditions: Conditions = UNKNOWN) -> De
 
 
 def _with_conflicts(decision: Decision, run: Snapshot, now: datetime) -> Decision:
-    """The decision. One that ends a run tells before that which of the team's methods its conflicts went without."""
-    if run.synthesis is None or not any(isinstance(entry.fact, _ENDS) for entry in decision.entries):
+    """A decision that ends a run. It tells before that which of the team's methods its conflicts went without."""
+    if run.synthesis is None:
         return decision
     untold = [each for each in untold_at_end(run, _why_untried(run, now)) if each not in decision.entries]
     return replace(decision, entries=(*untold, *decision.entries)) if untold else decision
