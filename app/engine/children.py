@@ -31,7 +31,7 @@ from app.store.teams import StoredTeam, team_named
 log = structlog.get_logger(__name__)
 
 
-class _Refused(Exception):
+class _CannotNest(Exception):
     """Why the team of a worker cannot do its task."""
 
     def __init__(self, message: str, code: ErrorCode = "request_rejected") -> None:
@@ -58,7 +58,7 @@ async def begin_child(runtime: Runtime, desk: RunDesk, command: RunChild) -> Non
                 limit=spent.limit, call="work", allowed=spent.allowed, needed=spent.needed, left=spent.left
             )
             await desk.record(topic.entry(told))
-    except _Refused as refused:
+    except _CannotNest as refused:
         if wants_child(run := desk.run, topic):
             await desk.record(fail_attempt(run, run.tasks[command.task_id], refused.problem, desk.now()))
 
@@ -74,7 +74,7 @@ async def _accepted(runtime: Runtime, desk: RunDesk, topic: Topic, allowance: Al
     run, team = desk.run, await _team_of(runtime, desk.run, topic)
     parent = Parent(run=run.brief.run_id, task=topic.task_id or "", attempt=topic.number)
     if await nested_in_tree(runtime.database, parent.run) >= MOST_NESTED:
-        raise _Refused(f"Nothing nests further: the job has {MOST_NESTED} nested runs, the most that one may have.")
+        raise _CannotNest(f"Nothing nests further: the job has {MOST_NESTED} nested runs, the most that one may have.")
     limits = limits_of_child(run, team.team.limits, allowance, (ends_by(run, topic) - desk.now()).total_seconds())
     _check(runtime, team, limits)
     own = await terms_of(runtime.database, parent.run)
@@ -113,25 +113,25 @@ async def _team_of(runtime: Runtime, run: Snapshot, topic: Topic) -> StoredTeam:
     name = worker_of(run, attempt_in(run, topic)).team or ""
     found = await team_named(runtime.database, TENANT, name)
     if found is None:
-        raise _Refused(f"The worker is the team {name}, which is not known.")
+        raise _CannotNest(f"The worker is the team {name}, which is not known.")
     return found
 
 
 def _check_task(run: Snapshot, topic: Topic) -> None:
-    """Raises `_Refused` when the task itself leaves too little for a nested run."""
+    """Raises `_CannotNest` when the task itself leaves too little for a nested run."""
     left = room_of_task(run, topic).tokens
     if left is not None and left < LEAST_TOKENS:
-        raise _Refused(f"The task has {left} tokens left, and a nested run needs {LEAST_TOKENS}.", "budget_exceeded")
+        raise _CannotNest(f"The task has {left} tokens left, and a nested run needs {LEAST_TOKENS}.", "budget_exceeded")
 
 
 def _check(runtime: Runtime, stored: StoredTeam, limits: Limits) -> None:
-    """Raises `_Refused` when the team can do nothing within these limits."""
+    """Raises `_CannotNest` when the team can do nothing within these limits."""
     team = stored.team.at_depth(limits.depth)
     if not team.workers:
-        raise _Refused(f"All workers of the team {team.name} are teams themselves, and the run may not nest deeper.")
+        raise _CannotNest(f"All workers of the team {team.name} are teams themselves, and the run may not nest deeper.")
     prices, ids = runtime.model.prices, {runtime.model.model_id(name) for name in team.used_models}
     if limits.cost_usd is not None and (unpriced := sorted(each for each in ids if not prices.knows(each))):
-        raise _Refused(f"The run has a limit in US dollars, and these have no known price: {', '.join(unpriced)}.")
+        raise _CannotNest(f"The run has a limit in US dollars, and these have no known price: {', '.join(unpriced)}.")
 
 
 class Nursery:

@@ -11,11 +11,10 @@ from app.domain.second_looks import results_kept
 from app.runtime import TENANT
 from app.store.acceptance import Inheritance, NewRun, accept
 from app.store.sources import source_of
-from tests.crash.doomed import Doom, Zygote
-from tests.crash.recovery import leave_to_others, survivor_of
-from tests.crash.test_matrix import DOOMED_KEY, Course, check_calls, course_of, stored
+from tests.crash.doomed import Zygote
+from tests.crash.recovery import survivor_of
+from tests.crash.test_matrix import Course, Matrix, check_calls, course_of
 from tests.support.effects import Ledger
-from tests.support.rows import check_rows
 from tests.support.service import Service, new_run_id, plan_of, report, running_service, synthesis, task
 from tests.support.stub_answers import Answer, as_json
 from tests.support.stub_provider import StubProvider
@@ -66,17 +65,8 @@ async def test_a_death_before_a_commit_of_a_fork_changes_nothing_about_how_it_en
             calm = await course_of(service, stub, await forked(service, source), since, ledger)
         check(calm)
         assert calm.row["status"] == "succeeded"
+        matrix = Matrix(service, stub, zygote, tmp_path, lambda: forked(service, source))
         for seq in [event.seq for event in calm.log if event.type in DEATHS]:
-            since = len(stub.log)
-            doom = Doom(service.url, stub.url, str(ledger.file), str(tmp_path / "logs"), seq, "before", key=DOOMED_KEY)
-            async with zygote.doomed(doom):
-                run_id = await forked(service, source)
-            read = await stored(service, run_id)
-            await leave_to_others(service)
-            async with survivor_of(service, stub, ledger):
-                course = await course_of(service, stub, run_id, since, ledger)
+            course = await matrix.broken_off(seq, "before")
             assert course.end == calm.end, f"before event {seq}"
             check(course)
-            whole = await stored(service, run_id)
-            assert [event.json for event in read] == [event.json for event in whole[: len(read)]]
-            await check_rows(service.database, run_id)

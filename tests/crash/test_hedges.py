@@ -8,11 +8,10 @@ import pytest
 from app.domain.team import Team
 from app.domain.team_rules import Stragglers
 from app.domain.worker import Worker
-from tests.crash.doomed import Doom, Zygote
-from tests.crash.recovery import leave_to_others, survivor_of
-from tests.crash.test_matrix import DOOMED_KEY, Course, commits_in, course_of, lost_requests, stored
+from tests.crash.doomed import Zygote
+from tests.crash.recovery import survivor_of
+from tests.crash.test_matrix import Course, Matrix, commits_in, course_of, lost_requests
 from tests.support.effects import Ledger, Point
-from tests.support.rows import check_rows
 from tests.support.service import plan_of, report, running_service, synthesis, task
 from tests.support.stub_answers import Answer, as_json, held
 from tests.support.stub_provider import StubProvider
@@ -65,19 +64,10 @@ async def test_a_death_at_any_commit_of_a_hedge_changes_nothing_about_how_the_ru
         check(calm)
         assert calm.row["status"] == "succeeded"
         assert calm.row["result"]["coverage"]["substituted"] == ["slow"]
+        matrix = Matrix(service, stub, zygote, tmp_path, lambda: service.submit(team=PAIR))
         for seq in commits_in(calm.log):
-            since = len(stub.log)
-            doom = Doom(service.url, stub.url, str(ledger.file), str(tmp_path / "logs"), seq, when, key=DOOMED_KEY)
-            async with zygote.doomed(doom):
-                run_id = await service.submit(team=PAIR)
-            read = await stored(service, run_id)
-            await leave_to_others(service)
-            async with survivor_of(service, stub, ledger):
-                course = await course_of(service, stub, run_id, since, ledger)
+            course = await matrix.broken_off(seq, when)
             assert course.end == calm.end, f"{when} event {seq}"
             check(course)
             lost = [seen for seen in lost_requests(course) if seen.outcome != "client_disconnected"]
             assert len(lost) <= 2
-            whole = await stored(service, run_id)
-            assert [event.json for event in read] == [event.json for event in whole[: len(read)]]
-            await check_rows(service.database, run_id)

@@ -1,8 +1,8 @@
 """The matrix: a run that uses everything, broken off before and after each of its commits, ends as if nothing were."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,8 @@ class Course:
     log: Sequence[Event]
     requests: Sequence[SeenRequest]
     ledger: Ledger
+    recorded: int = 0
+    """Events that were recorded when its process died; 0 where none did."""
 
     @property
     def end(self) -> tuple[Any, ...]:
@@ -138,17 +140,17 @@ class Matrix:
     stub: StubProvider
     zygote: Zygote
     place: Path
+    submit: Callable[[], Awaitable[str]]
+    """Has the run accepted that is broken off; its id."""
 
     async def broken_off(self, seq: int, when: Point) -> Course:
         """The run, with a death before or after the commit of event `seq`."""
         service, ledger = self.service, Ledger(self.place / f"{when}-{seq}.ledger")
         logs, since = str(self.place / "logs"), len(self.stub.log)
-        self.stub.on("*", Features())
         doom = Doom(service.url, self.stub.url, str(ledger.file), logs, seq, when, key=DOOMED_KEY)
         async with self.zygote.doomed(doom):
-            run_id = await service.submit(team=EVERYBODY, limits=LIMITS)
+            run_id = await self.submit()
         read = await stored(service, run_id)
-        assert len(read) < seq if when == "before" else len(read) >= seq
         await leave_to_others(service)
         async with survivor_of(service, self.stub, ledger):
             course = await course_of(service, self.stub, run_id, since, ledger)
@@ -157,7 +159,7 @@ class Matrix:
         assert seen == [event.json for event in whole[: len(seen)]], "what a reader had seen has changed"
         assert [event.seq for event in whole] == list(range(1, len(whole) + 1))
         await check_rows(service.database, run_id)
-        return course
+        return replace(course, recorded=len(read))
 
 
 def commits_in(log: Sequence[Event]) -> list[int]:
@@ -179,10 +181,16 @@ async def test_a_death_at_any_commit_changes_nothing_about_how_the_run_ends(
 ) -> None:
     async with running_service(database_url, stub, engine=False) as service:
         calm = await undisturbed(service, stub, Ledger(tmp_path / "ledger"))
-        matrix = Matrix(service, stub, zygote, tmp_path)
+
+        async def submit() -> str:
+            stub.on("*", Features())
+            return await service.submit(team=EVERYBODY, limits=LIMITS)
+
+        matrix = Matrix(service, stub, zygote, tmp_path, submit)
         points = commits_in(calm.log)[share::SHARES]
         for seq in points:
             course = await matrix.broken_off(seq, when)
+            assert course.recorded < seq if when == "before" else course.recorded >= seq
             assert course.end == calm.end, f"{when} event {seq}"
             check_calls(course)
             check_effects(course)

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.doomed import Doom, Zygote
-from tests.crash.recovery import leave_to_others, survivor_of
-from tests.crash.test_matrix import DOOMED_KEY, Course, course_of, lost_requests, stored
+from tests.crash.doomed import Zygote
+from tests.crash.recovery import survivor_of
+from tests.crash.test_matrix import Course, Matrix, course_of, lost_requests
 from tests.engine.test_reductions import opening_of, reduction, tasks_in
 from tests.support.effects import Ledger, Point
-from tests.support.rows import check_rows
 from tests.support.service import plan_of, report, running_service, synthesis, task
 from tests.support.stub_answers import Answer, as_json
 from tests.support.stub_provider import StubProvider
@@ -55,20 +54,11 @@ async def test_a_death_in_the_middle_of_a_tree_puts_no_group_together_again(
             calm = await course_of(service, stub, await service.submit(plan=PLAN), 0, ledger)
         check(calm)
         assert (calm.row["status"], calm.row["result"]["coverage"]["shortened"]) == ("succeeded", [])
+        matrix = Matrix(service, stub, zygote, tmp_path, lambda: service.submit(plan=PLAN))
         for seq in [event.seq for event in calm.log if event.type in AROUND]:
-            since = len(stub.log)
-            doom = Doom(service.url, stub.url, str(ledger.file), str(tmp_path / "logs"), seq, when, key=DOOMED_KEY)
-            async with zygote.doomed(doom):
-                run_id = await service.submit(plan=PLAN)
-            read = await stored(service, run_id)
-            await leave_to_others(service)
-            async with survivor_of(service, stub, ledger):
-                course = await course_of(service, stub, run_id, since, ledger)
+            course = await matrix.broken_off(seq, when)
             assert course.end == calm.end, f"{when} event {seq}"
             check(course)
             assert len(lost_requests(course)) <= 2
             asked = [seen for seen in course.requests if seen.role == "reduce"]
             assert len(asked) <= 3 + len(lost_requests(course)), f"{when} event {seq}"
-            whole = await stored(service, run_id)
-            assert [event.json for event in read] == [event.json for event in whole[: len(read)]]
-            await check_rows(service.database, run_id)

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.doomed import Doom, Zygote
-from tests.crash.recovery import leave_to_others, survivor_of
-from tests.crash.test_matrix import DOOMED_KEY, Course, check_calls, course_of, stored
+from tests.crash.doomed import Zygote
+from tests.crash.recovery import survivor_of
+from tests.crash.test_matrix import Course, Matrix, check_calls, course_of
 from tests.support.choices import choosing
 from tests.support.effects import Ledger, Point
-from tests.support.rows import check_rows
 from tests.support.service import plan_of, report, running_service, synthesis, task
 from tests.support.stub_answers import Answer, as_json
 from tests.support.stub_provider import StubProvider
@@ -56,17 +55,8 @@ async def test_a_death_around_a_choice_neither_loses_nor_repeats_it(
         assert calm.row["status"] == "succeeded"
         deaths = {event.at for event in calm.log if event.type in DEATHS}
         firsts = [next(event.seq for event in calm.log if event.at == at) for at in sorted(deaths)]
+        matrix = Matrix(service, stub, zygote, tmp_path, lambda: service.submit(plan=PLAN))
         for seq in firsts:
-            since = len(stub.log)
-            doom = Doom(service.url, stub.url, str(ledger.file), str(tmp_path / "logs"), seq, when, key=DOOMED_KEY)
-            async with zygote.doomed(doom):
-                run_id = await service.submit(plan=PLAN)
-            read = await stored(service, run_id)
-            await leave_to_others(service)
-            async with survivor_of(service, stub, ledger):
-                course = await course_of(service, stub, run_id, since, ledger)
+            course = await matrix.broken_off(seq, when)
             assert course.row["status"] == "succeeded", f"{when} event {seq}"
             check(course)
-            whole = await stored(service, run_id)
-            assert [event.json for event in read] == [event.json for event in whole[: len(read)]]
-            await check_rows(service.database, run_id)

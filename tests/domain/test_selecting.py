@@ -190,7 +190,8 @@ def test_what_the_judge_saw_in_short_is_told_and_changes_no_status(share: int, s
     assert (result_of(story).coverage.required, result_of(story).coverage.delivered) == (0, 0)
 
 
-def test_another_choice_for_which_no_time_is_left_keeps_the_answer_there_is() -> None:
+def overtaken() -> Story:
+    """A run whose answer is made from b, which was chosen before c had landed."""
     story = selecting(*tries("a", "b", "c"), team=_dropping())
     story.start("c")
     story.succeed("a")
@@ -200,6 +201,11 @@ def test_another_choice_for_which_no_time_is_left_keeps_the_answer_there_is() ->
     story.select("b", "a")
     story.synthesize(answer="All of b.")
     story.succeed("c")
+    return story
+
+
+def test_another_choice_for_which_no_time_is_left_keeps_the_answer_there_is() -> None:
+    story = overtaken()
     assert story.talking() == [SELECTING]
     assert story.run.wrap_up_at is not None
     story.wait((story.run.wrap_up_at - story.now).total_seconds())
@@ -246,15 +252,7 @@ def test_candidates_are_not_dropped_before_one_of_them_has_delivered() -> None:
 
 
 def test_when_another_choice_cannot_be_had_the_answer_there_is_goes_out_with_its_own() -> None:
-    story = selecting(*tries("a", "b", "c"), team=_dropping())
-    story.start("c")
-    story.succeed("a")
-    story.succeed("b")
-    story.wait(40)
-    story.settle()
-    story.select("b", "a")
-    story.synthesize(answer="All of b.")
-    story.succeed("c")
+    story = overtaken()
     assert story.talking() == [SELECTING]
     story.hear("select", [text_block("no")], "refusal")
     story.settle()
