@@ -339,9 +339,9 @@ async def test_a_synthesis_that_finds_no_provider_hands_over_what_the_workers_de
     service: Service, stub: StubProvider
 ) -> None:
     stub.on("work", as_json(report("found")))
-    stub.on("synthesize", overloaded())
+    stub.on("synthesize", overloaded(headers={"retry-after": "3600"}))
 
-    run = await service.ended(await service.submit(plan=plan_of(task("a"), task("b")), limits={"timeout_s": 3}))
+    run = await service.ended(await service.submit(plan=plan_of(task("a"), task("b")), limits={"timeout_s": 60}))
 
     assert (run["status"], run["stop_reason"]) == ("partial", "synthesis_failed")
     assert run["result"]["answer"] is None
