@@ -21,7 +21,7 @@ from app.agents.shapes import NUMBER, TEXT, closed, listed, one_of
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.policy.resolution import untried
 from app.domain.results import Claim, Conflict
 from app.domain.snapshot import Snapshot
@@ -109,8 +109,8 @@ class _Reply(BaseModel):
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     reply = read_as(_Reply, without_nulls(read_json(text, "output_invalid")), "output_invalid")
     cases = cases_of(run)
-    if findings := [*_faults(reply, cases)]:
-        raise Unreadable(findings)
+    if flaws := [*_faults(reply, cases)]:
+        raise Unreadable(flaws)
     said = {each.conflict: each for each in reply.judgements}
     sitting = run.answering.sittings + 1
     return [topic.entry(_judged(case, said[name], sitting)) for name, case in cases.items()]
@@ -127,7 +127,7 @@ def _judged(case: Case, said: _Judgement, sitting: int) -> ev.ConflictJudged:
     )
 
 
-def _faults(reply: _Reply, cases: dict[str, Case]) -> Iterator[Finding]:
+def _faults(reply: _Reply, cases: dict[str, Case]) -> Iterator[Flaw]:
     """Why a judgement cannot be taken: it leaves a conflict out, names no claim of it, or gives no reason."""
     if sorted(each.conflict for each in reply.judgements) != sorted(cases):
         yield misfit("/judgements", f"judgements must decide each of these once: {', '.join(cases)}")
@@ -141,11 +141,11 @@ def _faults(reply: _Reply, cases: dict[str, Case]) -> Iterator[Finding]:
             yield misfit(f"/judgements/{index}/reason", f"the judgement of {each.conflict} needs a reason")
 
 
-def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
+def _reject(run: Snapshot, topic: Topic, flaws: Sequence[Flaw]) -> Sequence[Entry]:
     note = None
     if run.conversation(topic).may_be_repaired:
-        note = render("arbitrate_repair", findings=findings, conflicts=[*cases_of(run)])
-    return [topic.entry(ev.JudgementRejected(errors=tuple(findings), note=note))]
+        note = render("arbitrate_repair", flaws=flaws, conflicts=[*cases_of(run)])
+    return [topic.entry(ev.JudgementRejected(errors=tuple(flaws), note=note))]
 
 
 ARBITRATE = Role(open=_open, offer=_offer, material=_material, read=_read, reject=_reject)

@@ -69,7 +69,7 @@ def consequences(run: Snapshot, topic: Topic, talk: Conversation, tools: Mapping
             try:
                 return role.read(run, topic, final_text(read, role.unreadable))
             except Unreadable as error:
-                return role.reject(run, topic, error.findings)
+                return role.reject(run, topic, error.flaws)
         case _:
             return ()
 

@@ -16,7 +16,7 @@ from app.agents.shapes import FLAG, TEXT, closed, listed, one_of
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.policy.endings import answer_of
 from app.domain.reviews import Criterion, Verdict
 from app.domain.snapshot import Snapshot
@@ -88,8 +88,8 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     wanted = criteria_of(run)
     if not run.conversation(topic).may_be_repaired and any(not look.met for look in reply.criteria):
         reply = reply.model_copy(update={"verdict": "needs_revision"})  # What it says in particular counts.
-    if findings := [*_faults(reply, wanted)]:
-        raise Unreadable(findings)
+    if flaws := [*_faults(reply, wanted)]:
+        raise Unreadable(flaws)
     said = {look.criterion: look for look in reply.criteria}
     reviewed = ev.ReviewCompleted(
         verdict=reply.verdict,
@@ -103,7 +103,7 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     return [topic.entry(reviewed)]
 
 
-def _faults(reply: _ReviewReply, wanted: Iterable[str]) -> Iterator[Finding]:
+def _faults(reply: _ReviewReply, wanted: Iterable[str]) -> Iterator[Flaw]:
     """Why a verdict cannot be taken: it does not look at everything, or contradicts itself."""
     said = [look.criterion for look in reply.criteria]
     if sorted(said) != sorted(wanted):
@@ -115,11 +115,11 @@ def _faults(reply: _ReviewReply, wanted: Iterable[str]) -> Iterator[Finding]:
         yield misfit("/notes", "notes must say what is to be better")
 
 
-def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
+def _reject(run: Snapshot, topic: Topic, flaws: Sequence[Flaw]) -> Sequence[Entry]:
     note = None
     if run.conversation(topic).may_be_repaired:
-        note = render("review_repair", findings=findings, criteria=criteria_of(run))
-    return [topic.entry(ev.ReviewRejected(errors=tuple(findings), note=note))]
+        note = render("review_repair", flaws=flaws, criteria=criteria_of(run))
+    return [topic.entry(ev.ReviewRejected(errors=tuple(flaws), note=note))]
 
 
 REVIEW = Role(open=_open, offer=_offer, material=_material, read=_read, reject=_reject)

@@ -17,7 +17,7 @@ from app.agents.shapes import TEXT, closed, listed, one_of, or_null
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.selection import Preference
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
@@ -124,11 +124,11 @@ class _ChoiceReply(BaseModel):
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     reply = read_as(_ChoiceReply, without_nulls(read_json(text, "output_invalid")), "output_invalid")
     candidates, wanted = labelled(run), criteria_of(run)
-    findings = [*_faults(reply, candidates, wanted)]
+    flaws = [*_faults(reply, candidates, wanted)]
     if run.conversation(topic).may_be_repaired:
-        findings += _contradictions(reply)
-    if findings:
-        raise Unreadable(findings)
+        flaws += _contradictions(reply)
+    if flaws:
+        raise Unreadable(flaws)
     reply = _in_particular(reply, wanted)
     said = {look.criterion: look for look in reply.criteria}
     chosen = ev.SelectionCompleted(
@@ -152,7 +152,7 @@ def _meant(label: str) -> str:
     return label.strip().upper().removeprefix("CANDIDATE").strip()
 
 
-def _faults(reply: _ChoiceReply, labels: Iterable[str], wanted: Iterable[str]) -> Iterator[Finding]:
+def _faults(reply: _ChoiceReply, labels: Iterable[str], wanted: Iterable[str]) -> Iterator[Flaw]:
     """Why a choice cannot be taken: it is none, gives no reason, or does not look at everything."""
     known, listed_labels = {*labels}, ", ".join(labels)
     if _meant(reply.choice) not in known:
@@ -165,7 +165,7 @@ def _faults(reply: _ChoiceReply, labels: Iterable[str], wanted: Iterable[str]) -
         yield misfit("/criteria", f"best must be one of the candidates, or null: {listed_labels}")
 
 
-def _contradictions(reply: _ChoiceReply) -> Iterator[Finding]:
+def _contradictions(reply: _ChoiceReply) -> Iterator[Flaw]:
     """Where the choice is not what the criteria say."""
     if (bests := _bests(reply)) and _meant(reply.choice) not in bests:
         detail = f"what is chosen must be best by one criterion at least; you say that of {', '.join(sorted(bests))}"
@@ -190,12 +190,12 @@ def _in_particular(reply: _ChoiceReply, wanted: Iterable[str]) -> _ChoiceReply:
     return reply.model_copy(update={"choice": best, "reason": reason})
 
 
-def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
+def _reject(run: Snapshot, topic: Topic, flaws: Sequence[Flaw]) -> Sequence[Entry]:
     note = None
     if run.conversation(topic).may_be_repaired:
         names = {"criteria": criteria_of(run), "labels": [*labelled(run)]}
-        note = render("select_repair", findings=findings, **names)
-    return [topic.entry(ev.SelectionRejected(errors=tuple(findings), note=note))]
+        note = render("select_repair", flaws=flaws, **names)
+    return [topic.entry(ev.SelectionRejected(errors=tuple(flaws), note=note))]
 
 
 SELECT = Role(open=_open, offer=_offer, material=_material, read=_read, reject=_reject)

@@ -19,7 +19,7 @@ def _json(value: Any) -> str:
 
 
 _TAG = re.compile(
-    r"<(?=\s*+/?\s*+(?:answer|assumption|attempt|candidate|conflict|context|dependency|escalation|failed|final_instruction|findings|inputs|judged|objective|reduction|result"
+    r"<(?=\s*+/?\s*+(?:answer|assumption|attempt|candidate|conflict|context|dependency|escalation|failed|final_instruction|flaws|inputs|judged|objective|reduction|result"
     r"|review|settled|success_criterion|task|tie_break|tools|workers?)\b)",
     re.IGNORECASE,
 )

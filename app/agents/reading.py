@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from app.domain.findings import Finding, FindingCode, pointer_to
+from app.domain.flaws import Flaw, FlawCode, pointer_to
 from app.domain.protocol import Read
 from app.domain.text import clean, clean_text, shorten
 
-MOST_FINDINGS = 20
+MOST_FLAWS = 20
 DETAIL_CHARACTERS = 300
-"""What a finding may say: it goes back to the model, into events and into messages, and may quote what was written."""
+"""What a flaw may say: it goes back to the model, into events and into messages, and may quote what was written."""
 MOST_STARTS = 200
 """Places at which JSON may begin that are tried before a text is given up."""
 MOST_WASTED = 2_000_000
@@ -37,18 +37,18 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class Unreadable(Exception):
-    """The text holds no usable value; `findings` say why: a bounded number of them, each on one short line."""
+    """The text holds no usable value; `flaws` say why: a bounded number of them, each on one short line."""
 
-    def __init__(self, findings: Iterable[Finding]) -> None:
-        self.findings = tuple(_bounded(finding) for finding in islice(findings, MOST_FINDINGS))
-        super().__init__("; ".join(finding.detail for finding in self.findings))
+    def __init__(self, flaws: Iterable[Flaw]) -> None:
+        self.flaws = tuple(_bounded(flaw) for flaw in islice(flaws, MOST_FLAWS))
+        super().__init__("; ".join(flaw.detail for flaw in self.flaws))
 
 
 class Broken(Unreadable):
     """An object or a list has begun and does not parse; `written` is the text from there on."""
 
-    def __init__(self, code: FindingCode, error: ValueError | RecursionError, written: str) -> None:
-        super().__init__([Finding(code=code, detail=_why_not_json(error))])
+    def __init__(self, code: FlawCode, error: ValueError | RecursionError, written: str) -> None:
+        super().__init__([Flaw(code=code, detail=_why_not_json(error))])
         self.written = written
 
     def has_any(self, fields: Iterable[str]) -> bool:
@@ -63,42 +63,42 @@ def _why_not_json(error: Exception) -> str:
     return f"the reply is not valid JSON: {error.msg.removesuffix(' at')} {place}"
 
 
-def misfit(pointer: str, detail: str) -> Finding:
+def misfit(pointer: str, detail: str) -> Flaw:
     """What is wrong at a place of a reply that could be read."""
-    return Finding(code="output_invalid", pointer=pointer, detail=detail)
+    return Flaw(code="output_invalid", pointer=pointer, detail=detail)
 
 
-def _bounded(finding: Finding) -> Finding:
-    detail, _ = shorten(finding.detail, DETAIL_CHARACTERS)
-    pointer = finding.pointer if len(finding.pointer) <= DETAIL_CHARACTERS else ""
-    return finding.model_copy(update={"detail": " ".join(detail.split()), "pointer": pointer})
+def _bounded(flaw: Flaw) -> Flaw:
+    detail, _ = shorten(flaw.detail, DETAIL_CHARACTERS)
+    pointer = flaw.pointer if len(flaw.pointer) <= DETAIL_CHARACTERS else ""
+    return flaw.model_copy(update={"detail": " ".join(detail.split()), "pointer": pointer})
 
 
-def final_text(step: Read, code: FindingCode) -> str:
+def final_text(step: Read, code: FlawCode) -> str:
     """The text of a reply that means to be final. Raises `Unreadable` when it means to go on."""
     if step.objection is not None:
-        raise Unreadable([Finding(code=code, detail=step.objection)])
+        raise Unreadable([Flaw(code=code, detail=step.objection)])
     return step.text
 
 
-def read_json(text: str, code: FindingCode) -> Any:
-    """The one JSON object or array in `text`. Raises `Unreadable`, with a finding of `code`.
+def read_json(text: str, code: FlawCode) -> Any:
+    """The one JSON object or array in `text`. Raises `Unreadable`, with a flaw of `code`.
 
     Its strings are cleaned: escapes in clean JSON may stand for characters that cannot be stored.
     """
     text = text.removeprefix("\ufeff").strip()
     if not text:
-        raise Unreadable([Finding(code=code, detail="the reply is empty; JSON was expected")])
+        raise Unreadable([Flaw(code=code, detail="the reply is empty; JSON was expected")])
     try:
         whole = json.loads(text, parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:
         return _embedded(text, code, error)
     if isinstance(whole, dict | list):
         return _cleaned(whole, code)
-    raise Unreadable([Finding(code=code, detail="the reply is not a JSON object")])
+    raise Unreadable([Flaw(code=code, detail="the reply is not a JSON object")])
 
 
-def read_json_or_prose(text: str, code: FindingCode, fields: Collection[str]) -> Any:
+def read_json_or_prose(text: str, code: FlawCode, fields: Collection[str]) -> Any:
     """The same where prose will do: the text itself, unless it is meant as JSON or holds an object with such fields.
 
     A broken object with such fields is no prose either.
@@ -115,14 +115,14 @@ def read_json_or_prose(text: str, code: FindingCode, fields: Collection[str]) ->
     return clean_text(text.strip())
 
 
-def _cleaned(value: Any, code: FindingCode) -> Any:
+def _cleaned(value: Any, code: FlawCode) -> Any:
     try:
         return clean(value)
     except ValueError as error:
-        raise Unreadable([Finding(code=code, detail=f"the reply is {error}")]) from None
+        raise Unreadable([Flaw(code=code, detail=f"the reply is {error}")]) from None
 
 
-def _embedded(text: str, code: FindingCode, error: Exception) -> Any:
+def _embedded(text: str, code: FlawCode, error: Exception) -> Any:
     found: list[Any] = []
     for value in _values(text, code):
         if value not in found:
@@ -135,10 +135,10 @@ def _embedded(text: str, code: FindingCode, error: Exception) -> Any:
         detail = _why_not_json(error)
     else:
         detail = "the reply holds no JSON"
-    raise Unreadable([Finding(code=code, detail=detail)])
+    raise Unreadable([Flaw(code=code, detail=detail)])
 
 
-def _values(text: str, code: FindingCode) -> Sequence[Any]:
+def _values(text: str, code: FlawCode) -> Sequence[Any]:
     """The values in `text`, one after the other. Raises `Broken` at the first that has begun and does not parse."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     values: list[Any] = []
@@ -188,14 +188,14 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def read_as(model: type[ModelT], value: Any, code: FindingCode) -> ModelT:
-    """`value` as `model`. Raises `Unreadable`, with a finding of `code` for each field that does not fit."""
+def read_as(model: type[ModelT], value: Any, code: FlawCode) -> ModelT:
+    """`value` as `model`. Raises `Unreadable`, with a flaw of `code` for each field that does not fit."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
         raise Unreadable(
             [
-                Finding(
+                Flaw(
                     code=code,
                     pointer=pointer_to(*item["loc"]),
                     detail=f"{'.'.join(map(str, item['loc'])) or 'the reply'}: {item['msg']}",

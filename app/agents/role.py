@@ -6,7 +6,7 @@ from typing import Any
 
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.findings import Finding, FindingCode
+from app.domain.flaws import Flaw, FlawCode
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 
@@ -36,7 +36,7 @@ class Role:
     """Texts and values that the opening is written from, so that a long one is written beside the event loop."""
     read: Callable[[Snapshot, Topic, str], Sequence[Entry]]
     """What the final text of a reply amounts to. Raises `Unreadable`."""
-    reject: Callable[[Snapshot, Topic, Sequence[Finding]], Sequence[Entry]]
+    reject: Callable[[Snapshot, Topic, Sequence[Flaw]], Sequence[Entry]]
     """What comes of a reply that could not be read."""
-    unreadable: FindingCode = "output_invalid"
+    unreadable: FlawCode = "output_invalid"
     """The code of what is wrong with a reply that does not even mean to be final."""

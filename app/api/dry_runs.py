@@ -29,15 +29,15 @@ async def dry_run_answer(database: Database, row: Row, headers: Mapping[str, str
 async def _why_no_plan(database: Database, row: Row, headers: Mapping[str, str]) -> Refusal:
     code = row["stop_reason"] if row["stop_reason"] in PROBLEM_CODES else "internal_error"
     detail = row["error"]["message"] if row["error"] else PROBLEM_CODES[code].sentence
-    errors = await _findings(database, row["id"])
+    errors = await _flaws(database, row["id"])
     return Refusal(PROBLEM_CODES[code].status, code, detail, errors=errors, headers=dict(headers))
 
 
-async def _findings(database: Database, run_id: str) -> list[FieldError]:
+async def _flaws(database: Database, run_id: str) -> list[FieldError]:
     """What was wrong with the last plan that the supervisor wrote, by its places in the plan."""
     rejections = await events_of(database, TENANT, run_id, limit=REJECTIONS_READ, types=["plan.invalid"])
     found = json.loads(rejections[-1].json)["data"]["errors"] if rejections else []
     return [
-        {"pointer": f"/plan{finding['pointer']}", "detail": finding["detail"], "code": finding["code"]}
-        for finding in found[:FIELD_ERRORS_SHOWN]
+        {"pointer": f"/plan{flaw['pointer']}", "detail": flaw["detail"], "code": flaw["code"]}
+        for flaw in found[:FIELD_ERRORS_SHOWN]
     ]

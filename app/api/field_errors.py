@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from app.domain import findings
+from app.domain import flaws
 
 FIELD_ERRORS_SHOWN = 50
 NAME_SHOWN = 100
@@ -46,7 +46,7 @@ def field_errors_of(errors: Iterable[Mapping[str, Any]], body: Any) -> list[dict
 
 def pointer_to(*path: str | int) -> str:
     """The JSON pointer to a place, with every name in it cut to what is shown."""
-    return findings.pointer_to(*(str(part)[:NAME_SHOWN] for part in path))
+    return flaws.pointer_to(*(str(part)[:NAME_SHOWN] for part in path))
 
 
 def _pointer(path: Sequence[str | int], body: Any, kind: str) -> str:

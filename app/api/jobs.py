@@ -239,8 +239,8 @@ def own_plan(plan: Plan | None, crew: Crew) -> Plan | None:
     plan = checked(plan, crew)
     if plan.validation.errors:
         errors = [
-            {"pointer": f"/plan{finding.pointer}", "detail": finding.detail, "code": finding.code}
-            for finding in plan.validation.errors[:FIELD_ERRORS_SHOWN]
+            {"pointer": f"/plan{flaw.pointer}", "detail": flaw.detail, "code": flaw.code}
+            for flaw in plan.validation.errors[:FIELD_ERRORS_SHOWN]
         ]
         raise Refusal(422, "plan_invalid", "The plan cannot be carried out.", errors=errors)
     return plan.model_copy(update={"revision": 1})

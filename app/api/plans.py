@@ -211,10 +211,10 @@ def _refusal(refused: ApprovalRefused | RunUnreadable) -> Refusal:
             return Refusal(409, "plan_rejected", "The plan has been rejected.")
         case PlanChanged(revision=revision):
             return Refusal(412, "plan_changed", f"The plan is in revision {revision} now: read it again.")
-        case EditInvalid(findings=findings):
+        case EditInvalid(flaws=flaws):
             errors = [
-                {"pointer": finding.pointer, "detail": finding.detail, "code": finding.code}
-                for finding in findings[:FIELD_ERRORS_SHOWN]
+                {"pointer": flaw.pointer, "detail": flaw.detail, "code": flaw.code}
+                for flaw in flaws[:FIELD_ERRORS_SHOWN]
             ]
             return Refusal(422, "plan_invalid", "The plan could not be carried out after this edit.", errors=errors)
         case RunUnreadable():

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from app.domain.errors import ChargehandError
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 
 ApprovalCause = Literal["job", "team", "cost"]
 """Why a plan is to be approved: its job wants that, or its team, or its team since it is likely to cost too much."""
@@ -71,6 +71,6 @@ class PlanChanged(ApprovalRefused):
 class EditInvalid(ApprovalRefused):
     """The plan could not be carried out after the edit."""
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
+    def __init__(self, flaws: Sequence[Flaw]) -> None:
         super().__init__()
-        self.findings = findings
+        self.flaws = flaws

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from app.domain.crew import Crew
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.lint import linted
 from app.domain.names import is_plain_name
 from app.domain.plan import NAME_SHOWN, Plan, Validation, validated
@@ -29,7 +29,7 @@ def checked(plan: Plan, crew: Crew) -> Plan:
     return linted(plan, crew)
 
 
-def _problems(plan: Plan, team: Team) -> Iterator[Finding]:
+def _problems(plan: Plan, team: Team) -> Iterator[Flaw]:
     rules = team.dynamic
     if plan.workers and rules is None:
         yield _invalid("", "the team allows no workers beside its own")
@@ -66,5 +66,5 @@ def _tools_of_several(plan: Plan, team: Team) -> frozenset[str]:
     return frozenset(tool for tool, count in brought.items() if count > 1 and team.tool_isolation == "exclusive")
 
 
-def _invalid(place: str, detail: str) -> Finding:
-    return Finding(code="worker_invalid", pointer=f"/workers{place}", detail=detail)
+def _invalid(place: str, detail: str) -> Flaw:
+    return Flaw(code="worker_invalid", pointer=f"/workers{place}", detail=detail)

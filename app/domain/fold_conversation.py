@@ -92,7 +92,7 @@ def _tool_ended(talk: Conversation, end: ev.ToolCompleted | ev.ToolFailed, resul
 
 def _rejected(talk: Conversation, rejected: ev.Rejected) -> Conversation:
     turn = _last_turn(talk, rejected)
-    objection = "; ".join(finding.detail for finding in rejected.errors)
+    objection = "; ".join(flaw.detail for flaw in rejected.errors)
     talk = _with_last(talk, changed(turn, note=rejected.note))
     code = rejected.errors[0].code if rejected.errors else None
     return changed(talk, rejections=talk.rejections + 1, objection=objection, objection_code=code)

@@ -114,7 +114,7 @@ def receipt_of(asked: ev.RunCancelRequested, at: datetime) -> ev.Cancellation:
 
 def fold_plan_rejection(run: Snapshot, event: Event, rejected: ev.PlanInvalid) -> Snapshot:
     sound = rejected.sound or run.sound_plan
-    return changed(fold_rejection(run, event), findings=rejected.errors, sound_plan=sound)
+    return changed(fold_rejection(run, event), flaws=rejected.errors, sound_plan=sound)
 
 
 def fold_reuse(run: Snapshot, event: Event) -> Snapshot:

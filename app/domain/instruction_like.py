@@ -8,7 +8,7 @@ import re
 
 _WHO = "SYSTEM|USER|ASSISTANT|DEVELOPER|ADMIN"
 _TAGS = (
-    "system|user|assistant|developer|objective|final_instruction|result|failed|assumption|conflict|settled|judged|tie_break|findings"
+    "system|user|assistant|developer|objective|final_instruction|result|failed|assumption|conflict|settled|judged|tie_break|findings|flaws"
     "|success_criterion|system-reminder|system_prompt"
 )
 _ORDERS = re.compile(

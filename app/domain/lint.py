@@ -1,7 +1,7 @@
 """The lint of plans: what a sound plan says that will hardly go well, found by code before anything runs.
 
-Each check is a function and a line of `RULES`. A serious finding is one about which there is little doubt: it has the
-supervisor write its plan once more. Everything else is a warning, and so are all findings about a client's own plan.
+Each check is a function and a line of `RULES`. A serious flaw is one about which there is little doubt: it has the
+supervisor write its plan once more. Everything else is a warning, and so are all flaws about a client's own plan.
 The checks know words, not meanings, so they pass over whatever they are not sure of.
 """
 
@@ -10,7 +10,7 @@ from itertools import combinations, islice
 from typing import NamedTuple
 
 from app.domain.crew import Crew
-from app.domain.findings import Finding, FindingCode
+from app.domain.flaws import Flaw, FlawCode
 from app.domain.lint_words import (
     ABOVE,
     ACTS,
@@ -56,7 +56,7 @@ class Spot(NamedTuple):
 class Rule(NamedTuple):
     """One check."""
 
-    code: FindingCode
+    code: FlawCode
     serious: bool
     find: Callable[[Plan, Crew], Iterator[Spot]]
 
@@ -66,7 +66,7 @@ def linted(plan: Plan, crew: Crew) -> Plan:
     if not plan.validation.ok:
         return plan
     found = (
-        Finding(code=rule.code, pointer=spot.pointer, detail=spot.detail)
+        Flaw(code=rule.code, pointer=spot.pointer, detail=spot.detail)
         for rule in RULES
         for spot in rule.find(plan, crew)
     )
@@ -74,9 +74,9 @@ def linted(plan: Plan, crew: Crew) -> Plan:
     return plan.model_copy(update={"validation": report})
 
 
-def serious_in(plan: Plan) -> tuple[Finding, ...]:
+def serious_in(plan: Plan) -> tuple[Flaw, ...]:
     """The warnings for which a plan is sent back once."""
-    return tuple(finding for finding in plan.validation.warnings if finding.code in SERIOUS)
+    return tuple(flaw for flaw in plan.validation.warnings if flaw.code in SERIOUS)
 
 
 def _each(plan: Plan) -> Iterator[tuple[str, Task]]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.names import Name, Names, normalised
 from app.domain.numbers import exact
 from app.domain.planned_worker import MOST_DYNAMIC, PlannedWorker
@@ -18,7 +18,7 @@ from app.domain.text import is_blank, shorten
 TASKS_CEILING = 100
 """Tasks that a plan can be allowed at most, whatever the limits of its run."""
 NAME_SHOWN = 80
-"""Characters of a task id or worker name that a finding repeats."""
+"""Characters of a task id or worker name that a flaw repeats."""
 
 TEXT_LIMITS: Mapping[str, int] = {
     "goal": 20_000, "final_instruction": 20_000,
@@ -80,9 +80,9 @@ class Validation(BaseModel):
 
     ok: bool = True
     """Whether the plan can be carried out."""
-    errors: tuple[Finding, ...] = ()
+    errors: tuple[Flaw, ...] = ()
     """What makes it impossible."""
-    warnings: tuple[Finding, ...] = ()
+    warnings: tuple[Flaw, ...] = ()
     """What is odd and does no harm."""
 
 
@@ -144,7 +144,7 @@ def validated(plan: Plan, workers: Collection[str], tasks_allowed: int) -> Plan:
         task.model_copy(update={"worker": known.get(task.worker) or known.get(_folded(task.worker), task.worker)})
         for task in plan.tasks
     )
-    errors = tuple(_findings(tasks, workers, tasks_allowed))
+    errors = tuple(_flaws(tasks, workers, tasks_allowed))
     report = Validation(ok=not errors, errors=errors)
     shape = None if errors else shape_of(tasks)
     return plan.model_copy(update={"tasks": tasks, "validation": report, "shape": shape})
@@ -157,9 +157,9 @@ def too_long_in(plan: Plan) -> Iterable[tuple[tuple[str | int, ...], int]]:
     for index, task in enumerate(plan.tasks):
         for field, limit in _long_fields(task):
             yield ("tasks", index, field), limit
-    for kind, findings in (("errors", plan.validation.errors), ("warnings", plan.validation.warnings)):
-        for index, finding in enumerate(findings):
-            for field, text in (("pointer", finding.pointer), ("detail", finding.detail)):
+    for kind, flaws in (("errors", plan.validation.errors), ("warnings", plan.validation.warnings)):
+        for index, flaw in enumerate(flaws):
+            for field, text in (("pointer", flaw.pointer), ("detail", flaw.detail)):
                 if len(text) > REPORT_LIMIT:
                     yield ("validation", kind, index, field), REPORT_LIMIT
 
@@ -183,59 +183,59 @@ def _folded(worker: str) -> str:
     return str(normalised(worker)).replace("_", "-")
 
 
-def _findings(tasks: Sequence[Task], workers: Collection[str], tasks_allowed: int) -> Iterable[Finding]:
+def _flaws(tasks: Sequence[Task], workers: Collection[str], tasks_allowed: int) -> Iterable[Flaw]:
     if not tasks:
-        yield Finding(code="plan_empty", pointer="/tasks", detail="the plan has no tasks")
+        yield Flaw(code="plan_empty", pointer="/tasks", detail="the plan has no tasks")
         return
     if len(tasks) > tasks_allowed:
         detail = f"the plan has {len(tasks)} tasks; at most {tasks_allowed} are allowed"
-        yield Finding(code="plan_too_large", pointer="/tasks", detail=detail)
+        yield Flaw(code="plan_too_large", pointer="/tasks", detail=detail)
     if len(tasks) > TASKS_CEILING:
         return
     seen: set[str] = set()
     for index, task in enumerate(tasks):
-        yield from _task_findings(task, f"/tasks/{index}", seen, workers)
+        yield from _task_flaws(task, f"/tasks/{index}", seen, workers)
         seen.add(task.id)
-    yield from _edge_findings(tasks)
+    yield from _edge_flaws(tasks)
 
 
 def _shown(name: str) -> str:
     return repr(name[:NAME_SHOWN])
 
 
-def _task_findings(task: Task, pointer: str, seen: set[str], workers: Collection[str]) -> Iterable[Finding]:
+def _task_flaws(task: Task, pointer: str, seen: set[str], workers: Collection[str]) -> Iterable[Flaw]:
     shown = _shown(task.id)
     if not _ID.fullmatch(task.id):
         detail = f"task id {shown} must match [a-z0-9][a-z0-9_-]{{0,63}}"
-        yield Finding(code="id_invalid", pointer=f"{pointer}/id", detail=detail)
+        yield Flaw(code="id_invalid", pointer=f"{pointer}/id", detail=detail)
     if task.id in seen:
-        yield Finding(code="id_duplicate", pointer=f"{pointer}/id", detail=f"task id {shown} is used twice")
+        yield Flaw(code="id_duplicate", pointer=f"{pointer}/id", detail=f"task id {shown} is used twice")
     if is_blank(task.instruction):
         detail = f"task {shown} has no instruction"
-        yield Finding(code="instruction_blank", pointer=f"{pointer}/instruction", detail=detail)
+        yield Flaw(code="instruction_blank", pointer=f"{pointer}/instruction", detail=detail)
     listed = ", ".join(workers)
     if not task.worker:
         detail = f"task {shown} lacks the field worker; the team has: {listed}"
-        yield Finding(code="worker_missing", pointer=f"{pointer}/worker", detail=detail)
+        yield Flaw(code="worker_missing", pointer=f"{pointer}/worker", detail=detail)
     elif task.worker not in workers:
         detail = f"task {shown} names the unknown worker {_shown(task.worker)}; the team has: {listed}"
-        yield Finding(code="worker_unknown", pointer=f"{pointer}/worker", detail=detail)
+        yield Flaw(code="worker_unknown", pointer=f"{pointer}/worker", detail=detail)
 
 
-def _edge_findings(tasks: Sequence[Task]) -> Iterable[Finding]:
+def _edge_flaws(tasks: Sequence[Task]) -> Iterable[Flaw]:
     ids = {task.id for task in tasks}
     for index, task in enumerate(tasks):
         for position, needed in enumerate(task.depends_on):
             pointer = f"/tasks/{index}/depends_on/{position}"
             if needed == task.id:
                 detail = f"task {_shown(task.id)} depends on itself"
-                yield Finding(code="dependency_on_itself", pointer=pointer, detail=detail)
+                yield Flaw(code="dependency_on_itself", pointer=pointer, detail=detail)
             elif needed not in ids:
                 detail = f"task {_shown(task.id)} depends on {_shown(needed)}, which is not in the plan"
-                yield Finding(code="dependency_unknown", pointer=pointer, detail=detail)
+                yield Flaw(code="dependency_unknown", pointer=pointer, detail=detail)
     if cycle := _cycle(tasks):
         path = " -> ".join(name[:NAME_SHOWN] for name in cycle)
-        yield Finding(code="cycle", pointer="/tasks", detail=f"tasks wait for each other: {path}")
+        yield Flaw(code="cycle", pointer="/tasks", detail=f"tasks wait for each other: {path}")
 
 
 def _cycle(tasks: Sequence[Task]) -> list[str] | None:

@@ -4,7 +4,7 @@ do."""
 from collections.abc import Collection, Iterator
 
 from app.domain.crew import Crew
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.plan import Plan
 from app.domain.selecting import FEWEST_CANDIDATES, leaves_of
 
@@ -33,9 +33,9 @@ def unsaid_of(plan: Plan, names: Collection[str]) -> list[str]:
     return [task.id for task in plan.tasks if task.id in names and "required" not in task.model_fields_set]
 
 
-def strategy_faults(plan: Plan, crew: Crew) -> Iterator[Finding]:
+def strategy_faults(plan: Plan, crew: Crew) -> Iterator[Flaw]:
     """What is wrong with the strategy of a plan."""
     if crew.strategy not in (None, plan.strategy):
         who = "job" if crew.own_strategy is not None else "team"
         detail = f"the plan has the strategy {plan.strategy}, and its {who} wants {crew.strategy}"
-        yield Finding(code="strategy_fixed", pointer="/strategy", detail=detail)
+        yield Flaw(code="strategy_fixed", pointer="/strategy", detail=detail)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.domain.codes import TaskErrorCode
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.questions import Assumption
 from app.domain.reviews import Review
 from app.domain.selection import Selection
@@ -189,7 +189,7 @@ class RejectedAnswer(_Value):
 
     answer: str
     """The answer, Markdown. Nothing vouches for it."""
-    errors: tuple[Finding, ...]
+    errors: tuple[Flaw, ...]
     """What is wrong with it."""
 
 

@@ -63,7 +63,7 @@ class Snapshot:
     """What was taken for granted where nobody answered."""
     conversations: Mapping[Topic, Conversation] = field(default_factory=dict)
     """Everything that was said, by what it was about."""
-    findings: tuple[Any, ...] = ()
+    flaws: tuple[Any, ...] = ()
     """What was wrong with the last rejected plan."""
     sound_plan: Plan | None = None
     """A rejected plan that is followed if no better one comes."""

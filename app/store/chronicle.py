@@ -133,7 +133,7 @@ def _task_line(fact: ev.AnyFact) -> Line | None:
 
 
 def _codes(rejected: ev.Rejected) -> list[str]:
-    return sorted({finding.code for finding in rejected.errors})
+    return sorted({flaw.code for flaw in rejected.errors})
 
 
 def _ended(run: Snapshot) -> Line:

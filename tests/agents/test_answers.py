@@ -41,7 +41,7 @@ def test_a_bad_answer_is_sent_back_once_and_a_better_one_is_taken(case: Case) ->
     repaired = answer(story, REPAIRED[case.run])
 
     assert isinstance(rejected, ev.SynthesisRejected)
-    assert case.kind in {finding.code for finding in rejected.errors}
+    assert case.kind in {flaw.code for flaw in rejected.errors}
     assert rejected.note is not None
     assert isinstance(repaired, ev.SynthesisCompleted)
     assert story.settle()[-1] in ("run.succeeded", "run.partial")
@@ -82,7 +82,7 @@ def test_a_bad_answer_is_never_delivered(case: Case) -> None:
 def test_a_good_answer_is_taken_at_once(case: Case) -> None:
     taken = answer(RUNS[case.run](), case.reply)
 
-    objections = [finding.detail for finding in taken.errors] if isinstance(taken, ev.SynthesisRejected) else []
+    objections = [flaw.detail for flaw in taken.errors] if isinstance(taken, ev.SynthesisRejected) else []
     assert objections == []
     assert isinstance(taken, ev.SynthesisCompleted)
 

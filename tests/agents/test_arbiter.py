@@ -129,7 +129,7 @@ def said(text: str, *conflicts: dict[str, Any]) -> dict[str, Any]:
 
 
 def codes(fact: ev.AnyFact) -> set[str]:
-    return {finding.code for finding in fact.errors} if isinstance(fact, ev.SynthesisRejected) else set()
+    return {flaw.code for flaw in fact.errors} if isinstance(fact, ev.SynthesisRejected) else set()
 
 
 def test_the_supervisor_is_told_what_the_judge_has_decided_and_must_heed_it() -> None:

@@ -49,8 +49,8 @@ def test_another_one_with_more_than_one_answer_holds_is_sent_back_and_told_of_th
     sent_back = read(planning(), 31, strategy=strategy)
 
     assert isinstance(sent_back, ev.PlanInvalid)
-    [finding] = [each for each in sent_back.errors if each.code == "results_too_many"]
-    assert "or take the strategy reduce" in finding.detail
+    [flaw] = [each for each in sent_back.errors if each.code == "results_too_many"]
+    assert "or take the strategy reduce" in flaw.detail
     assert "At most 60 tasks." in (sent_back.note or "")
 
 

@@ -16,7 +16,7 @@ from app.domain.answering import Settled
 from app.domain.brief import Brief
 from app.domain.conversation import Prompt
 from app.domain.crew import Means
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.job import Limits
 from app.domain.plan import Plan, Task
 from app.domain.questions import Assumption
@@ -42,7 +42,7 @@ HOSTILE = [
     "<result>\n{{}}\n</result>",
 ]
 TAGS = (
-    "objective", "task", "context", "result", "failed", "final_instruction", "success_criterion", "findings",
+    "objective", "task", "context", "result", "failed", "final_instruction", "success_criterion", "flaws",
     "dependency", "escalation", "attempt", "inputs", "worker", "workers", "tools", "assumption", "conflict", "settled",
     "answer", "review", "candidate", "reduction", "judged", "tie_break",
 )  # fmt: skip
@@ -85,7 +85,7 @@ def test_no_tag_that_a_template_writes_can_be_written_in_a_text() -> None:
 @pytest.mark.parametrize("form", HOSTILE)
 @pytest.mark.parametrize("kind", ["plan", "work", "rule", "synthesis", "review", "select", "arbitrate"])
 def test_what_was_wrong_with_a_reply_cannot_leave_its_tags(kind: str, form: str) -> None:
-    findings = [Finding(code="output_invalid", detail=attack(form, "findings"))]
+    flaws = [Flaw(code="output_invalid", detail=attack(form, "flaws"))]
 
     beside = {
         "tasks_allowed": 3,
@@ -96,9 +96,9 @@ def test_what_was_wrong_with_a_reply_cannot_leave_its_tags(kind: str, form: str)
         "labels": [],
         "conflicts": ["c1"],
     }
-    note = render(f"{kind}_repair", findings=findings, **beside)
+    note = render(f"{kind}_repair", flaws=flaws, **beside)
 
-    assert tags_in(note) == ["<findings", "</findings"]
+    assert tags_in(note) == ["<flaws", "</flaws"]
 
 
 @pytest.mark.parametrize("form", HOSTILE)

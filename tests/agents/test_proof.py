@@ -29,8 +29,8 @@ def working() -> Story:
 def objections(**output: Any) -> list[str]:
     story = working()
     found = objections_to(Output(**{"summary": "s", "text": "t", **output}), story.run, Topic("work", "a"))
-    assert {finding.code for finding in found} <= {"result_rejected"}
-    return [finding.detail for finding in found]
+    assert {flaw.code for flaw in found} <= {"result_rejected"}
+    return [flaw.detail for flaw in found]
 
 
 @pytest.mark.parametrize("text", ["do a", "  Do\n a ", "Look it up", "It is known."])

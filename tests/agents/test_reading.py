@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.agents.reading import DETAIL_CHARACTERS, MOST_FINDINGS, Unreadable, read_json
+from app.agents.reading import DETAIL_CHARACTERS, MOST_FLAWS, Unreadable, read_json
 from app.agents.supervisor.plan import read_plan
 from app.agents.supervisor.refine import read_refinement
 from app.agents.supervisor.synthesize import read_synthesis
@@ -52,7 +52,7 @@ UNREADABLE = {
 def test_what_is_not_one_json_value_is_refused_with_the_reason(written: str) -> None:
     with pytest.raises(Unreadable, match=UNREADABLE[written]) as caught:
         read_json(written, "plan_unparseable")
-    assert {finding.code for finding in caught.value.findings} == {"plan_unparseable"}
+    assert {flaw.code for flaw in caught.value.flaws} == {"plan_unparseable"}
 
 
 WHOLE = {"goal": "LINE", "tasks": [{"id": "a", "worker": "w", "instruction": "Do."}], "strategy": "select"}
@@ -143,11 +143,11 @@ def test_a_rejection_repeats_only_a_little_of_what_it_rejects(huge: str) -> None
     with pytest.raises(Unreadable) as caught:
         read_report(json.dumps({"text": "t", "data": HUGE[huge]}), NUMBERS)
 
-    assert 1 <= len(caught.value.findings) <= MOST_FINDINGS
-    for finding in caught.value.findings:
-        assert max(len(finding.detail), len(finding.pointer)) <= DETAIL_CHARACTERS
-        assert "\n" not in finding.detail
-        assert "integer" in finding.detail
+    assert 1 <= len(caught.value.flaws) <= MOST_FLAWS
+    for flaw in caught.value.flaws:
+        assert max(len(flaw.detail), len(flaw.pointer)) <= DETAIL_CHARACTERS
+        assert "\n" not in flaw.detail
+        assert "integer" in flaw.detail
 
 
 def test_a_schema_cannot_make_us_fetch_another_one() -> None:

@@ -72,7 +72,7 @@ def test_a_bad_one_is_sent_back_once_and_a_better_one_is_taken(change: dict[str,
     rejected = read(story, topic, {**GOOD, **change})
 
     assert isinstance(rejected, ev.ReductionRejected)
-    assert code in {finding.code for finding in rejected.errors}
+    assert code in {flaw.code for flaw in rejected.errors}
     assert "The tasks of this group are: t1, t2, " in (rejected.note or "")
     assert isinstance(read(story, topic, GOOD), ev.ReductionCompleted)
 
@@ -141,7 +141,7 @@ def test_a_contradiction_that_a_group_has_seen_must_be_told_in_the_answer() -> N
 
     assert "<conflict>" in prompt.message
     assert isinstance(entry.fact, ev.SynthesisRejected)
-    assert {finding.code for finding in entry.fact.errors} == {"conflict_hidden"}
+    assert {flaw.code for flaw in entry.fact.errors} == {"conflict_hidden"}
 
 
 def test_a_group_that_is_skipped_shows_its_results_in_short() -> None:

@@ -223,7 +223,7 @@ async def test_of_what_is_wrong_with_a_plan_no_more_is_repeated_than_is_of_use(a
     assert max(len(each["detail"]) for each in problem["errors"]) < 500
 
 
-async def test_of_the_findings_about_a_plan_only_some_are_told(api: Api) -> None:
+async def test_of_the_flaws_about_a_plan_only_some_are_told(api: Api) -> None:
     task = {"id": "t", "instruction": "x", "worker": "writer", "depends_on": [f"{n}" for n in range(1000)]}
     answer = await api.client.post("/v1/jobs", json=JOB | {"plan": {"tasks": [task]}})
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.findings import FINDING_CODES
+from app.domain.flaws import FLAW_CODES
 from app.domain.job import Job
 from app.domain.lint import RULES
 from app.domain.team import Supervisor, Team
@@ -57,12 +57,12 @@ def test_the_team_file_that_the_docs_show_is_one(tmp_path: Path) -> None:
     assert [worker.name for worker in teams["invoices"].workers] == ["checker", "writer"]
 
 
-def test_the_docs_of_plans_have_a_line_for_every_finding_of_the_lint() -> None:
+def test_the_docs_of_plans_have_a_line_for_every_flaw_of_the_lint() -> None:
     plans = (ROOT / "docs" / "plans.md").read_text()
     rows = {row.split("|")[1].strip(" `"): row for row in plans.splitlines() if row.startswith("| `")}
 
     assert {rule.code: "serious" in rows[rule.code] for rule in RULES} == {rule.code: rule.serious for rule in RULES}
-    assert {rule.code for rule in RULES} <= FINDING_CODES.keys()
+    assert {rule.code for rule in RULES} <= FLAW_CODES.keys()
 
 
 @pytest.mark.parametrize("part", [Team, Supervisor, Worker])

@@ -190,7 +190,7 @@ def test_a_plan_that_could_not_be_carried_out_is_refused() -> None:
     with pytest.raises(EditInvalid) as refused:
         edit(run.run, {1}, run.now, {"tasks": (task("a", "nobody"),)}, None)
 
-    assert [finding.code for finding in refused.value.findings] == ["dependency_unknown"]
+    assert [flaw.code for flaw in refused.value.flaws] == ["dependency_unknown"]
 
 
 def test_a_decision_is_about_the_revision_that_was_read() -> None:

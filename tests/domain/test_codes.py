@@ -16,10 +16,10 @@ FILES = sorted(Path(next(iter(policy.__path__))).glob("*.py"))
 ENDINGS = ("fail", "end_partially", "run_out")
 """Functions that end a run, whose second argument is the reason."""
 
-FINDERS = (why_shortened.__name__, planning._reason_in_findings.__name__)
+FINDERS = (why_shortened.__name__, planning._reason_in_flaws.__name__)
 """Functions that find one."""
 
-OF_PLANNING = {*planning._ENDS.values(), *planning._FINDINGS_THAT_END}
+OF_PLANNING = {*planning._ENDS.values(), *planning._FLAWS_THAT_END}
 
 
 def reasons_in(tree: ast.AST) -> Iterator[str]:
@@ -61,7 +61,7 @@ def test_the_reasons_written_in_the_code_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", sorted(written() | {*planning._ENDS.values(), *planning._FINDINGS_THAT_END} | codes_with("end"))
+    "reason", sorted(written() | {*planning._ENDS.values(), *planning._FLAWS_THAT_END} | codes_with("end"))
 )
 def test_every_reason_for_which_a_run_ends_is_in_the_table(reason: str) -> None:
     assert reason in STOP_REASONS

@@ -54,7 +54,7 @@ def test_a_team_may_take_no_answer_with_an_open_conflict() -> None:
     )
     assert result is not None
     assert result.rejected_answer is not None
-    assert [finding.code for finding in result.rejected_answer.errors] == ["conflict_unresolved"]
+    assert [flaw.code for flaw in result.rejected_answer.errors] == ["conflict_unresolved"]
     assert [output.status for output in result.outputs] == ["succeeded", "succeeded"]
 
 

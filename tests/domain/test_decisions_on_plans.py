@@ -2,7 +2,7 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.errors import ErrorCode
-from app.domain.findings import Finding, FindingCode
+from app.domain.flaws import Flaw, FlawCode
 from app.domain.policy.agenda import PLANNING
 from app.domain.policy.commands import Converse, Decision
 from app.domain.policy.endings import MESSAGE_CHARACTERS
@@ -17,10 +17,10 @@ from tests.support.story import (
 )
 
 
-def refuse_plan(story: Story, *codes: FindingCode, note: str | None) -> None:
+def refuse_plan(story: Story, *codes: FlawCode, note: str | None) -> None:
     story.hear("plan", [text_block("a plan")])
-    findings = tuple(Finding(code=code, detail=f"{code}: t1 -> t2 -> t1") for code in codes)
-    story.tell(ev.PlanInvalid(errors=findings, note=note))
+    flaws = tuple(Flaw(code=code, detail=f"{code}: t1 -> t2 -> t1") for code in codes)
+    story.tell(ev.PlanInvalid(errors=flaws, note=note))
 
 
 def test_nothing_is_decided_before_the_start_while_waiting_and_after_the_end() -> None:
@@ -56,7 +56,7 @@ def test_a_plan_of_the_client_is_taken_without_asking_the_supervisor() -> None:
 def find_flaws(story: Story) -> None:
     """The supervisor's plan could be carried out, and is seriously flawed."""
     story.hear("plan", [text_block("a plan")])
-    flaw = Finding(code="tool_missing", detail="t1 orders to save it")
+    flaw = Flaw(code="tool_missing", detail="t1 orders to save it")
     story.tell(ev.PlanInvalid(errors=(flaw,), note="Again.", sound=plan_of(task("a"))))
 
 
@@ -98,10 +98,10 @@ def test_an_invalid_plan_is_repaired_once() -> None:
     assert story.settle() == ["run.failed"]
 
 
-def test_the_message_of_a_plan_that_stays_invalid_tells_of_many_findings_only_a_part() -> None:
+def test_the_message_of_a_plan_that_stays_invalid_tells_of_many_flaws_only_a_part() -> None:
     story = planning()
     refuse_plan(story, "cycle", note="Again.")
-    many: list[FindingCode] = ["instruction_blank"]
+    many: list[FlawCode] = ["instruction_blank"]
     refuse_plan(story, *many * 300, note=None)
     story.settle()
 
@@ -120,7 +120,7 @@ def test_the_message_of_a_plan_that_stays_invalid_tells_of_many_findings_only_a_
         (["cycle", "worker_unknown"], "worker_unknown"),
     ],
 )
-def test_a_plan_that_stays_invalid_fails_the_run_by_its_reason(codes: list[FindingCode], reason: str) -> None:
+def test_a_plan_that_stays_invalid_fails_the_run_by_its_reason(codes: list[FlawCode], reason: str) -> None:
     story = planning()
     refuse_plan(story, "id_invalid", note="Again.")
     refuse_plan(story, *codes, note=None)

@@ -38,7 +38,7 @@ def plan(*workers: dict[str, Any], of: Team | None = None, doer: str = "surveyor
 
 
 def faults(plan: Plan) -> list[tuple[str, str]]:
-    return [(finding.code, finding.pointer) for finding in plan.validation.errors]
+    return [(flaw.code, flaw.pointer) for flaw in plan.validation.errors]
 
 
 def test_a_team_takes_on_the_worker_that_a_plan_brings_along() -> None:
@@ -123,7 +123,7 @@ def test_whether_it_can_act_is_asked_of_its_own_tools() -> None:
     for tools, codes in (((), ["tool_missing"]), (("mail",), [])):
         drawn = Plan.model_validate({"tasks": [task], "workers": [SURVEYOR | {"tools": tools}]})
         warned = checked(drawn, Crew(team(LISTED), means)).validation.warnings
-        assert [finding.code for finding in warned] == codes
+        assert [flaw.code for flaw in warned] == codes
 
 
 def test_a_list_may_name_no_tool_of_the_team_where_none_is_shared() -> None:

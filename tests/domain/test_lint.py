@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.domain.crew import Crew
-from app.domain.findings import FINDING_CODES, FindingCode
+from app.domain.flaws import FLAW_CODES, FlawCode
 from app.domain.lint import MOST_WARNINGS, RESULTS_HELD, RULES, SERIOUS, linted, serious_in
 from app.domain.plan import Plan, Validation
 from app.domain.reduction_tree import RESULT_CHARACTERS, ROOM_CHARACTERS
@@ -18,7 +18,7 @@ WITH_STRANGER = replace(CREW, team=Team(name="crew", workers=(*WORKERS, STRANGER
 
 
 def codes_in(plan: Plan) -> list[str]:
-    return [finding.code for finding in plan.validation.warnings]
+    return [flaw.code for flaw in plan.validation.warnings]
 
 
 def lint(*tasks: dict[str, object], crew: Crew = WITH_STRANGER) -> Plan:
@@ -44,11 +44,11 @@ def test_the_tables_are_as_large_as_the_figures_say_and_try_every_rule() -> None
     assert len(GOOD) >= 40
     assert len(BAD) >= 40
     tried = {code for code, _ in BAD.values()} | {code for code, _ in OF_TRIES.values() if code}
-    assert tried == {rule.code for rule in RULES} <= FINDING_CODES.keys()
+    assert tried == {rule.code for rule in RULES} <= FLAW_CODES.keys()
 
 
 SAME = t("writer", "Write a slogan for the bakery.", required=False)
-OF_TRIES: Mapping[str, tuple[FindingCode | None, tuple[dict[str, Any], ...]]] = {
+OF_TRIES: Mapping[str, tuple[FlawCode | None, tuple[dict[str, Any], ...]]] = {
     "the same twice": (None, (SAME, SAME)),
     "by two, with what both rest on": (None, (
         t("researcher", "Find what the bakery in Graz sells.", required=True),
@@ -79,12 +79,12 @@ def test_one_candidate_is_all_there_can_be_where_a_run_may_have_one_task() -> No
     assert linted(plan_from(SAME).model_copy(update={"strategy": "select"}), crew).validation.warnings == ()
 
 
-def test_findings_say_where_and_what_to_do() -> None:
+def test_flaws_say_where_and_what_to_do() -> None:
     tasks = [t("researcher", "Find the price of a van in Graz."), t("writer", "Write a note. Save it as note.md.")]
-    [finding] = lint(*tasks).validation.warnings
+    [flaw] = lint(*tasks).validation.warnings
 
-    assert finding.pointer == "/tasks/1/instruction"
-    assert finding.detail == (
+    assert flaw.pointer == "/tasks/1/instruction"
+    assert flaw.detail == (
         "task 't2' orders 'Save it as note.md', and writer has no tool that changes anything; "
         "give it to clerk or stranger, or have it write the text and say that it changes nothing"
     )
@@ -92,9 +92,9 @@ def test_findings_say_where_and_what_to_do() -> None:
 
 def test_an_order_that_nobody_can_carry_out_is_to_be_left_to_people() -> None:
     crew = replace(CREW, team=Team(name="crew", workers=(WORKERS[2],)))
-    [finding] = lint(t("writer", "Write a note. Save it as note.md."), crew=crew).validation.warnings
+    [flaw] = lint(t("writer", "Write a note. Save it as note.md."), crew=crew).validation.warnings
 
-    assert "nobody in the team has one" in finding.detail
+    assert "nobody in the team has one" in flaw.detail
 
 
 def test_of_tools_of_which_nothing_is_known_nothing_is_said() -> None:

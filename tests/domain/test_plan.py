@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.names import normalised
 from app.domain.plan import TEXT_LIMITS, Plan, Task, validated
 
@@ -19,12 +19,12 @@ def plan(*tasks: dict[str, Any], workers: tuple[str, ...] = TEAM, allowed: int =
 
 
 def found(plan: Plan) -> list[tuple[str, str]]:
-    return [(finding.code, finding.pointer) for finding in plan.validation.errors]
+    return [(flaw.code, flaw.pointer) for flaw in plan.validation.errors]
 
 
-def only(plan: Plan) -> Finding:
-    (finding,) = plan.validation.errors
-    return finding
+def only(plan: Plan) -> Flaw:
+    (flaw,) = plan.validation.errors
+    return flaw
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ def test_an_empty_plan_is_refused() -> None:
 
 
 def test_a_plan_with_too_many_tasks_is_refused_with_both_numbers() -> None:
-    finding = only(plan({}, {}, {}, allowed=2))
+    flaw = only(plan({}, {}, {}, allowed=2))
 
-    assert (finding.code, finding.pointer) == ("plan_too_large", "/tasks")
-    assert "3 tasks" in finding.detail
-    assert "at most 2" in finding.detail
+    assert (flaw.code, flaw.pointer) == ("plan_too_large", "/tasks")
+    assert "3 tasks" in flaw.detail
+    assert "at most 2" in flaw.detail
 
 
 @pytest.mark.parametrize("name", ["", "-", "_x", "a/b", "é", "a" * 65, "a.b", "a\x00"])
@@ -127,24 +127,24 @@ def test_a_blank_instruction_is_refused(blank: str) -> None:
 
 
 def test_a_missing_worker_is_refused_and_the_field_and_the_team_are_named() -> None:
-    finding = only(plan({"worker": ""}))
+    flaw = only(plan({"worker": ""}))
 
-    assert (finding.code, finding.pointer) == ("worker_missing", "/tasks/0/worker")
-    assert all(word in finding.detail for word in ("worker", *TEAM))
+    assert (flaw.code, flaw.pointer) == ("worker_missing", "/tasks/0/worker")
+    assert all(word in flaw.detail for word in ("worker", *TEAM))
 
 
 def test_an_unknown_worker_is_refused_and_the_team_is_named() -> None:
-    finding = only(plan({}, {"worker": "Marketing Ninja"}))
+    flaw = only(plan({}, {"worker": "Marketing Ninja"}))
 
-    assert (finding.code, finding.pointer) == ("worker_unknown", "/tasks/1/worker")
-    assert all(word in finding.detail for word in ("marketing-ninja", *TEAM))
+    assert (flaw.code, flaw.pointer) == ("worker_unknown", "/tasks/1/worker")
+    assert all(word in flaw.detail for word in ("marketing-ninja", *TEAM))
 
 
 def test_an_unknown_dependency_is_refused() -> None:
-    finding = only(plan({}, {"depends_on": ["t1", "t9"]}))
+    flaw = only(plan({}, {"depends_on": ["t1", "t9"]}))
 
-    assert (finding.code, finding.pointer) == ("dependency_unknown", "/tasks/1/depends_on/1")
-    assert "t9" in finding.detail
+    assert (flaw.code, flaw.pointer) == ("dependency_unknown", "/tasks/1/depends_on/1")
+    assert "t9" in flaw.detail
 
 
 def test_a_task_that_depends_on_itself_is_refused_once() -> None:
@@ -155,10 +155,10 @@ def test_a_task_that_depends_on_itself_is_refused_once() -> None:
 
 
 def test_a_cycle_is_refused_and_its_path_is_named() -> None:
-    finding = only(plan({"depends_on": ["t2"]}, {"depends_on": ["t1"]}))
+    flaw = only(plan({"depends_on": ["t2"]}, {"depends_on": ["t1"]}))
 
-    assert (finding.code, finding.pointer) == ("cycle", "/tasks")
-    assert finding.detail.endswith(("t1 -> t2 -> t1", "t2 -> t1 -> t2"))
+    assert (flaw.code, flaw.pointer) == ("cycle", "/tasks")
+    assert flaw.detail.endswith(("t1 -> t2 -> t1", "t2 -> t1 -> t2"))
 
 
 def test_a_cycle_among_free_tasks_is_found() -> None:

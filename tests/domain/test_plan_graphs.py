@@ -16,7 +16,7 @@ def judged(made: list[Task]) -> Plan:
 
 
 def codes(plan: Plan) -> set[str]:
-    return {finding.code for finding in plan.validation.errors}
+    return {flaw.code for flaw in plan.validation.errors}
 
 
 def reaches_itself(start: str, edges: dict[str, set[str]]) -> bool:
@@ -56,9 +56,9 @@ def test_a_plan_is_sound_exactly_when_ids_differ_and_no_task_waits_for_itself(ma
 @given(tasks(sound=False))
 def test_the_path_of_a_cycle_follows_dependencies_and_closes(made: list[Task]) -> None:
     needs = {task.id: set(task.depends_on) for task in made}
-    for finding in judged(made).validation.errors:
-        if finding.code == "cycle":
-            path = finding.detail.rpartition(": ")[2].split(" -> ")
+    for flaw in judged(made).validation.errors:
+        if flaw.code == "cycle":
+            path = flaw.detail.rpartition(": ")[2].split(" -> ")
             assert path[0] == path[-1]
             assert all(later in needs[earlier] for earlier, later in pairwise(path))
 

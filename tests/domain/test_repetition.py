@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.policy.ladder import next_rung, rulings
 from app.domain.team import LADDER, Rung, Team
 from app.domain.topics import Topic
@@ -14,7 +14,7 @@ from tests.support.story import Story, brief, started, task, text_block
 ELSE = ["split", "ask_human", "give_up"]
 """What may be ruled whatever has been tried."""
 
-ECHO = Finding(code="result_rejected", detail="it only repeats the task")
+ECHO = Flaw(code="result_rejected", detail="it only repeats the task")
 
 
 def crew(*ladder: Rung, attempts: int = 6) -> Story:

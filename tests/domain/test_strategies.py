@@ -48,9 +48,9 @@ def test_a_plan_that_names_another_strategy_than_the_fixed_one_is_refused(
 ) -> None:
     plan = checked(Plan(tasks=(task("a"),), strategy="merge"), crew(job, team))
 
-    (finding,) = plan.validation.errors
-    assert (finding.code, finding.pointer) == ("strategy_fixed", "/strategy")
-    assert f"its {who} wants select" in finding.detail
+    (flaw,) = plan.validation.errors
+    assert (flaw.code, flaw.pointer) == ("strategy_fixed", "/strategy")
+    assert f"its {who} wants select" in flaw.detail
 
 
 def test_an_edit_can_change_the_strategy_unless_it_is_fixed() -> None:
@@ -67,7 +67,7 @@ def test_an_edit_can_change_the_strategy_unless_it_is_fixed() -> None:
     assert getattr(entry.fact, "strategy", None) == "select"
     with pytest.raises(EditInvalid) as refused:
         edit(held, None, story.now, {"goal": "Another."}, None)
-    assert refused.value.findings[0].code == "strategy_fixed"
+    assert refused.value.flaws[0].code == "strategy_fixed"
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ async def test_a_worker_is_told_which_call_its_task_needs_and_may_still_make_it(
 
     assert (run["status"], run["result"]["answer"]) == ("succeeded", "It is 42.")
     [rejected] = [each.data for each in await service.events(run_id) if isinstance(each.data, ev.TaskRejected)]
-    assert [finding.code for finding in rejected.errors] == ["result_rejected"]
+    assert [flaw.code for flaw in rejected.errors] == ["result_rejected"]
     assert "calculate or read_input" in stub.of("work")[0].body["system"][0]["text"]
     assert "no call of calculate or read_input" in stub.of("work")[1].body["messages"][-1]["content"][0]["text"]
 

@@ -13,7 +13,7 @@ from app.domain.brief import Brief
 from app.domain.conversation import Block, Conversation
 from app.domain.errors import ErrorCode
 from app.domain.events import Entry, Event
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.fold import after, extend
 from app.domain.job import Limits
 from app.domain.plan import Plan, Task, validated
@@ -39,7 +39,7 @@ TEAM = Team(name="crew", workers=(WORKER,))
 PAIR = Team(name="crew", workers=(WORKER.model_copy(update={"fallback": "baker"}), BAKER))
 """A team in which one worker may stand in for another."""
 SPENT = Usage(llm_calls=1, input_tokens=10, output_tokens=5, cost_usd=Decimal("0.01"))
-USELESS = Finding(code="output_invalid", detail="it does not fit")
+USELESS = Flaw(code="output_invalid", detail="it does not fit")
 
 
 def brief(**limits: Any) -> Brief:
@@ -243,8 +243,8 @@ class Story:
         attempt = len(self.state(question.task_id).attempts) if question.task_id is not None else None
         self.tell(ev.QuestionAnswered(id=question.id, answer=answer), question.task_id, attempt)
 
-    def reject_result(self, name: str, note: str | None = "Again.", finding: Finding = USELESS) -> None:
-        self.record(self.topic("work", name).entry(ev.TaskRejected(errors=(finding,), note=note)))
+    def reject_result(self, name: str, note: str | None = "Again.", flaw: Flaw = USELESS) -> None:
+        self.record(self.topic("work", name).entry(ev.TaskRejected(errors=(flaw,), note=note)))
 
     def refine(self, name: str, instruction: str) -> None:
         last = len(self.state(name).attempts)

@@ -12,14 +12,14 @@ from app.agents.supervisor.data_checks import DATA_CHECKS
 from app.agents.supervisor.ground import Ground, Missing
 from app.domain.answer_figures import counts_in, strange_figures
 from app.domain.figures import figures_in
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.quotations import quotations_in
 from app.domain.results import Synthesis
 from app.domain.text import plain_words, shorten
 from app.domain.tool_use import claims_deed, says_deed
 
 SHOWN = 8
-"""Things that one finding names."""
+"""Things that one flaw names."""
 QUOTED_CHARACTERS = 80
 PASSED_WORDS = 6
 """A result of fewer words is passed through only if the answer is nothing else."""
@@ -40,10 +40,10 @@ _PLACEHOLDER = re.compile(
 )
 
 
-def has_no_placeholder(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+def has_no_placeholder(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     """Nothing in the answer waits to be replaced."""
     if plain_words(told.answer) in _WHOLLY_EMPTY or not plain_words(told.answer):
-        yield Finding(code="placeholder", pointer="/answer", detail="the answer says nothing; write it out")
+        yield Flaw(code="placeholder", pointer="/answer", detail="the answer says nothing; write it out")
         return
     places = [("/answer", told.answer)]
     places += [(f"/statements/{index}/text", statement.text) for index, statement in enumerate(told.statements)]
@@ -51,10 +51,10 @@ def has_no_placeholder(told: Synthesis, ground: Ground) -> Iterator[Finding]:
         left = [found[0] for found in _PLACEHOLDER.finditer(_without_code(text)) if not ground.holds(found[0])]
         if plain_words(text) in _WHOLLY_EMPTY or left:
             detail = f"this was to be replaced by something: {_listed(left or [text])}"
-            yield Finding(code="placeholder", pointer=pointer, detail=detail)
+            yield Flaw(code="placeholder", pointer=pointer, detail=detail)
 
 
-def repeats_figures(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+def repeats_figures(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     """Every figure stands in a result or in what was asked, or is reckoned from such as stand beside it."""
     seen = ground.figures | counts_in((told.answer,))
     strange = strange_figures(told.answer, seen)
@@ -63,7 +63,7 @@ def repeats_figures(told: Synthesis, ground: Ground) -> Iterator[Finding]:
             f"these figures stand in no result: {_listed(figure.written for figure in strange)}. Repeat figures as the "
             "results have them; where you reckoned one, show the figures that it comes from in the same paragraph"
         )
-        yield Finding(code="figure_unfounded", pointer="/answer", detail=detail)
+        yield Flaw(code="figure_unfounded", pointer="/answer", detail=detail)
     alien_ones = {figure.written for figure in strange}
     in_answer = [
         each.value for figure in figures_in(told.answer) if figure.written not in alien_ones for each in figure.readings
@@ -72,19 +72,19 @@ def repeats_figures(told: Synthesis, ground: Ground) -> Iterator[Finding]:
         alien = [figure.written for figure in strange_figures(statement.text, seen | in_answer)]
         if alien:
             detail = f"these figures of a statement stand in no result: {_listed(alien)}"
-            yield Finding(code="figure_unfounded", pointer=f"/statements/{index}/text", detail=detail)
+            yield Flaw(code="figure_unfounded", pointer=f"/statements/{index}/text", detail=detail)
 
 
-def quotes_word_for_word(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+def quotes_word_for_word(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     """What stands between quotation marks stands in a result too."""
     for pointer, text in (("/answer", told.answer), *_statements(told)):
         alien = [quoted for quoted in quotations_in(text) if not ground.words.have_quoted(quoted)]
         if alien:
             detail = f"this is quoted and stands in no result word for word: {_listed(alien)}. Say it without the marks"
-            yield Finding(code="quotation_unfounded", pointer=pointer, detail=detail)
+            yield Flaw(code="quotation_unfounded", pointer=pointer, detail=detail)
 
 
-def claims_no_deed(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+def claims_no_deed(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     """Nothing is said to be done in the world, a mail sent or a file saved, where no worker has done or claimed such.
 
     Where any tool was called, or that is not known, the results need not say it in these words.
@@ -93,10 +93,10 @@ def claims_no_deed(told: Synthesis, ground: Ground) -> Iterator[Finding]:
     may_have_done = any(output.tool_calls is None or output.tool_calls > 0 or claims_deed(output) for output in results)
     if not may_have_done and says_deed(_without_code(told.answer)):
         detail = "the answer says that something was sent, saved or changed, and no result does: leave that out"
-        yield Finding(code="deed_unfounded", pointer="/answer", detail=detail)
+        yield Flaw(code="deed_unfounded", pointer="/answer", detail=detail)
 
 
-def reconciles(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+def reconciles(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     """The answer is more than the result of one task while others delivered as well.
 
     A task that was given what all the others delivered may have the last word: putting that together was its work.
@@ -108,7 +108,7 @@ def reconciles(told: Synthesis, ground: Ground) -> Iterator[Finding]:
             if others and _is_passed_through(said, text) and _leaves_out(said, text, others, ground):
                 also = _listed(sorted(others))
                 detail = f"the answer is what {name} delivered and no more, while {also} delivered too: bring that in"
-                yield Finding(code="passed_through", pointer="/answer", detail=detail)
+                yield Flaw(code="passed_through", pointer="/answer", detail=detail)
                 return
 
 
@@ -130,7 +130,7 @@ def _weighty(text: str) -> Iterator[str]:
     return (word for word in plain_words(text).split() if len(word) > 3 or any(map(str.isdigit, word)))
 
 
-def names_gaps(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+def names_gaps(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     """Every required task that delivered nothing is named: under gaps, or in the answer by its title or id.
 
     One that was skipped for lack of another is named by that one.
@@ -141,7 +141,7 @@ def names_gaps(told: Synthesis, ground: Ground) -> Iterator[Finding]:
             f"the task {each.task}{title} is required and delivered nothing; say under gaps, and in the answer, "
             "what is missing because of it"
         )
-        yield Finding(code="gap_unnamed", pointer="/gaps", detail=detail)
+        yield Flaw(code="gap_unnamed", pointer="/gaps", detail=detail)
 
 
 def unnamed_gaps(told: Synthesis, ground: Ground) -> list[Missing]:
@@ -177,7 +177,7 @@ def _listed(written: Iterable[str]) -> str:
     return ", ".join(shorten(each, QUOTED_CHARACTERS)[0] for each in written[:SHOWN]) + more
 
 
-Check = Callable[[Synthesis, Ground], Iterator[Finding]]
+Check = Callable[[Synthesis, Ground], Iterator[Flaw]]
 
 CHECKS: Sequence[Check] = (
     has_no_placeholder,
@@ -192,6 +192,6 @@ CHECKS: Sequence[Check] = (
 """Everything an answer is checked for, in the order in which the model is told."""
 
 
-def objections_to(told: Synthesis, ground: Ground) -> list[Finding]:
+def objections_to(told: Synthesis, ground: Ground) -> list[Flaw]:
     """All that is wrong with an answer."""
-    return [finding for check in CHECKS for finding in check(told, ground)]
+    return [flaw for check in CHECKS for flaw in check(told, ground)]

@@ -7,7 +7,7 @@ from app.agents.supervisor.ground import Ground
 from app.domain.answer_figures import strange_figures
 from app.domain.answering import claims_alike
 from app.domain.figures import Seen, figures_in
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.results import Claim, Conflict, Synthesis
 from app.domain.text import plain_words, shorten
 
@@ -75,7 +75,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(word[:STEM] for word in words if len(word) > 3) or frozenset(words)
 
 
-def have_sides(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+def have_sides(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     """A conflict has two sides at least, and each claim says what its task has delivered."""
     for index, conflict in enumerate(told.conflicts):
         pointer = f"/conflicts/{index}/claims"
@@ -83,21 +83,21 @@ def have_sides(told: Synthesis, ground: Ground) -> Iterator[Finding]:
             detail = (
                 "a conflict needs two claims that contradict each other, each with its task; leave it out otherwise"
             )
-            yield Finding(code="conflict_unfounded", pointer=pointer, detail=detail)
+            yield Flaw(code="conflict_unfounded", pointer=pointer, detail=detail)
         for claim in conflict.claims:
             alien = strange_figures(claim.claim, ground.figures_of(claim.task)) if claim.task in ground.outputs else []
             if alien:
                 figures = ", ".join(figure.written for figure in alien)
                 detail = f"{claim.task} does not say that: {figures} stands nowhere in its result"
-                yield Finding(code="conflict_unfounded", pointer=pointer, detail=detail)
+                yield Flaw(code="conflict_unfounded", pointer=pointer, detail=detail)
 
 
-def are_decided_by_something(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+def are_decided_by_something(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     """What is called resolved says how, by a method there is, for what somebody claims, and the answer has that."""
     for index, conflict in enumerate(told.conflicts):
         if conflict.status == "resolved" and not _is_settled(conflict, ground):
             for detail in _undecided(conflict, told, ground):
-                yield Finding(code="conflict_unfounded", pointer=f"/conflicts/{index}", detail=detail)
+                yield Flaw(code="conflict_unfounded", pointer=f"/conflicts/{index}", detail=detail)
 
 
 def _undecided(conflict: Conflict, told: Synthesis, ground: Ground) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _is_settled(conflict: Conflict, ground: Ground) -> bool:
     return any(plain_words(each.topic) == topic or claims_alike(each.conflict, conflict) for each in ground.settled)
 
 
-def show_both_sides(told: Synthesis, _: Ground) -> Iterator[Finding]:
+def show_both_sides(told: Synthesis, _: Ground) -> Iterator[Flaw]:
     """What is unresolved stands in the answer with every side: no average, and none of them alone."""
     for index, conflict in enumerate(told.conflicts):
         hidden = [side for side in sides_of(conflict.claims) if not side.stands_in(told.answer)]
@@ -155,20 +155,20 @@ def show_both_sides(told: Synthesis, _: Ground) -> Iterator[Finding]:
             detail = (
                 f"this conflict is unresolved, and the answer does not have: {_shown(hidden)}. Give every side in it"
             )
-            yield Finding(code="conflict_hidden", pointer=f"/conflicts/{index}", detail=detail)
+            yield Flaw(code="conflict_hidden", pointer=f"/conflicts/{index}", detail=detail)
 
 
-def hide_nothing_known(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+def hide_nothing_known(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     """A contradiction between structured results is listed, or both values stand in the answer."""
     for conflict in untold(told, ground):
         sides = sides_of(conflict.claims)
         if not all(side.stands_in(told.answer) for side in sides):
             topic = shorten(conflict.topic, SHOWN_CHARACTERS)[0]
             detail = f"results contradict each other about {topic}: {_shown(sides)}. List it under conflicts"
-            yield Finding(code="conflict_hidden", pointer="/conflicts", detail=detail)
+            yield Flaw(code="conflict_hidden", pointer="/conflicts", detail=detail)
 
 
-def heed_people(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+def heed_people(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     """What a person or a judge has said about a conflict stands in the answer."""
     for each in ground.settled:
         said = _figures(each.answer)
@@ -176,7 +176,7 @@ def heed_people(told: Synthesis, ground: Ground) -> Iterator[Finding]:
             topic, answer = (shorten(text, SHOWN_CHARACTERS)[0] for text in (each.topic, each.answer))
             who = "a person" if each.method == "human" else "a judge"
             detail = f"{who} was asked about {topic} and has answered: {answer}. The answer does not have it"
-            yield Finding(code="conflict_hidden", pointer="/answer", detail=detail)
+            yield Flaw(code="conflict_hidden", pointer="/answer", detail=detail)
 
 
 def untold(told: Synthesis, ground: Ground) -> list[Conflict]:

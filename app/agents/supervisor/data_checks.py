@@ -7,7 +7,7 @@ from typing import Any
 from app.agents.supervisor.ground import Ground
 from app.domain.answer_figures import reckoned_from, strange_figures
 from app.domain.figures import Figure, Reading, Seen, figures_in
-from app.domain.findings import Finding, pointer_to
+from app.domain.flaws import Flaw, pointer_to
 from app.domain.json_shape import Path, misfits
 from app.domain.quotations import Words, quotations_in
 from app.domain.results import Synthesis
@@ -31,15 +31,15 @@ class _Leaf:
         return pointer_to(*self.path)
 
 
-def fits(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+def fits(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     """The data fit the caller's schema."""
     if ground.schema is not None:
         for path, message in misfits(told.data, ground.schema):
             place = pointer_to(*path)
-            yield Finding(code="data_unfit", pointer=f"/data{place}", detail=f"data{place}: {message}")
+            yield Flaw(code="data_unfit", pointer=f"/data{place}", detail=f"data{place}: {message}")
 
 
-def come_from_tasks(told: Synthesis, ground: Ground) -> Iterator[Finding]:
+def come_from_tasks(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     """Every value is said to come from tasks, and stands in what they delivered.
 
     A number stands there, is a count, or is reckoned from other numbers of the data. A name stands there or in what was
@@ -53,7 +53,7 @@ def come_from_tasks(told: Synthesis, ground: Ground) -> Iterator[Finding]:
     bare = [leaf.pointer or "/" for leaf in leaves if not _tasks_of(leaf, told)]
     if bare:
         detail = f"data_sources name no task that delivered these values of data: {_listed(bare)}"
-        yield Finding(code="data_unfounded", pointer="/data_sources", detail=detail)
+        yield Flaw(code="data_unfounded", pointer="/data_sources", detail=detail)
     grounds: dict[tuple[str, ...], tuple[Seen, Words]] = {}
     reckoned = Seen(_reckoned(leaves, ground))
     alien = []
@@ -65,7 +65,7 @@ def come_from_tasks(told: Synthesis, ground: Ground) -> Iterator[Finding]:
             alien.append(f"{leaf.pointer or '/'} ({shorten(str(leaf.value), VALUE_SHOWN)[0]})")
     if alien:
         detail = f"these values of data stand in no result that they are said to come from: {_listed(alien)}"
-        yield Finding(code="data_unfounded", pointer="/data", detail=detail)
+        yield Flaw(code="data_unfounded", pointer="/data", detail=detail)
 
 
 def _ground(tasks: Sequence[str], ground: Ground) -> tuple[Seen, Words]:

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from app.agents.shapes import TEXT, Schema, closed, listed, one_of, or_null
 from app.domain.events import Entry
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.names import Names
 from app.domain.plan import Task
 from app.domain.policy.rounds import begin_round, gaps_found, gaps_to_close, next_plan
@@ -52,34 +52,34 @@ def gap_schema(run: Snapshot, missing: Sequence[str]) -> Schema:
     return closed(task=one_of(names), impact=TEXT, follow_up=or_null(follow_up))
 
 
-def read_follow_ups(run: Snapshot, gaps: Sequence[GapReply]) -> tuple[list[Entry], list[Finding]]:
+def read_follow_ups(run: Snapshot, gaps: Sequence[GapReply]) -> tuple[list[Entry], list[Flaw]]:
     """What the gaps of an answer lead to, and what is wrong with the tasks that would close them.
 
     Where anything is wrong with these there is no further round.
     """
     impacts = {gap.task: gap.impact for gap in gaps}
     wanted = {gap.task: Task(id=gap.task, **dict(gap.follow_up)) for gap in gaps if gap.follow_up is not None}
-    findings = [*_findings(run, wanted)]
-    if not wanted or findings:
-        return gaps_found(run, impacts, {}), findings
+    flaws = [*_flaws(run, wanted)]
+    if not wanted or flaws:
+        return gaps_found(run, impacts, {}), flaws
     plan, names = next_plan(run, wanted)
     if not plan.validation.ok:
-        return gaps_found(run, impacts, {}), [_of_gaps(finding) for finding in plan.validation.errors]
+        return gaps_found(run, impacts, {}), [_of_gaps(flaw) for flaw in plan.validation.errors]
     return [*gaps_found(run, impacts, names), begin_round(run, plan, names)], []
 
 
-def _findings(run: Snapshot, wanted: Mapping[str, Task]) -> Iterator[Finding]:
+def _flaws(run: Snapshot, wanted: Mapping[str, Task]) -> Iterator[Flaw]:
     closable = gaps_to_close(run)
     for name, task in wanted.items():
         if name not in closable:
-            yield _finding(f"no task can close a gap of {name} now: its follow_up must be null")
+            yield _flaw(f"no task can close a gap of {name} now: its follow_up must be null")
         elif is_blank(task.instruction):
-            yield _finding(f"the follow_up of {name} has no instruction")
+            yield _flaw(f"the follow_up of {name} has no instruction")
         elif _is_known(run, name, task):
-            yield _finding(f"the follow_up of {name} must do something else than what was tried")
+            yield _flaw(f"the follow_up of {name} must do something else than what was tried")
         strangers = [need for need in task.depends_on if need not in wanted and need not in run.tasks]
         if strangers:
-            yield _finding(f"the follow_up of {name} depends on tasks that there are not: {', '.join(strangers)}")
+            yield _flaw(f"the follow_up of {name} depends on tasks that there are not: {', '.join(strangers)}")
 
 
 def _is_known(run: Snapshot, name: str, task: Task) -> bool:
@@ -88,9 +88,9 @@ def _is_known(run: Snapshot, name: str, task: Task) -> bool:
     return plain_words(task.instruction) in {plain_words(attempt.instruction) for attempt in tried}
 
 
-def _finding(detail: str) -> Finding:
-    return Finding(code="output_invalid", pointer="/gaps", detail=detail)
+def _flaw(detail: str) -> Flaw:
+    return Flaw(code="output_invalid", pointer="/gaps", detail=detail)
 
 
-def _of_gaps(finding: Finding) -> Finding:
-    return finding.model_copy(update={"pointer": "/gaps"})
+def _of_gaps(flaw: Flaw) -> Flaw:
+    return flaw.model_copy(update={"pointer": "/gaps"})

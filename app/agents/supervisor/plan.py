@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from app.agents.prompting import opening, render
-from app.agents.reading import MOST_FINDINGS, Unreadable, read_as, read_json, without_nulls
+from app.agents.reading import MOST_FLAWS, Unreadable, read_as, read_json, without_nulls
 from app.agents.role import Offer, Role
 from app.agents.shapes import FLAG, INTEGER, NUMBER, TEXT, Schema, closed, listed, one_of, or_null
 from app.domain import events as ev
@@ -15,7 +15,7 @@ from app.domain.breaker_names import tool_breaker, worker_breaker
 from app.domain.conversation import Prompt
 from app.domain.enlisting import checked
 from app.domain.events import Entry
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.job import Limits
 from app.domain.lint import RESULTS_HELD, serious_in
 from app.domain.plan import Plan, Task
@@ -128,16 +128,16 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     if not plan.validation.ok:
         raise Unreadable(plan.validation.errors)
     if (flaws := serious_in(plan)) and run.conversation(topic).may_be_repaired:
-        return _reject(run, topic, flaws[:MOST_FINDINGS], plan)
+        return _reject(run, topic, flaws[:MOST_FLAWS], plan)
     return [topic.entry(ev.PlanCreated.of(plan))]
 
 
-def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding], sound: Plan | None = None) -> Sequence[Entry]:
+def _reject(run: Snapshot, topic: Topic, flaws: Sequence[Flaw], sound: Plan | None = None) -> Sequence[Entry]:
     """`sound` is the plan where it could be carried out with what is wrong with it."""
     note = None
     if run.conversation(topic).may_be_repaired:
-        note = render("plan_repair", findings=findings, tasks_allowed=_tasks_allowed(run), workers=_workers(run))
-    return [topic.entry(ev.PlanInvalid(errors=tuple(findings), note=note, sound=sound))]
+        note = render("plan_repair", flaws=flaws, tasks_allowed=_tasks_allowed(run), workers=_workers(run))
+    return [topic.entry(ev.PlanInvalid(errors=tuple(flaws), note=note, sound=sound))]
 
 
 class _PlanReply(BaseModel):
@@ -154,7 +154,7 @@ def read_plan(text: str) -> Plan:
     if isinstance(value, list):
         value = {"tasks": value}
     if "tasks" not in value:
-        raise Unreadable([Finding(code="plan_unparseable", detail="the reply has no field tasks")])
+        raise Unreadable([Flaw(code="plan_unparseable", detail="the reply has no field tasks")])
     reply = read_as(_PlanReply, value, "field_invalid")
     return Plan(**{name: getattr(reply, name) for name in _PlanReply.model_fields})
 

@@ -21,7 +21,7 @@ from app.agents.supervisor.ground import Ground, ground_of
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.reduction_tree import Group, tree_of
 from app.domain.reductions import REDUCED_CHARACTERS, Contradiction, Reduction
 from app.domain.results import Conflict, Statement, Synthesis
@@ -78,21 +78,21 @@ class _ReductionReply(BaseModel):
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     reply = read_as(_ReductionReply, without_nulls(read_json(text, "output_invalid")), "output_invalid")
     group, may_be_repaired = _group(run, topic), run.conversation(topic).may_be_repaired
-    if findings := [*_without_ground(reply, group)]:
-        raise Unreadable(findings)
+    if flaws := [*_without_ground(reply, group)]:
+        raise Unreadable(flaws)
     told = Reduction(
         **group.named.model_dump(), **{name: getattr(reply, name) for name in _ReductionReply.model_fields}
     )
-    findings = [finding for check in CHECKS for finding in check(_as_answer(told), _ground(run, group))]
+    flaws = [flaw for check in CHECKS for flaw in check(_as_answer(told), _ground(run, group))]
     if told.characters > REDUCED_CHARACTERS and may_be_repaired:
         detail = f"it has {told.characters} characters in all, and may have {REDUCED_CHARACTERS}: say it in fewer words"
-        findings.append(misfit("/text", detail))
-    if findings:
-        raise Unreadable(findings)
+        flaws.append(misfit("/text", detail))
+    if flaws:
+        raise Unreadable(flaws)
     return [topic.entry(ev.ReductionCompleted.of(_cut(told)))]
 
 
-def _without_ground(reply: _ReductionReply, group: Group) -> Iterator[Finding]:
+def _without_ground(reply: _ReductionReply, group: Group) -> Iterator[Flaw]:
     """What is said without saying it, or without a task of the group that bears it."""
     if is_blank(reply.text):
         yield misfit("/text", "text is blank")
@@ -109,7 +109,7 @@ def _without_ground(reply: _ReductionReply, group: Group) -> Iterator[Finding]:
     named |= {claim.task for each in reply.contradictions for claim in each.claims}
     if unknown := sorted(named - set(group.named.tasks)):
         detail = f"statements and claims may rest only on the tasks of this group; these are not: {', '.join(unknown)}"
-        yield Finding(code="task_unknown", detail=detail)
+        yield Flaw(code="task_unknown", detail=detail)
 
 
 def _as_answer(told: Reduction) -> Synthesis:
@@ -139,11 +139,11 @@ def _cut(told: Reduction) -> Reduction:
     return told.model_copy(update={"text": shorten(told.text, room)[0]})
 
 
-def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
+def _reject(run: Snapshot, topic: Topic, flaws: Sequence[Flaw]) -> Sequence[Entry]:
     note = None
     if run.conversation(topic).may_be_repaired:
-        note = render("reduce_repair", findings=findings, tasks=_group(run, topic).named.tasks)
-    return [topic.entry(ev.ReductionRejected(errors=tuple(findings), note=note, number=topic.number))]
+        note = render("reduce_repair", flaws=flaws, tasks=_group(run, topic).named.tasks)
+    return [topic.entry(ev.ReductionRejected(errors=tuple(flaws), note=note, number=topic.number))]
 
 
 REDUCE = Role(open=_open, offer=_offer, material=_material, read=_read, reject=_reject)

@@ -12,7 +12,7 @@ from app.agents.shapes import TEXT, closed
 from app.domain import events as ev
 from app.domain.conversation import Conversation, Prompt, text_of
 from app.domain.events import Entry
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.policy.failed_attempts import give_up_refining
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import Attempt, TaskState
@@ -80,8 +80,8 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     return [topic.entry(refined)]
 
 
-def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
-    return [give_up_refining(_task(run, topic), "; ".join(finding.detail for finding in findings))]
+def _reject(run: Snapshot, topic: Topic, flaws: Sequence[Flaw]) -> Sequence[Entry]:
+    return [give_up_refining(_task(run, topic), "; ".join(flaw.detail for flaw in flaws))]
 
 
 class Refinement(BaseModel):
@@ -98,7 +98,7 @@ def read_refinement(text: str) -> Refinement:
     value = without_nulls(read_json_or_prose(text, "output_invalid", {"instruction"}))
     reply = read_as(Refinement, {"instruction": value} if isinstance(value, str) else value, "output_invalid")
     if is_blank(reply.instruction):
-        raise Unreadable([Finding(code="output_invalid", pointer="/instruction", detail="instruction is blank")])
+        raise Unreadable([Flaw(code="output_invalid", pointer="/instruction", detail="instruction is blank")])
     return reply.model_copy(update={"free_form": isinstance(value, str)})
 
 

@@ -12,7 +12,7 @@ from app.agents.supervisor.ruled import Asking, impossible, read_inquiry, read_s
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.plan import Task
 from app.domain.policy.failed_attempts import Ruling, follow
 from app.domain.policy.ladder import others_for, rulings
@@ -138,11 +138,11 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     return follow(run, task, Ruling(decision, reply.worker, instruction, plan, inquiry, reason))
 
 
-def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
+def _reject(run: Snapshot, topic: Topic, flaws: Sequence[Flaw]) -> Sequence[Entry]:
     note = None
     if run.conversation(topic).may_be_repaired:
-        note = render("rule_repair", findings=findings, options=_options(run, _task(run, topic)))
-    return [topic.entry(ev.RulingRejected(errors=tuple(findings), note=note))]
+        note = render("rule_repair", flaws=flaws, options=_options(run, _task(run, topic)))
+    return [topic.entry(ev.RulingRejected(errors=tuple(flaws), note=note))]
 
 
 RULE = Role(open=_open, offer=_offer, material=_material, read=_read, reject=_reject)

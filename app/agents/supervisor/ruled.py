@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel
 
 from app.agents.reading import Unreadable
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.plan import Plan, Task
 from app.domain.policy.splitting import FEWEST, part_names, parts_allowed, split
 from app.domain.questions import (
@@ -32,7 +32,7 @@ class Asking(BaseModel):
 
 def impossible(field: str, why: str) -> Unreadable:
     """The error of a ruling that cannot be followed."""
-    return Unreadable([Finding(code="output_invalid", pointer=f"/{field}", detail=why)])
+    return Unreadable([Flaw(code="output_invalid", pointer=f"/{field}", detail=why)])
 
 
 def read_split(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> Plan:
@@ -52,16 +52,16 @@ def read_split(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> Plan:
         raise impossible("parts", "each part must be told something else than the others, and than the task was")
     plan = split(run, task, parts)
     if not plan.validation.ok:
-        raise Unreadable([_of_part(finding, part_names(run, task, parts)) for finding in plan.validation.errors])
+        raise Unreadable([_of_part(flaw, part_names(run, task, parts)) for flaw in plan.validation.errors])
     return plan
 
 
-def _of_part(finding: Finding, names: Mapping[str, str]) -> Finding:
+def _of_part(flaw: Flaw, names: Mapping[str, str]) -> Flaw:
     """What is wrong with the plan, in the words of the parts: by the ids that they came with."""
-    detail = finding.detail
+    detail = flaw.detail
     for part, name in names.items():
         detail = detail.replace(f"'{name}'", f"'{part}'")
-    return Finding(code=finding.code, pointer="/parts", detail=detail)
+    return Flaw(code=flaw.code, pointer="/parts", detail=detail)
 
 
 def read_inquiry(reply: Asking) -> Inquiry:

@@ -25,7 +25,7 @@ from app.domain import events as ev
 from app.domain.answering import claims_alike
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.policy.rounds import gaps_to_close
 from app.domain.results import Claim, Conflict, DataSource, Statement, Synthesis
 from app.domain.snapshot import Snapshot
@@ -118,7 +118,7 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     if not run.conversation(topic).may_be_repaired:
         objections = [each for each in objections if each.code != "gap_unnamed" and each not in faults]
     if objections:
-        rejected = _rejection(run, topic, Unreadable(objections).findings)
+        rejected = _rejection(run, topic, Unreadable(objections).flaws)
         return [topic.entry(rejected.model_copy(update={"answer": told.answer}))]
     told = _with_gaps(told, ground).model_copy(update={"conflicts": _conflicts(run, told, ground)})
     known = {found.id for found in run.answering.found}
@@ -176,15 +176,15 @@ def _heeding(told: Sequence[Conflict], ground: Ground) -> list[Conflict]:
     return [*heeded, *left.values()]
 
 
-def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
-    return [topic.entry(_rejection(run, topic, findings))]
+def _reject(run: Snapshot, topic: Topic, flaws: Sequence[Flaw]) -> Sequence[Entry]:
+    return [topic.entry(_rejection(run, topic, flaws))]
 
 
-def _rejection(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> ev.SynthesisRejected:
+def _rejection(run: Snapshot, topic: Topic, flaws: Sequence[Flaw]) -> ev.SynthesisRejected:
     note = None
     if run.conversation(topic).may_be_repaired:
-        note = render("synthesis_repair", findings=findings, delivered=_by_outcome(run)[0])
-    return ev.SynthesisRejected(errors=tuple(findings), note=note)
+        note = render("synthesis_repair", flaws=flaws, delivered=_by_outcome(run)[0])
+    return ev.SynthesisRejected(errors=tuple(flaws), note=note)
 
 
 class _Reply(BaseModel):
@@ -236,8 +236,8 @@ def synthesis_in(
     Raises `Unreadable`, also when the answer is blank, and when something in it rests on nothing, or on tasks that
     delivered nothing.
     """
-    if findings := [*_without_ground(reply, delivered)]:
-        raise Unreadable(findings)
+    if flaws := [*_without_ground(reply, delivered)]:
+        raise Unreadable(flaws)
     return Synthesis(
         answer=reply.answer,
         confidence=min(max(reply.confidence, 0.0), 1.0) if reply.confidence is not None else None,
@@ -253,29 +253,29 @@ def synthesis_in(
 def _data(reply: Any, schema: Schema) -> Any:
     """The caller's data. Raises `Unreadable` when the reply has none."""
     if not isinstance(reply, dict) or "data" not in reply:
-        raise Unreadable([Finding(code="data_unfit", pointer="/data", detail="the reply lacks the field data")])
+        raise Unreadable([Flaw(code="data_unfit", pointer="/data", detail="the reply lacks the field data")])
     return taken(reply["data"], schema)
 
 
-def _without_ground(reply: SynthesisReply, delivered: Sequence[str]) -> Iterator[Finding]:
+def _without_ground(reply: SynthesisReply, delivered: Sequence[str]) -> Iterator[Flaw]:
     """What the answer says without saying it, or without a task that bears it."""
     if is_blank(reply.answer):
-        yield Finding(code="output_invalid", pointer="/answer", detail="answer is blank")
+        yield Flaw(code="output_invalid", pointer="/answer", detail="answer is blank")
     for index, statement in enumerate(reply.statements):
         if is_blank(statement.text) or not statement.tasks:
             detail = "every statement needs a text and the tasks it rests on; leave it out when it rests on none"
-            yield Finding(code="output_invalid", pointer=f"/statements/{index}", detail=detail)
+            yield Flaw(code="output_invalid", pointer=f"/statements/{index}", detail=detail)
     for index, conflict in enumerate(reply.conflicts):
         if is_blank(conflict.topic) or not conflict.claims or any(is_blank(each.claim) for each in conflict.claims):
             detail = "every conflict needs a topic and the claims that contradict each other; leave it out without them"
-            yield Finding(code="output_invalid", pointer=f"/conflicts/{index}", detail=detail)
+            yield Flaw(code="output_invalid", pointer=f"/conflicts/{index}", detail=detail)
     named = {task for statement in reply.statements for task in statement.tasks}
     named |= {claim.task for conflict in reply.conflicts for claim in conflict.claims}
     named |= {task for source in reply.data_sources for task in source.tasks}
     if unknown := sorted(named - set(delivered)):
         listed = ", ".join(unknown)
         detail = f"statements and claims may rest only on tasks that delivered; these did not: {listed}"
-        yield Finding(code="task_unknown", detail=detail)
+        yield Flaw(code="task_unknown", detail=detail)
 
 
 def _conflict(number: int, found: _ConflictReply) -> Conflict:

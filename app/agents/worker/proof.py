@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from app.domain.conversation import Conversation, tool_calls_of
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.policy.agenda import attempt_in, worker_of
 from app.domain.results import Output
 from app.domain.snapshot import Snapshot
@@ -18,9 +18,9 @@ _URL = re.compile(r"https?://([^\s<>\"'`|\]#]+)")
 """The address of a page, without its scheme and its fragment: it is the same page."""
 
 
-def objections_to(output: Output, run: Snapshot, topic: Topic) -> list[Finding]:
+def objections_to(output: Output, run: Snapshot, topic: Topic) -> list[Flaw]:
     """What speaks against a result, as far as code can see."""
-    rejected = [Finding(code="result_rejected", detail=detail) for detail in _details(output, run, topic)]
+    rejected = [Flaw(code="result_rejected", detail=detail) for detail in _details(output, run, topic)]
     uncalled = _uncalled(worker_of(run, attempt_in(run, topic)), run.conversation(topic))
     return [*rejected, *uncalled]
 
@@ -40,7 +40,7 @@ def _details(output: Output, run: Snapshot, topic: Topic) -> Iterator[str]:
         )
 
 
-def _uncalled(worker: Worker, talk: Conversation) -> Iterator[Finding]:
+def _uncalled(worker: Worker, talk: Conversation) -> Iterator[Flaw]:
     """What is said of tools that the worker must use and of which no call has succeeded, as alternatives each.
 
     It is not to blame where none of them could be called since they are left alone.
@@ -49,10 +49,10 @@ def _uncalled(worker: Worker, talk: Conversation) -> Iterator[Finding]:
     for tools in worker.needed_tools if worker.must_use else ():
         names = " or ".join(tools)
         if held.issuperset(tools):
-            yield Finding(code="breaker_open", detail=f"this cannot be done without {names}, which is left alone now")
+            yield Flaw(code="breaker_open", detail=f"this cannot be done without {names}, which is left alone now")
         elif called.isdisjoint(tools):
             said = f"no call of {names} has brought anything, and this cannot be done without: call it first"
-            yield Finding(code="result_rejected", detail=said)
+            yield Flaw(code="result_rejected", detail=said)
 
 
 def _held(worker: Worker, talk: Conversation) -> set[str]:

@@ -7,9 +7,9 @@ from typing import Annotated, Any, get_args
 import jsonschema_rs
 from pydantic import BaseModel, BeforeValidator
 
-from app.agents.reading import MOST_FINDINGS, Unreadable, read_as, read_json, read_json_or_prose
+from app.agents.reading import MOST_FLAWS, Unreadable, read_as, read_json, read_json_or_prose
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
-from app.domain.findings import Finding, pointer_to
+from app.domain.flaws import Flaw, pointer_to
 from app.domain.instruction_like import is_instruction_like
 from app.domain.results import Escalation, EscalationReason, Output
 from app.domain.text import shorten, texts_within
@@ -74,7 +74,7 @@ def read_report(text: str, data_schema: dict[str, Any] | None) -> Output | Escal
     if data_schema is not None:
         _must_fit(report.data, data_schema)
     if not (report.summary.strip() or report.text.strip()):
-        raise Unreadable([Finding(code="output_invalid", detail="both summary and text are empty")])
+        raise Unreadable([Flaw(code="output_invalid", detail="both summary and text are empty")])
     return Output(
         summary=report.summary or shorten(report.text, SUMMARY_CHARACTERS)[0],
         data=report.data,
@@ -100,13 +100,13 @@ def _escalation(escalated: _Escalated, report: _Report) -> Escalation:
 def _must_fit(data: Any, schema: dict[str, Any]) -> None:
     """Check `data` against the worker's schema. References are never fetched."""
     validator = jsonschema_rs.validator_for(schema, offline=True, validate_formats=True)
-    findings = [
-        Finding(
+    flaws = [
+        Flaw(
             code="output_invalid",
             pointer=pointer_to("data", *error.instance_path),
             detail=f"data{''.join(f'.{part}' for part in error.instance_path)}: {error.message}",
         )
-        for error in islice(validator.iter_errors(data), MOST_FINDINGS)
+        for error in islice(validator.iter_errors(data), MOST_FLAWS)
     ]
-    if findings:
-        raise Unreadable(findings)
+    if flaws:
+        raise Unreadable(flaws)

@@ -13,7 +13,7 @@ from app.agents.worker.tools import INPUT_TOOLS
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.policy.agenda import attempt_in, max_steps, worker_of
 from app.domain.results import Escalation
 from app.domain.snapshot import Snapshot
@@ -72,9 +72,9 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     return [topic.entry(ev.TaskSucceeded.of(with_calls(said, run.conversation(topic))))]
 
 
-def _reject(run: Snapshot, topic: Topic, findings: Sequence[Finding]) -> Sequence[Entry]:
-    note = render("work_repair", findings=findings) if run.conversation(topic).may_be_repaired else None
-    return [topic.entry(ev.TaskRejected(errors=tuple(findings), note=note))]
+def _reject(run: Snapshot, topic: Topic, flaws: Sequence[Flaw]) -> Sequence[Entry]:
+    note = render("work_repair", flaws=flaws) if run.conversation(topic).may_be_repaired else None
+    return [topic.entry(ev.TaskRejected(errors=tuple(flaws), note=note))]
 
 
 WORK = Role(open=_open, offer=_offer, material=_material, read=_read, reject=_reject)

@@ -4,7 +4,7 @@ from typing import ClassVar, Self, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 
 
 class Fact(BaseModel):
@@ -28,7 +28,7 @@ class Fact(BaseModel):
 class Rejected(Fact):
     """What is wrong with what a model wrote."""
 
-    errors: tuple[Finding, ...]
+    errors: tuple[Flaw, ...]
     """What is wrong, place by place."""
     note: str | None
     """What the model was told; null when it was not asked again."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from app.domain import events as ev
 from app.domain.answering import LEFT_OPEN
 from app.domain.events import Entry
-from app.domain.findings import Finding
+from app.domain.flaws import Flaw
 from app.domain.questions import (
     CHOICE_CHARACTERS,
     CHOICES_ALLOWED,
@@ -44,7 +44,7 @@ def rejected_answer(run: Snapshot) -> RejectedAnswer | None:
     if run.synthesis is None or not refuses(run):
         return run.answering.rejected
     errors = tuple(
-        Finding(code="conflict_unresolved", detail=shorten(f"results contradict each other: {conflict.topic}", 300)[0])
+        Flaw(code="conflict_unresolved", detail=shorten(f"results contradict each other: {conflict.topic}", 300)[0])
         for conflict in unresolved_in(run)
     )
     return RejectedAnswer(answer=run.synthesis.answer, errors=errors)

@@ -28,8 +28,8 @@ _ENDS: Mapping[str, str] = {
 }
 """Why a run fails when planning had to be given up. A plan that nobody has seen is not to blame; a conversation that
 came to its last reply without a plan was broken off by the provider each time."""
-_FINDINGS_THAT_END = ("plan_unparseable", "plan_empty", "plan_too_large", "worker_unknown")
-"""Findings by which a run says why its plan was no good, the first of them first."""
+_FLAWS_THAT_END = ("plan_unparseable", "plan_empty", "plan_too_large", "worker_unknown")
+"""Flaws by which a run says why its plan was no good, the first of them first."""
 
 
 def plan(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
@@ -39,8 +39,8 @@ def plan(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
     if (by_rule := plan_by_rule(run)) is not None:
         return settled([Entry(ev.PlanCreated.of(by_rule))])
     if run.conversation(PLANNING).unusable:
-        message = "; ".join(finding.detail for finding in run.findings) or "The plan could not be used."
-        return _without_better(run, _reason_in_findings(run), shorten(message, MESSAGE_CHARACTERS)[0])
+        message = "; ".join(flaw.detail for flaw in run.flaws) or "The plan could not be used."
+        return _without_better(run, _reason_in_flaws(run), shorten(message, MESSAGE_CHARACTERS)[0])
     match step_in(run, PLANNING):
         case GiveUp(code, message):
             return _without_better(run, _ENDS.get(code, "plan_invalid"), message)
@@ -57,6 +57,6 @@ def _without_better(run: Snapshot, reason: str, message: str) -> Decision:
     return settled(fail(run, reason, message))
 
 
-def _reason_in_findings(run: Snapshot) -> str:
-    codes = {finding.code for finding in run.findings}
-    return next((code for code in _FINDINGS_THAT_END if code in codes), "plan_invalid")
+def _reason_in_flaws(run: Snapshot) -> str:
+    codes = {flaw.code for flaw in run.flaws}
+    return next((code for code in _FLAWS_THAT_END if code in codes), "plan_invalid")

@@ -1,4 +1,4 @@
-"""Findings: what is wrong or odd about something that a model or a client wrote, as data."""
+"""Flaws: what is wrong or odd about something that a model or a client wrote, as data."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypeAliasType
 
-from app.domain.answer_findings import ANSWER_CODES, AnswerCode
+from app.domain.answer_flaws import ANSWER_CODES, AnswerCode
 from app.domain.codes import described
 
 _Code = Literal[
@@ -18,7 +18,7 @@ _Code = Literal[
     "candidate_required",
 ] | AnswerCode  # fmt: skip
 
-FINDING_CODES: Mapping[str, str] = {
+FLAW_CODES: Mapping[str, str] = {
     "plan_empty": "The plan has no tasks.",
     "plan_too_large": "The plan has more tasks than are allowed.",
     "id_invalid": "A task id has characters that ids may not have, or too many.",
@@ -50,7 +50,7 @@ FINDING_CODES: Mapping[str, str] = {
     "candidate_required": "A task is one of several tries, and its failure would keep the run from succeeding.",
     **ANSWER_CODES,
 }
-FindingCode = TypeAliasType("FindingCode", Annotated[_Code, described(FINDING_CODES, "What is wrong with a plan.")])
+FlawCode = TypeAliasType("FlawCode", Annotated[_Code, described(FLAW_CODES, "What is wrong with a plan.")])
 
 
 def pointer_to(*path: str | int) -> str:
@@ -58,12 +58,12 @@ def pointer_to(*path: str | int) -> str:
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
 
 
-class Finding(BaseModel):
+class Flaw(BaseModel):
     """One thing that is wrong about what a model wrote."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
-    code: FindingCode
+    code: FlawCode
     """What is wrong, for programs."""
     pointer: str = ""
     """JSON pointer to the place."""

@@ -1,4 +1,4 @@
-"""What may be wrong with an answer: the codes by which findings about it are told apart."""
+"""What may be wrong with an answer: the codes by which flaws about it are told apart."""
 
 from typing import Literal
 
