@@ -1,11 +1,13 @@
 """Engines that die at a point they were told.
 
-`python -m tests.crash.doomed` loads everything an engine needs and then forks one for each line of its input, a `Doom`
-as JSON: a death costs a fork and not a start of Python. It answers each with the engine's process id, and with its exit
-code once it is gone. No code of the service knows of this: what dies is a claim, the journal's commit, or a tool.
+`python -m tests.crash.doomed` loads everything an engine needs, as the first start of one does, and then forks one
+for each line of its input, a `Doom` as JSON: a death costs a fork and not a start of Python. It answers each with the
+engine's process id, and with its exit code once it is gone. No code of the service knows of this: what dies is a
+claim, the journal's commit, or a tool.
 """
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -60,13 +62,25 @@ class Doom:
 
 def main(lines: Iterable[str]) -> None:
     """Fork an engine for each line, and say when it is gone."""
+    is_warm = False
     for line in lines:
+        doom = Doom(**json.loads(line))
+        if not is_warm:
+            asyncio.run(_warm_up(doom))
+            gc.freeze()
+            is_warm = True
         engine = os.fork()
         if engine == 0:
-            _become(Doom(**json.loads(line)))
+            _become(doom)
         print(engine, flush=True)
         _, status = os.waitpid(engine, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+async def _warm_up(doom: Doom) -> None:
+    """Start and stop what an engine needs: most of that is imports, which each fork would do again."""
+    async with open_runtime(_settings(doom), doom.database_url):
+        pass
 
 
 def _become(doom: Doom) -> None:
@@ -83,8 +97,8 @@ def _become(doom: Doom) -> None:
         os._exit(1)
 
 
-async def _execute(doom: Doom) -> None:
-    settings = Settings(
+def _settings(doom: Doom) -> Settings:
+    return Settings(
         anthropic_api_key=SecretStr(doom.key),
         anthropic_base_url=doom.stub_url,
         model="claude",
@@ -93,9 +107,12 @@ async def _execute(doom: Doom) -> None:
         poll_seconds=0.1,
         retry_base_s=0.02,
     )
+
+
+async def _execute(doom: Doom) -> None:
     _kill_at_claim(doom.at, doom.when)
     _kill_at_commit(doom.at, doom.when)
-    async with open_runtime(settings, doom.database_url) as runtime:
+    async with open_runtime(_settings(doom), doom.database_url) as runtime:
         runtime.patience = replace(runtime.patience, park_after_s=PARK_AFTER_S)
         tools = example_tools(Ledger(Path(doom.ledger)), Switch(**doom.switch))
         runtime.tools = {**runtime.tools, **{tool.name: tool for tool in tools}}

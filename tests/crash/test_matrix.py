@@ -24,7 +24,7 @@ from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
 from tests.support.summary import COUNTED
 
-SHARES = 8
+SHARES = 4
 """Parts of the matrix, so that several processes can work on it."""
 FEATURES = {
     "plan.invalid", "task.rejected", "task.escalated", "task.retrying", "task.refined", "task.failed", "task.skipped",
