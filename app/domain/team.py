@@ -64,8 +64,9 @@ class Team(TeamPart):
     limits: Limits = Limits()
     """Limits of its runs, unless a job has others."""
     routing: tuple[Route, ...] = Field(default=(), max_length=50)
-    """Rules, of which the first that fits is followed. A job whose objective fits becomes one task, and no plan is
-    asked for; a planned task that fits goes to the rule's worker, whatever the plan says."""
+    """Rules, of which the first that fits is followed. A job whose objective fits becomes one task, or two where the
+    rule has a second worker, and no plan is asked for; a planned task that fits goes to the rule's worker, whatever the
+    plan says."""
     ladder: tuple[Rung, ...] = LADDER
     """What follows the first failed attempt at a task, the second and so on, as far as it is possible; after the last,
     the instruction is refined again. Escalations that the supervisor does not rule on climb it too."""
@@ -109,7 +110,7 @@ class Team(TeamPart):
                 raise ValueError(f"{worker.name} must use one of no tools at all")
         if len(set(self.conflict_resolution)) < len(self.conflict_resolution):
             raise ValueError("conflict_resolution names a method twice")
-        if strangers := sorted({route.worker for route in self.routing} - known):
+        if strangers := sorted({worker for route in self.routing for worker in route.workers} - known):
             raise ValueError(f"routes lead to workers that the team lacks: {', '.join(strangers)}")
         if self.tool_isolation == "exclusive" and (shared := self._tools_of_several()):
             raise ValueError(f"workers share tools, and tool_isolation is exclusive: {', '.join(shared)}")
@@ -138,10 +139,18 @@ class Team(TeamPart):
                 raise ValueError(f"the workers of the kind {worker.kind} have different output_schema")
         return self
 
-    def route_for(self, *texts: str) -> str | None:
-        """The worker that the first rule for any of the texts leads to; None without one."""
-        folded = [text.casefold() for text in texts] if self.routing else []
-        return next((route.worker for route in self.routing if any(map(route.when.holds_for, folded))), None)
+    def rule_for_job(self, objective: str, *, has_inputs: bool) -> Route | None:
+        """The first rule that sends a job somewhere."""
+        return self._rule("jobs", (objective,), has_inputs=has_inputs)
+
+    def worker_by_rule(self, title: str, instruction: str, *, has_inputs: bool) -> str | None:
+        """The worker that the first rule has for a planned task; None without one."""
+        rule = self._rule("tasks", (title, instruction), has_inputs=has_inputs)
+        return None if rule is None else rule.worker
+
+    def _rule(self, what: str, texts: Sequence[str], *, has_inputs: bool) -> Route | None:
+        fitting = (route for route in self.routing if route.applies_to in (what, "both"))
+        return next((route for route in fitting if route.when.holds_for(texts, has_inputs=has_inputs)), None)
 
     @property
     def dynamic(self) -> DynamicWorkers | None:
@@ -192,7 +201,7 @@ class Team(TeamPart):
             for worker in self.workers
             if worker.name not in nested
         )
-        routing = tuple(route for route in self.routing if route.worker not in nested)
+        routing = tuple(route for route in self.routing if nested.isdisjoint(route.workers))
         return Team.model_construct(**fields | {"workers": workers, "routing": routing})
 
     def worker(self, name: str) -> Worker | None:
@@ -227,7 +236,8 @@ class Team(TeamPart):
         unchanged team keeps its digest.
         """
         unsaid: dict[str, Any] = {
-            "workers": {n: fields for n, each in enumerate(self.workers) if (fields := unsaid_of(each))}
+            "workers": {n: left for n, each in enumerate(self.workers) if (left := unsaid_of(each))},
+            "routing": {n: rule.unsaid for n, rule in enumerate(self.routing) if rule.unsaid},
         }
         defaults = {name: type(self).model_fields[name].default for name in _LATER}
         unsaid |= {name: True for name, default in defaults.items() if getattr(self, name) == default}

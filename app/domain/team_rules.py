@@ -1,6 +1,7 @@
 """The rules of a team: who is sent what, what is done about stragglers, which plans people approve, and who reviews."""
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -24,16 +25,29 @@ class TeamPart(BaseModel):
 
 
 class Condition(TeamPart):
-    """What a text must have for a route to be taken."""
+    """What a job or a task must have for a route to be taken."""
 
     contains: tuple[Annotated[str, StringConstraints(min_length=1, max_length=200)], ...] = Field(
         min_length=1, max_length=50
     )
     """Words or phrases, of which the text holds at least one; letter case does not matter."""
+    inputs: bool | None = None
+    """True for jobs that bring inputs, and their tasks, false for those that bring none; null for all."""
 
-    def holds_for(self, folded: str) -> bool:
-        """Whether a text meets it, of which the letter case is folded."""
-        return any(phrase.casefold() in folded for phrase in self.contains)
+    def holds_for(self, texts: Iterable[str], *, has_inputs: bool) -> bool:
+        """Whether a text meets it, in a job with or without inputs."""
+        phrases = [phrase.casefold() for phrase in self.contains]
+        fits = self.inputs is None or self.inputs == has_inputs
+        return fits and any(phrase in text.casefold() for text in texts for phrase in phrases)
+
+
+class Secondary(TeamPart):
+    """Who goes on with what the worker of a rule has brought."""
+
+    worker: WorkerName
+    """The second worker."""
+    instruction: str = Field(min_length=1, max_length=20_000)
+    """What it does with the result of the first; the objective is its context."""
 
 
 class Route(TeamPart):
@@ -43,6 +57,25 @@ class Route(TeamPart):
     """Looked for in the objective of a job, and in the title and the instruction of a task."""
     worker: WorkerName
     """Who does them."""
+    secondary: Secondary | None = None
+    """For jobs, a second task that takes up the result of the first; null for none."""
+    applies_to: Literal["jobs", "tasks", "both"] = "both"
+    """Whether it sends `jobs`, `tasks` that the supervisor has planned, or `both`."""
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """Whoever it sends anything to."""
+        return (self.worker,) if self.secondary is None else (self.worker, self.secondary.worker)
+
+    @property
+    def unsaid(self) -> dict[str, Any]:
+        """The fields that an earlier release lacked and that say nothing."""
+        left = {name: True for name in ("secondary", "applies_to") if getattr(self, name) == _default_of(Route, name)}
+        return left | ({"when": {"inputs"}} if self.when.inputs is None else {})
+
+
+def _default_of(part: type[TeamPart], name: str) -> Any:
+    return part.model_fields[name].default
 
 
 class Stragglers(TeamPart):

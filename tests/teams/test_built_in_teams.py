@@ -106,3 +106,21 @@ async def test_the_demo_model_plans_soundly_for_every_team(
         plan = await planned(teams[name], objective, inputs, allowed)
         assert plan.validation.ok, plan.validation
         assert serious_in(plan) == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "workers"),
+    [
+        ("My script times out after 30 seconds. What can I do?", ("troubleshooter", "documenter")),
+        ("How do I set up a virtual environment?", ("documenter",)),
+        ("A customer's feature request: an export to Excel.", ("escalation-writer", "documenter")),
+        ("Customer cannot log in after the update to version 4.2", None),
+    ],
+)
+async def test_the_support_desk_sends_plain_questions_to_whom_they_are_for(
+    teams: dict[str, Team], question: str, workers: tuple[str, ...] | None
+) -> None:
+    rule = teams["support-desk"].rule_for_job(question, has_inputs=False)
+
+    assert (rule and rule.workers) == workers
+    assert teams["support-desk"].rule_for_job(question, has_inputs=True) is None

@@ -1,27 +1,61 @@
 """Rules of a team that send jobs and tasks to fixed workers, so that no model is asked who does them."""
 
+from collections.abc import Iterator
+
 from app.domain.plan import TEXT_LIMITS, Plan, Task, validated
 from app.domain.snapshot import Snapshot
 from app.domain.strategies import USUAL
+from app.domain.team_rules import Route
 from app.domain.text import shorten
 
 TITLE_CHARACTERS = 80
 
 
 def plan_by_rule(run: Snapshot) -> Plan | None:
-    """The plan of a job that a rule sends to one worker: the objective as its only task. None without such a rule."""
+    """The plan of a job that a rule sends somewhere: the objective as one task, and what a second worker makes of it.
+
+    None without such a rule, for a plan of the client's own, and for an objective that is no instruction.
+    """
     brief = run.brief
-    worker = brief.team.route_for(brief.objective)
-    if worker is None or run.own_plan is not None or len(brief.objective) > TEXT_LIMITS["instruction"]:
+    rule = brief.team.rule_for_job(brief.objective, has_inputs=bool(brief.inputs))
+    if rule is None or run.own_plan is not None or len(brief.objective) > TEXT_LIMITS["instruction"]:
         return None
-    title = shorten(" ".join(brief.objective.split()), TITLE_CHARACTERS)[0]
-    task = Task(id="t1", title=title, instruction=brief.objective, worker=worker)
-    return validated(Plan(tasks=(task,), strategy=brief.crew.strategy or USUAL), [worker], 1)
+    first = Task(id="t1", title=_title(brief.objective), instruction=brief.objective, worker=rule.worker)
+    tasks = (first, *_tasks_after(first, rule)) if brief.limits.tasks > 1 else (first,)
+    return validated(Plan(tasks=tasks, strategy=brief.crew.strategy or USUAL), rule.workers, len(tasks))
+
+
+def _tasks_after(first: Task, rule: Route) -> Iterator[Task]:
+    if (secondary := rule.secondary) is None:
+        return
+    yield Task(
+        id="t2",
+        title=_title(secondary.instruction),
+        instruction=secondary.instruction,
+        context=shorten(first.instruction, TEXT_LIMITS["context"])[0],
+        worker=secondary.worker,
+        depends_on=(first.id,),
+    )
+
+
+def _title(text: str) -> str:
+    return shorten(" ".join(text.split()), TITLE_CHARACTERS)[0]
 
 
 def routed(run: Snapshot, plan: Plan) -> Plan:
     """A plan that a model wrote, with the workers that rules have for its tasks."""
-    team = run.brief.team
-    found = {task.id: team.route_for(task.title, task.instruction) for task in plan.tasks} if team.routing else {}
-    tasks = tuple(task.model_copy(update={"worker": found.get(task.id) or task.worker}) for task in plan.tasks)
-    return plan.model_copy(update={"tasks": tasks})
+    if not run.brief.team.routing:
+        return plan
+    tasks = (task.model_copy(update={"worker": worker_by_rule(run, task) or task.worker}) for task in plan.tasks)
+    return plan.model_copy(update={"tasks": tuple(tasks)})
+
+
+def worker_by_rule(run: Snapshot, task: Task) -> str | None:
+    """The worker that a rule has for a task; None without one."""
+    return run.brief.team.worker_by_rule(task.title, task.instruction, has_inputs=bool(run.brief.inputs))
+
+
+def is_sent_by_rule(run: Snapshot, task: Task) -> bool:
+    """Whether the task is with its worker because a rule says so."""
+    made = plan_by_rule(run)
+    return worker_by_rule(run, task) == task.worker or (made is not None and task in made.tasks)

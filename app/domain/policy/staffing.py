@@ -8,6 +8,7 @@ from app.domain.breaker_names import worker_breaker
 from app.domain.policy.breakers import stance
 from app.domain.policy.commands import DecisionBuilder
 from app.domain.policy.load import Load, attempts_by_worker, by_load
+from app.domain.policy.routing import is_sent_by_rule
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
 from app.domain.team import Team
@@ -48,7 +49,7 @@ def _by_load(run: Snapshot, task: TaskState, draft: DecisionBuilder) -> list[str
     peers = run.brief.team.peers_of(chosen) if not task.attempts else ()
     if planned.id in run.answering.ties.values():
         return [chosen]  # Another of the kind may have written one of the claims.
-    if not peers or run.brief.team.route_for(planned.title, planned.instruction) == chosen:
+    if not peers or (planned.worker == chosen and is_sent_by_rule(run, planned)):
         return [chosen]
     breakers, team = draft.conditions.breakers, run.brief.team.name
     able = [name for name in peers if stance(breakers.get(worker_breaker(team, name)), draft.now) == "pass"]
