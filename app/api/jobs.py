@@ -98,7 +98,7 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
     limits = job.limits.applied_to(team.team.limits)
     members = workers_at_depth(team.team, limits)
     refuse_unpriced(runtime, team.team, limits, "/limits/cost_usd" if job.limits.cost_usd is not None else "/team")
-    _refuse_no_schema(job)
+    _refuse_no_schema(job, team.team)
     applied = _applied(limits, job, dry_run=terms.dry_run)
     inputs = tuple(given.name for given in job.inputs)
     plan = own_plan(job.plan, Crew(members, runtime.means, limits, inputs, job.strategy))
@@ -214,13 +214,15 @@ def refuse_unpriced(runtime: Runtime, team: Team, limits: Limits, place: str) ->
         )
 
 
-def _refuse_no_schema(job: Job) -> None:
-    """Raises `Refusal` when the job's `output_schema` is nothing that data could fit."""
+def _refuse_no_schema(job: Job, team: Team) -> None:
+    """Raises `Refusal` when the job's `output_schema` is nothing that data could fit, or the team has its own form."""
     if job.output_schema is None:
         return
     detail = ""
     path: Path = ()
-    if len(json.dumps(job.output_schema)) > LONGEST_SCHEMA:
+    if team.finds:
+        detail = f"Workers of {team.name} report findings, and these are the data of its results."
+    elif len(json.dumps(job.output_schema)) > LONGEST_SCHEMA:
         detail = f"A schema may have at most {LONGEST_SCHEMA} characters, written as JSON."
     else:
         try:

@@ -33,7 +33,7 @@ def conversation_after(talk: Conversation, fact: ev.AnyFact, seq: int = 0) -> Co
             return _tool_ended(talk, fact, ToolResult(fact.error.message, fact.error.code))
         case ev.Rejected():
             return _rejected(talk, fact)
-        case ev.SelectionRejected() | ev.ReductionRejected():
+        case ev.SelectionRejected() | ev.ReductionRejected() | ev.VerificationRejected():
             return _rejected(talk, fact)
         case _:
             raise IllegalMove(f"{fact.type} belongs to no conversation")

@@ -33,6 +33,7 @@ READINGS: Mapping[Purpose, frozenset[str]] = {
     "reduce": frozenset({"reduction.completed", "reduction.rejected"}),
     "review": frozenset({"review.completed", "review.rejected"}),
     "arbitrate": frozenset({"conflict.judged", "judgement.rejected"}),
+    "verify": frozenset({"finding.verified", "verification.rejected"}),
 }  # fmt: skip
 """What the reading of a final reply may lead to, by what the model was called for."""
 ONLY_READ = frozenset().union(*READINGS.values()) - {
@@ -41,6 +42,7 @@ ONLY_READ = frozenset().union(*READINGS.values()) - {
     "task.reassigned",
     "task.failed",
     "question.asked",
+    "finding.verified",
 }
 """Those of them that nothing else leads to."""
 STAMPED = {"plan.created": {"quote", "validation"}, "question.asked": {"expires_at"}}

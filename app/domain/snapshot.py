@@ -23,7 +23,7 @@ from app.domain.results import Problem, Result, Synthesis
 from app.domain.selecting import FEWEST_CANDIDATES, basis_of, candidates_in, leaves_of, selection_among
 from app.domain.selection import Selection
 from app.domain.states import TERMINAL_RUN, Phase, RunStatus
-from app.domain.task_state import Attempt, TaskState
+from app.domain.task_state import Attempt, TaskState, without_findings
 from app.domain.topics import Topic
 from app.domain.usage import Amount, Usage
 from app.domain.values import changed
@@ -232,7 +232,7 @@ class Snapshot:
     @property
     def reconcilable(self) -> list[TaskState]:
         """The tasks that the answer in the making rests on, in plan order."""
-        return basis_of(self.heard, self.selection, self.tasks)
+        return without_findings(basis_of(self.heard, self.selection, self.tasks), self.answering.sifting.tasks)
 
     @property
     def lacked(self) -> list[TaskState]:
@@ -279,8 +279,9 @@ class Snapshot:
         if topic.purpose == "work":
             name = topic.task_id or ""
             return (self.tasks.get(name) or self.replaced[name]).tried(topic.number).model
-        judges = topic.purpose in ("review", "select", "arbitrate")
-        name = self.brief.team.critic_model if judges else self.brief.team.supervisor.model
+        judges, team = topic.purpose in ("review", "select", "arbitrate"), self.brief.team
+        name = team.critic_model if judges else team.supervisor.model
+        name = team.findings.model if topic.purpose == "verify" else name
         return self.brief.models.get(name, name)
 
     def conversation(self, topic: Topic) -> Conversation:

@@ -13,6 +13,7 @@ from app.domain.strategies import Strategy
 from app.domain.team_rules import (
     ApprovalRules,
     ConflictMethod,
+    FindingRules,
     ModelName,
     ReviewRules,
     Route,
@@ -43,7 +44,7 @@ class Supervisor(TeamPart):
 
 _LATER = (
     "ladder", "question_timeout_s", "routing", "stragglers", "review", "approval", "conflicts", "output_schema",
-    "dynamic_workers", "strategy", "conflict_resolution",
+    "dynamic_workers", "strategy", "conflict_resolution", "findings",
 )  # fmt: skip
 """The fields that the first release lacked."""
 
@@ -91,6 +92,8 @@ class Team(TeamPart):
     """
     review: ReviewRules = ReviewRules()
     """Whether a critic looks at answers before they go out."""
+    findings: FindingRules = FindingRules()
+    """What becomes of findings, for teams with workers whose `output` is `findings`."""
     dynamic_workers: bool | DynamicWorkers = False
     """Whether a plan may bring workers of its own along; an object says what tools they may have, and how many."""
 
@@ -117,6 +120,14 @@ class Team(TeamPart):
             raise ValueError(f"dynamic workers would share tools, and tool_isolation is exclusive: {', '.join(shared)}")
         return self
 
+    @model_validator(mode="after")
+    def _findings_make_sense(self) -> "Team":
+        if not self.finds and self.findings != FindingRules():
+            raise ValueError("findings goes with a worker whose output is findings, and there is none")
+        if self.finds and self.output_schema is not None:
+            raise ValueError("the data of a team whose workers report findings are these: it has no output_schema")
+        return self
+
     def _tools_of_several(self) -> list[str]:
         """Tools of several workers that are not of one kind."""
         roles: dict[str, set[tuple[str | None, str]]] = {}
@@ -136,6 +147,8 @@ class Team(TeamPart):
                 raise ValueError(f"the kind {worker.kind} has one worker only: {worker.name}")
             if any(other.output_schema != worker.output_schema for other in peers):
                 raise ValueError(f"the workers of the kind {worker.kind} have different output_schema")
+            if any(other.finds != worker.finds for other in peers):
+                raise ValueError(f"the workers of the kind {worker.kind} have different output")
         return self
 
     def route_for(self, *texts: str) -> str | None:
@@ -160,6 +173,16 @@ class Team(TeamPart):
         return dict.fromkeys(tool for worker in self.workers for tool in worker.tools)
 
     @property
+    def finds(self) -> bool:
+        """Whether workers of it report findings."""
+        return any(worker.finds for worker in self.workers)
+
+    def lens_of(self, worker: str) -> str:
+        """Who that worker is where opinions are counted: those of one kind are one."""
+        known = self.worker(worker)
+        return known.kind or worker if known is not None else worker
+
+    @property
     def critic_model(self) -> str:
         """The tier or model that plays the critic, the judge of candidates and that of conflicts."""
         return self.review.model or self.supervisor.model
@@ -172,6 +195,7 @@ class Team(TeamPart):
             self.supervisor.model,
             self.critic_model,
             *brought,
+            *((self.findings.model,) if self.finds else ()),
             *(name for worker in self.workers for name in worker.models),
         }
 

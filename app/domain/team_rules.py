@@ -85,6 +85,18 @@ class ApprovalRules(TeamPart):
         return self
 
 
+class FindingRules(TeamPart):
+    """What becomes of the findings of workers before the answer is made."""
+
+    threshold: int = Field(default=80, ge=0, le=100)
+    """The confidence that a finding must have to be left, 0 to 100."""
+    second_looks: int = Field(default=10, ge=0, le=50)
+    """How many findings of a run a verifier looks at, at most: critical ones, and those up to 20 points below the
+    threshold. Each is one model call, or two, within the budget of the run; 0 for none."""
+    model: ModelName = "deep"
+    """Who looks: a tier (`fast`, `balanced`, `deep`) or a model id."""
+
+
 class ReviewRules(TeamPart):
     """Whether a critic looks at answers before they go out, and by what."""
 

@@ -15,6 +15,7 @@ from typing import Any, assert_never
 from app.domain.conversation import Block, text_of
 from app.domain.quoting import CHARACTERS_PER_TOKEN
 from app.llm.demo_answer import answer, judgement, reduction, refinement, review, ruling, selection
+from app.llm.demo_findings import verdict
 from app.llm.demo_plan import plan
 from app.llm.demo_work import next_calls, report
 from app.llm.estimates import estimated_usage
@@ -90,6 +91,8 @@ def _written(request: Request) -> dict[str, Any]:
             return review(request)
         case "arbitrate":
             return judgement(request)
+        case "verify":
+            return verdict(request)
         case _:
             assert_never(request.purpose)
 

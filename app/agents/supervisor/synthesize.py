@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.agents.aside import outputs_of
+from app.agents.findings_shown import findings_shown
 from app.agents.parts_shown import shown_to_answer
 from app.agents.prompting import opening, render
 from app.agents.reading import Unreadable, read_as, read_json_or_prose, without_nulls
@@ -17,10 +18,11 @@ from app.agents.results_shown import missing_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
 from app.agents.supervisor.caller_shape import data_schema, sources_schema, taken
-from app.agents.supervisor.checks import objections_to, unnamed_gaps
+from app.agents.supervisor.checks import objections_to
 from app.agents.supervisor.conflict_checks import METHODS, untold
 from app.agents.supervisor.follow_ups import GapReply, gap_schema, read_follow_ups
 from app.agents.supervisor.ground import Ground, broken_ties, ground_of, known_conflicts
+from app.agents.supervisor.mended import MENDED, mended
 from app.domain import events as ev
 from app.domain.answering import claims_alike
 from app.domain.conversation import Prompt
@@ -42,6 +44,7 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         plan=run.plan,
         results=shown.results,
         reductions=shown.reductions,
+        findings=findings_shown(run),
         assumptions=run.assumed_by(run.reconcilable),
         missing=missing_of(run.lacked),
         conflicts=known_conflicts(run),
@@ -116,23 +119,16 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
     gaps, faults = read_follow_ups(run, reply.gaps)
     objections = [*objections_to(told, ground), *faults]
     if not run.conversation(topic).may_be_repaired:
-        objections = [each for each in objections if each.code != "gap_unnamed" and each not in faults]
+        objections = [each for each in objections if each.code not in MENDED and each not in faults]
     if objections:
         rejected = _rejection(run, topic, Unreadable(objections).flaws)
         return [topic.entry(rejected.model_copy(update={"answer": told.answer}))]
-    told = _with_gaps(told, ground).model_copy(update={"conflicts": _conflicts(run, told, ground)})
+    told = mended(told, ground)
+    told = told.model_copy(update={"conflicts": _conflicts(run, told, ground)})
     known = {found.id for found in run.answering.found}
     new = [conflict for conflict in told.conflicts if conflict.id not in known]
     found = [topic.entry(ev.ConflictFound.of(conflict)) for conflict in new]
     return [*found, topic.entry(ev.SynthesisCompleted.of(told)), *gaps]
-
-
-def _with_gaps(told: Synthesis, ground: Ground) -> Synthesis:
-    """The answer with the gaps that it does not name, though it was asked to: that much code can say."""
-    unnamed = [each.title.strip() or each.task for each in unnamed_gaps(told, ground)]
-    if not unnamed:
-        return told
-    return told.model_copy(update={"answer": f"{told.answer}\n\nMissing from this answer: {', '.join(unnamed)}."})
 
 
 def _conflicts(run: Snapshot, told: Synthesis, ground: Ground) -> tuple[Conflict, ...]:

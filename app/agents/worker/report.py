@@ -7,12 +7,15 @@ from typing import Annotated, Any, get_args
 import jsonschema_rs
 from pydantic import BaseModel, BeforeValidator
 
+from app.agents.finding_shapes import FINDINGS
 from app.agents.reading import MOST_FLAWS, Unreadable, read_as, read_json, read_json_or_prose
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
+from app.domain.findings import ReportedFindings
 from app.domain.flaws import Flaw, pointer_to
 from app.domain.instruction_like import is_instruction_like
 from app.domain.results import Escalation, EscalationReason, Output
 from app.domain.text import shorten, texts_within
+from app.domain.worker import Worker
 
 SUMMARY_CHARACTERS = 500
 REPORT_FIELDS = frozenset({"summary", "text", "escalation"})
@@ -30,6 +33,28 @@ def report_schema(data: Schema | None) -> Schema:
     own = {name: value for name, value in data.items() if name != "$defs"}
     report = closed(**fields, data=or_null(own), escalation=or_null(escalation))
     return report | {"$defs": data["$defs"]} if "$defs" in data else report
+
+
+def data_schema_of(worker: Worker) -> Schema | None:
+    """What the data of a worker's report must fit; None for one that has none."""
+    return FINDINGS if worker.finds else worker.output_schema
+
+
+def report_of(text: str, worker: Worker) -> Output | Escalation:
+    """What a worker handed back. Raises `Unreadable` for what cannot be used."""
+    said = read_report(text, data_schema_of(worker))
+    if worker.finds and isinstance(said, Output):
+        _read_findings(said.data)
+    return said
+
+
+def _read_findings(data: Any) -> None:
+    """Check what the schema cannot say: the bounds of numbers and texts."""
+    try:
+        read_as(ReportedFindings, data, "output_invalid")
+    except Unreadable as error:
+        placed = [flaw.model_copy(update={"pointer": f"/data{flaw.pointer}"}) for flaw in error.flaws]
+        raise Unreadable(placed) from None
 
 
 def _listed(value: Any) -> Any:

@@ -14,6 +14,7 @@ from app.domain.policy.reduced import groups_beneath, shortened_in, why_shortene
 from app.domain.questions import Assumption
 from app.domain.results import Coverage, Problem, Result, Statement, TaskReport
 from app.domain.reviews import Review
+from app.domain.sifting import findings_told, said_of_suppressed
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
 from app.domain.text import shorten
@@ -87,7 +88,9 @@ def answer_of(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement,
 
 
 def _data(run: Snapshot) -> Any:
-    """What fits the schema of the job or the team; without one what the only task of a run has to show."""
+    """What fits the schema of the job or the team, or what was found; without such what the only task has to show."""
+    if run.brief.team.finds and run.answering.sifting.order is not None:
+        return findings_told(run.answering.sifting)
     if run.brief.output_schema is not None:
         return run.synthesis.data if run.synthesis is not None and not refuses(run) else None
     choice = choice_of(run)
@@ -109,6 +112,8 @@ def _naming(run: Snapshot, answer: str) -> str:
     outputs = [(task.task.id, task.output) for task in basis_told(run, run.delivered)]
     if doubtful := [name for name, output in outputs if output and output.unverified and claims_deed(output)]:
         parts += ["", f"Not borne out by any tool call: what these tasks say they did: {', '.join(doubtful)}."]
+    if left_out := said_of_suppressed(run.answering.sifting):
+        parts += ["", left_out]
     return "\n".join(parts)
 
 
