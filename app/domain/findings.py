@@ -1,6 +1,6 @@
 """Findings: what workers found in what they were given, each at its place, and what becomes of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
@@ -182,7 +182,7 @@ def by_rank(finding: Finding) -> tuple[int, int, str, str, int, int]:
     return grave, -finding.confidence, place.input, place.path or "", place.line, finding.number
 
 
-def counted(findings: Mapping[str, Finding] | list[Finding]) -> dict[str, int]:
+def counted(findings: Iterable[Finding]) -> dict[str, int]:
     """How many there are of each severity."""
-    each = list(findings.values()) if isinstance(findings, Mapping) else findings
-    return {severity: sum(one.severity == severity for one in each) for severity in SEVERITIES}
+    graveness = [each.severity for each in findings]
+    return {severity: graveness.count(severity) for severity in SEVERITIES}

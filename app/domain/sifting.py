@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.domain.findings import Finding, SecondLook, Suppressed, suppressed
+from app.domain.findings import Finding, SecondLook, Suppressed, by_rank, suppressed
+from app.domain.values import changed
 
 
 @dataclass(frozen=True)
@@ -59,18 +60,34 @@ def reasons_of(suppressed: Sequence[Suppressed]) -> dict[str, int]:
     return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
 
 
+def filtered(sifting: Sifting, threshold: int) -> Sifting:
+    """The findings as they are left by that threshold, ranked."""
+    standing = [each for each in sifting.findings.values() if each.verdict != "refuted"]
+    left = sorted((each for each in standing if each.confidence >= threshold), key=by_rank)
+    below = frozenset(each.id for each in standing if each.confidence < threshold)
+    order = tuple(each.id for each in left)
+    return changed(sifting, below=below, order=order, threshold=threshold, is_settled=True)
+
+
 def findings_told(sifting: Sifting) -> dict[str, Any]:
-    """The findings as the result of a run has them: those that are left, and the others with the reason."""
+    """The findings as the result of a run has them: those that are left, and the others with the reason.
+
+    Where a run has ended between a later report and its last step, that step is taken here.
+    """
+    sifting = _as_ended(sifting)
     return {
         "findings": [each.model_dump(mode="json") for each in sifting.left],
         "suppressed": [each.model_dump(mode="json") for each in sifting.suppressed],
     }
 
 
+def _as_ended(sifting: Sifting) -> Sifting:
+    return sifting if sifting.is_settled else filtered(sifting, sifting.threshold)
+
+
 def said_of_suppressed(sifting: Sifting) -> str | None:
     """How many findings were left out and why, in a sentence; None where none was."""
-    gone = sifting.suppressed
-    if not gone or sifting.order is None:
+    if sifting.order is None or not (gone := _as_ended(sifting).suppressed):
         return None
     reasons = ", ".join(f"{count} {_IN_WORDS[reason]}" for reason, count in reasons_of(gone).items())
     return f"Left out: {len(gone)} of {sifting.reported} findings ({reasons}). The data have them, with the reasons."

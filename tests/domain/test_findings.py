@@ -14,12 +14,14 @@ from app.domain.merging import Merge, merged
 from app.domain.placing import placed, source_of
 from app.domain.policy.agenda import open_topics
 from app.domain.policy.commands import PlaceFindings
+from app.domain.policy.endings import result_of
 from app.domain.policy.findings_due import reported_in
 from app.domain.results import Problem
-from app.domain.sifting import Sifting, said_of_suppressed
+from app.domain.sifting import Sifting, findings_told, said_of_suppressed
 from app.domain.team import Team
 from app.domain.team_rules import FindingRules
 from app.domain.topics import Topic
+from app.domain.values import changed
 from app.domain.worker import Worker
 from tests.support.found import DIFF, FINDERS, TEXT, found, in_diff, place, report
 from tests.support.found import placed as placed_run
@@ -296,6 +298,19 @@ def test_what_comes_later_is_compared_with_what_there_is_and_ids_stay() -> None:
     assert sorted(sifting.findings) == ["f1", "f2", "f4"]
     assert sifting.findings["f2"].tasks == ("b", "d")
     assert [each.duplicate_of for each in sifting.dropped] == ["f2"]
+
+
+def test_what_a_run_ended_upon_is_filtered_by_the_same_rule() -> None:
+    story = placed_run([report(3), report(5, confidence=70)], [])
+    assert result_of(story.run).data is None
+    story.wait(880)
+    story.settle()
+    unsettled = changed(story.run.answering.sifting, is_settled=False, below=frozenset())
+
+    told = findings_told(unsettled)
+
+    assert told == findings_told(story.run.answering.sifting) == result_of(story.run).data
+    assert [len(told[name]) for name in ("findings", "suppressed")] == [1, 1]
 
 
 def test_places_are_looked_up_once_for_each_task() -> None:

@@ -89,8 +89,11 @@ def answer_of(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement,
 
 def _data(run: Snapshot) -> Any:
     """What fits the schema of the job or the team, or what was found; without such what the only task has to show."""
-    if run.brief.team.finds and run.answering.sifting.order is not None:
-        return findings_told(run.answering.sifting)
+    sifting = run.answering.sifting
+    if sifting.order is not None:
+        return findings_told(sifting)
+    if sifting.tasks or (run.plan is not None and run.brief.reports_findings(run.plan)):
+        return None  # Nobody has looked at what was reported: it stands among the outputs.
     if run.brief.output_schema is not None:
         return run.synthesis.data if run.synthesis is not None and not refuses(run) else None
     choice = choice_of(run)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from app.domain import events as ev
-from app.domain.findings import Finding, Suppressed, by_rank, counted
+from app.domain.findings import Finding, Suppressed, counted
 from app.domain.job import JobInput
 from app.domain.merging import merged, stands_for, worth_a_look
 from app.domain.placing import Source, look_at, placed, source_of
@@ -15,6 +15,7 @@ from app.domain.policy.agenda import step_in
 from app.domain.policy.commands import DecisionBuilder, PlaceFindings
 from app.domain.policy.findings_due import is_to_sift, look_topic, looks_under_way, reported_in, unplaced
 from app.domain.protocol import GiveUp
+from app.domain.sifting import filtered
 from app.domain.snapshot import Snapshot
 
 
@@ -52,17 +53,16 @@ def _unverified(name: str, reason: str) -> ev.FindingVerified:
 
 def _rank(run: Snapshot, draft: DecisionBuilder) -> None:
     threshold, findings = run.brief.team.findings.threshold, [*run.answering.sifting.findings.values()]
-    standing = [each for each in findings if each.verdict != "refuted"]
-    left = sorted((each for each in standing if each.confidence >= threshold), key=by_rank)
-    filtered = ev.FindingsFiltered(
+    done = filtered(run.answering.sifting, threshold)
+    told = ev.FindingsFiltered(
         threshold=threshold,
-        left=len(left),
-        below=tuple(each.id for each in standing if each.confidence < threshold),
+        left=len(done.left),
+        below=tuple(each.id for each in findings if each.id in done.below),
         refuted=tuple(each.id for each in findings if each.verdict == "refuted"),
         unverified=tuple(each.id for each in findings if each.verdict == "unverified"),
     )
-    draft.settle(filtered)
-    draft.settle(ev.FindingsRanked(order=tuple(each.id for each in left), counts=counted(left)))
+    draft.settle(told)
+    draft.settle(ev.FindingsRanked(order=tuple(each.id for each in done.left), counts=counted(done.left)))
 
 
 def inputs_named(run: Snapshot, tasks: Sequence[str]) -> frozenset[str]:
