@@ -18,7 +18,6 @@ _IN_PLAIN_WORDS = {
 """What is said of a place, whatever is wrong with it."""
 
 NOT_OFFERED = {
-    "/planning": 'Only planning by the "model" is offered; leave it out or send null.',
     "/webhook": "Webhooks are not offered; leave it out or send null.",
 }
 """What is said of a place that asks for something which is not built."""

@@ -24,11 +24,12 @@ from app.api.long_polls import SharedLooks, check_room, has_room, run_settled
 from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
 from app.api.schemas.service import PROBLEMS
+from app.api.templates import plan_of_template, wants_template
 from app.domain.crew import Crew
 from app.domain.enlisting import checked
 from app.domain.job import Job, Limits, dry, with_approval
 from app.domain.json_shape import LONGEST_SCHEMA, Path, SchemaInvalid, check_schema
-from app.domain.plan import Plan
+from app.domain.plan import Plan, PlanSource
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.runtime import TENANT, Runtime
@@ -101,13 +102,22 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
     _refuse_no_schema(job)
     applied = _applied(limits, job, dry_run=terms.dry_run)
     inputs = tuple(given.name for given in job.inputs)
-    plan = own_plan(job.plan, Crew(members, runtime.means, limits, inputs, job.strategy))
-    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, origin)
+    plan, made_by = await _plan_brought(job, Crew(members, runtime.means, limits, inputs, job.strategy))
+    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, made_by, origin)
     accepted = await accept(runtime.database, TENANT, new, key=await _scoped(terms, job))
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
     if terms.dry_run:
         return await _answer_dry(runtime, looks, accepted, wait_s)
     return await answer_with_run(runtime, looks, accepted, wait_s)
+
+
+async def _plan_brought(job: Job, crew: Crew) -> tuple[Plan | None, PlanSource | None]:
+    """The plan that the run comes with, and who has made it; nothing where it is still to be made. Raises `Refusal`."""
+    if job.plan is not None:
+        return own_plan(job.plan, crew), "client"
+    if wants_template(crew.team, job.planning, job.objective):
+        return await plan_of_template(crew, job.objective, job.inputs), "template"
+    return None, None
 
 
 async def answer_with_run(runtime: Runtime, looks: SharedLooks, accepted: Accepted, wait_s: int | None) -> Response:

@@ -25,6 +25,7 @@ ErrorCode = Literal[
     "no_progress", "tool_call_invalid", "model_refusal", "context_exceeded", "provider_stream_incomplete",
     "provider_unavailable", "rate_limited", "budget_exceeded", "breaker_open", "attempts_exhausted",
     "unexpected_stop_reason", "result_too_large", "request_rejected", "internal_error", "excluded",
+    "template_empty", "template_too_large", "input_unparseable",
     # Of model calls alone: they end the run, so no task ever carries them.
     "provider_auth", "provider_billing", "cancelled",
 ]  # fmt: skip

@@ -33,6 +33,9 @@ REMEDIES: Mapping[ErrorCode, Remedy] = {
     "attempts_exhausted": "none",
     "cancelled": "none",
     "excluded": "none",
+    "template_empty": "none",
+    "template_too_large": "none",
+    "input_unparseable": "none",
     "provider_auth": "end",
     "provider_billing": "end",
 }

@@ -118,7 +118,7 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_run.fold_closing(run, event, fact)
         case ev.RunQueued():
             asks = fact.on_question or "ask"
-            return changed(run, created_at=event.at, own_plan=fact.plan, on_question=asks)
+            return changed(run, created_at=event.at, own_plan=fact.plan, plan_source=fact.plan_source, on_question=asks)
         case ev.ResultsReused():
             return fold_run.fold_reuse(run, event)
         case ev.RunStarted():

@@ -43,9 +43,9 @@ ONLY_READ = frozenset().union(*READINGS.values()) - {
     "question.asked",
 }
 """Those of them that nothing else leads to."""
-STAMPED = {"plan.created": {"quote", "validation"}, "question.asked": {"expires_at"}}
-"""Fields that say nothing of how a reply is read: they rest on prices, history and the time, or are advice, of which
-every release has more."""
+STAMPED = {"plan.created": {"quote", "validation", "source"}, "question.asked": {"expires_at"}}
+"""Fields that say nothing of how a reply is read: they rest on prices, history and the time, are advice, of which every
+release has more, or were not told at first."""
 
 Reader = Callable[[Snapshot, Event], Sequence[Entry]]
 """What the reply of an event amounts to in the state before it; nothing when it is not read as a final one."""

@@ -16,7 +16,7 @@ from app.domain.breaker_names import model_breaker
 from app.domain.brief import Brief
 from app.domain.conversation import Conversation
 from app.domain.nested import Child
-from app.domain.plan import Plan
+from app.domain.plan import Plan, PlanSource
 from app.domain.questions import Assumption, OnQuestion, Question
 from app.domain.quote import Quote
 from app.domain.results import Problem, Result, Synthesis
@@ -55,6 +55,8 @@ class Snapshot:
     finished_at: datetime | None = None
     waiting: ev.RunWaiting | None = None
     own_plan: Plan | None = None
+    """The plan that the run has come with."""
+    plan_source: PlanSource | None = None
     on_question: OnQuestion = "ask"
     """What becomes of a question to a person."""
     questions: Mapping[str, Question] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from app.domain.job import Limits, TeamName
+from app.domain.plan_template import PlanTemplate, check_template
 from app.domain.planned_worker import DynamicWorkers, PlannedWorker
 from app.domain.strategies import Strategy
 from app.domain.team_rules import (
@@ -43,7 +44,7 @@ class Supervisor(TeamPart):
 
 _LATER = (
     "ladder", "question_timeout_s", "routing", "stragglers", "review", "approval", "conflicts", "output_schema",
-    "dynamic_workers", "strategy", "conflict_resolution",
+    "dynamic_workers", "strategy", "conflict_resolution", "plan_template",
 )  # fmt: skip
 """The fields that the first release lacked."""
 
@@ -93,6 +94,8 @@ class Team(TeamPart):
     """Whether a critic looks at answers before they go out."""
     dynamic_workers: bool | DynamicWorkers = False
     """Whether a plan may bring workers of its own along; an object says what tools they may have, and how many."""
+    plan_template: PlanTemplate | None = None
+    """The plan of its jobs, made without a model when a job is accepted; null has the supervisor plan each."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Team":
@@ -136,6 +139,12 @@ class Team(TeamPart):
                 raise ValueError(f"the kind {worker.kind} has one worker only: {worker.name}")
             if any(other.output_schema != worker.output_schema for other in peers):
                 raise ValueError(f"the workers of the kind {worker.kind} have different output_schema")
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_template_that_it_can_follow(self) -> "Team":
+        if self.plan_template is not None:
+            check_template(self.plan_template, {worker.name for worker in self.workers}, self.strategy)
         return self
 
     def route_for(self, *texts: str) -> str | None:

@@ -15,7 +15,7 @@ from app.domain.fold import extend
 from app.domain.job import Job, Limits
 from app.domain.nested import Parent
 from app.domain.origin import RunOrigin
-from app.domain.plan import Plan
+from app.domain.plan import Plan, PlanSource
 from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
 from app.store.chronicle import tell
@@ -134,7 +134,9 @@ class NewRun:
     limits: Limits
     """As applied."""
     plan: Plan | None = None
-    """The client's own plan, validated."""
+    """The plan that it comes with, validated."""
+    plan_source: PlanSource | None = None
+    """Who has made that plan, if there is one."""
     origin: Origin = Origin()
     inherited: Inheritance | None = None
     """What it takes over from another run; then its job has no inputs of its own."""
@@ -200,6 +202,8 @@ def _queued(new: NewRun) -> ev.RunQueued:
         limits=new.limits,
         inputs=_inputs(new),
         plan=new.plan,
+        plan_source=new.plan_source if new.plan else None,
+        planning=new.job.planning,
         on_question=new.job.on_question,
         output_schema=new.job.output_schema,
         rubric=new.job.rubric,

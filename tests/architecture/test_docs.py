@@ -6,7 +6,9 @@ import pytest
 from app.domain.flaws import FLAW_CODES
 from app.domain.job import Job
 from app.domain.lint import RULES
+from app.domain.plan_template import PlanTemplate, TemplateTask
 from app.domain.team import Supervisor, Team
+from app.domain.team_rules import TeamPart
 from app.domain.worker import Worker
 from app.runtime import known_teams
 from app.settings import Settings, variable
@@ -65,6 +67,6 @@ def test_the_docs_of_plans_have_a_line_for_every_flaw_of_the_lint() -> None:
     assert {rule.code for rule in RULES} <= FLAW_CODES.keys()
 
 
-@pytest.mark.parametrize("part", [Team, Supervisor, Worker])
-def test_the_docs_of_teams_name_every_field_of_a_team_file(part: type[Team | Supervisor | Worker]) -> None:
+@pytest.mark.parametrize("part", [Team, Supervisor, Worker, PlanTemplate, TemplateTask])
+def test_the_docs_of_teams_name_every_field_of_a_team_file(part: type[TeamPart]) -> None:
     assert [name for name in part.model_fields if name not in TEAMS] == []

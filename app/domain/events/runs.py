@@ -11,7 +11,7 @@ from app.domain.events.fact import Fact
 from app.domain.job import ApprovalLimits, DryRunLimits, Limits
 from app.domain.nested import ChildStopped, Parent
 from app.domain.origin import ReusedTask, RunOrigin
-from app.domain.plan import Plan
+from app.domain.plan import Plan, Planning, PlanSource
 from app.domain.questions import Assumption, OnQuestion
 from app.domain.results import Problem, Result
 from app.domain.states import WaitReason
@@ -50,7 +50,12 @@ class RunQueued(Fact):
     inputs: tuple[InputListed, ...] = ()
     """The inputs, without their content."""
     plan: Plan | None = None
-    """The client's own plan, validated."""
+    """The plan that the run comes with, validated; null when it is still to be made."""
+    plan_source: PlanSource | None = None
+    """Who has made that plan: the `client`, the `template` of the team, or the `run` that this one comes from; null
+    without one, and in runs of earlier releases."""
+    planning: Planning | None = None
+    """Whom the job wants its plan from: the `model` or the `template` of the team; null where it leaves that open."""
     on_question: OnQuestion | None = None
     """What becomes of a question to a person; null is `ask`."""
     output_schema: dict[str, Any] | None = None

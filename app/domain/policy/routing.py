@@ -3,16 +3,22 @@
 from app.domain.plan import TEXT_LIMITS, Plan, Task, validated
 from app.domain.snapshot import Snapshot
 from app.domain.strategies import USUAL
+from app.domain.team import Team
 from app.domain.text import shorten
 
 TITLE_CHARACTERS = 80
 
 
+def worker_by_rule(team: Team, objective: str) -> str | None:
+    """The worker to whom a rule sends a job as a whole; None without such a rule, or for a job that is no one task."""
+    return team.route_for(objective) if len(objective) <= TEXT_LIMITS["instruction"] else None
+
+
 def plan_by_rule(run: Snapshot) -> Plan | None:
     """The plan of a job that a rule sends to one worker: the objective as its only task. None without such a rule."""
     brief = run.brief
-    worker = brief.team.route_for(brief.objective)
-    if worker is None or run.own_plan is not None or len(brief.objective) > TEXT_LIMITS["instruction"]:
+    worker = worker_by_rule(brief.team, brief.objective)
+    if worker is None or run.own_plan is not None:
         return None
     title = shorten(" ".join(brief.objective.split()), TITLE_CHARACTERS)[0]
     task = Task(id="t1", title=title, instruction=brief.objective, worker=worker)
