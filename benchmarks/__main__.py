@@ -1,7 +1,7 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
-replicas, failures, dynamic_workers, reductions, hostile, nested.
+replicas, failures, dynamic_workers, reductions, hostile, nested, templates.
 """
 
 import asyncio
@@ -130,6 +130,19 @@ def dynamic_workers() -> None:
     )
 
 
+def templates() -> None:
+    """One review planned by a template, against the same review planned by the supervisor's model."""
+    with bench(call_seconds=0.05) as surroundings:
+        figures = surroundings.measured("benchmarks.templates", surroundings.database_url)
+    print("\n| planned by | calls | tokens | cost in USD | time with calls of 50 ms |")
+    print("|---|---|---|---|---|")
+    for kind, told in figures.items():
+        print(
+            f"| {kind} | {told['calls']:.0f} | {told['tokens']:,.0f} | {told['cost_usd']:.4f} "
+            f"| {told['seconds'] * 1000:.0f} ms |"
+        )
+
+
 def reductions() -> None:
     """How large the supervisor's requests become, by merge and by reduce."""
     measure_reductions()
@@ -179,6 +192,7 @@ _PARTS = (
     replicas,
     failures,
     dynamic_workers,
+    templates,
     reductions,
     hostile,
     nested,

@@ -15,7 +15,7 @@ from app.domain.grouping import Bound, grouped, groups_allowed
 from app.domain.job import JobInput
 from app.domain.lint import MOST_WARNINGS, RESULTS_HELD
 from app.domain.material import Item, Shown, imports_of, text_of
-from app.domain.placeholders import all_of, fill
+from app.domain.placeholders import ForEach, all_of, fill
 from app.domain.plan import TASKS_CEILING, Plan, Planning, Task, too_long_in
 from app.domain.plan_template import PlanTemplate, TemplateTask
 from app.domain.policy.routing import worker_by_rule
@@ -25,6 +25,13 @@ from app.domain.template_items import Found, Reader
 
 NAMES_IN_TITLE = 3
 LEFT_OUT_SHOWN = 50
+
+_CALLED: Mapping[ForEach | None, str] = {
+    "inputs": "inputs",
+    "files": "files of diffs",
+    "functions": "functions of Python sources",
+    "sections": "sections of documents",
+}
 
 Values = Mapping[str, Callable[[], str]]
 """What placeholders stand for, by their names."""
@@ -71,7 +78,8 @@ class _Words:
     """What the placeholders of one task stand for."""
 
     items: Sequence[Item]
-    cut: int = field(default=0, init=False)
+    cut: dict[str, int] = field(default_factory=dict)
+    """How many lines each kind of material does not show, of those that were asked for."""
 
     def values(self, *, short: bool) -> Values:
         """`short`: as a title has them."""
@@ -84,12 +92,12 @@ class _Words:
             "count": lambda: str(len(items)),
             "input": lambda: all_of((each.input for each in items), most),
             "lines": lambda: ", ".join(each.lines for each in items[:most]),
-            "text": lambda: self._shown(self._text),
-            "imports": lambda: self._shown(self._imports),
+            "text": lambda: self._shown("text", self._text),
+            "imports": lambda: self._shown("imports", self._imports),
         }
 
-    def _shown(self, shown: Shown) -> str:
-        self.cut += shown.lines_cut
+    def _shown(self, name: str, shown: Shown) -> str:
+        self.cut[name] = shown.lines_cut
         return shown.text
 
     @cached_property
@@ -117,7 +125,8 @@ def _nothing_for(tasks: Sequence[TemplateTask], found: Mapping[str, Found]) -> J
     for task in tasks:
         left = len(found[task.id].left_out)
         among = f": its patterns leave out all {left}" if left else ""
-        why = f"The plan of the team has a task {task.id!r} for each of the {task.for_each}, and there are none{among}."
+        each = f"for each of the {_CALLED[task.for_each]}"
+        why = f"The plan of the team has a task {task.id!r} {each}, and there is none{among}."
         errors.append(("/inputs", why))
     return JobRefused("template_empty", "The inputs have nothing that the team's plan could be about.", tuple(errors))
 
@@ -184,7 +193,7 @@ def _made(task: TemplateTask, groups: Mapping[str, Sequence[Sequence[Item]]], wo
     for name, items in zip(_names(task.id, groups), groups[task.id], strict=True):
         own = _Words(items)
         full, short = {**words, **own.values(short=False)}, {**words, **own.values(short=True)}
-        made.append(_Made(_filled(task, name, needs, full, short), own.cut))
+        made.append(_Made(_filled(task, name, needs, full, short), sum(own.cut.values())))
     return made
 
 

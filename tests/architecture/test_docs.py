@@ -45,18 +45,19 @@ def test_links_between_documents_lead_somewhere(document: str) -> None:
 
 
 def test_what_a_job_offers_is_in_the_readme() -> None:
-    not_offered = {"planning", "rubric", "output_schema", "on_question", "webhook"}
+    not_offered = {"rubric", "output_schema", "on_question", "webhook"}
 
     assert [name for name in Job.model_fields if name not in not_offered and f'"{name}"' not in README] == []
 
 
-def test_the_team_file_that_the_docs_show_is_one(tmp_path: Path) -> None:
-    (shown,) = re.findall(r"```yaml\n(.*?)```", TEAMS, re.DOTALL)
-    (tmp_path / "invoices.yaml").write_text(shown)
+def test_the_team_files_that_the_docs_show_are_some(tmp_path: Path) -> None:
+    for number, shown in enumerate(re.findall(r"```yaml\n(.*?)```", TEAMS, re.DOTALL)):
+        (tmp_path / f"{number}.yaml").write_text(shown)
 
     teams = {team.name: team for team in known_teams(Settings(teams_dir=tmp_path))}
 
     assert [worker.name for worker in teams["invoices"].workers] == ["checker", "writer"]
+    assert teams["change-review"].plan_template is not None
 
 
 def test_the_docs_of_plans_have_a_line_for_every_flaw_of_the_lint() -> None:

@@ -188,7 +188,7 @@ TOO_LONG = "x" * (TEXT_LIMITS["instruction"] + 1)
 @pytest.mark.parametrize(
     ("tasks", "inputs", "objective", "limits", "code", "why"),
     [
-        ((REVIEW,), [], "o", {}, "template_empty", "for each of the files, and there are none."),
+        ((REVIEW,), [], "o", {}, "template_empty", "for each of the files of diffs, and there is none."),
         ((REVIEW | {"only": "x"},), [DIFF], "o", {}, "template_empty", "its patterns leave out all 4"),
         ((OPTIONAL, SUMMARY), [], "o", {}, "template_empty", "for each of the files"),
         ((REVIEW, SUMMARY), [DIFF], "o", {"tasks": 1}, "template_too_large", "2 tasks at least"),

@@ -56,7 +56,7 @@ async def test_a_nested_run_is_planned_by_the_template_of_its_team(service: Serv
 @pytest.mark.parametrize(
     ("job", "code", "why"),
     [
-        ({}, "template_empty", "for each of the files, and there are none"),
+        ({}, "template_empty", "for each of the files of diffs, and there is none"),
         ({"inputs": [DIFF | {"content": "none"}]}, "input_unparseable", "It changes no file."),
     ],
 )
