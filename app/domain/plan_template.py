@@ -23,7 +23,11 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_listed), Field(max_length=50)]
+Patterns = Annotated[
+    tuple[Pattern, ...],
+    BeforeValidator(_listed, json_schema_input_type=tuple[Pattern, ...] | Pattern),
+    Field(max_length=50),
+]
 StrictBudget = Annotated[TaskBudget, BeforeValidator(lambda each: TaskBudget.model_validate(each, extra="forbid"))]
 
 

@@ -138,12 +138,15 @@ async def _plan_of_template(
     """The plan that the template of the team makes of the parent's inputs; None for a team without one. Raises
     `_CannotNest`."""
     team = stored.team.at_depth(limits.depth)
-    if team.plan_template is None or not takes_template(team, None, objective):
+    template = team.plan_template
+    if template is None or not takes_template(team, None, objective):
         return None
     inputs = await contents_of(runtime.database, TENANT, run.brief.run_id)
     crew = Crew(team, runtime.means, limits, tuple(given.name for given in inputs))
     try:
-        return await asyncio.to_thread(expanded, team.plan_template, objective, inputs, crew)
+        return await done_aside(
+            [given.content for given in inputs], lambda: expanded(template, objective, inputs, crew)
+        )
     except JobRefused as refused:
         why = " ".join([refused.detail, *(detail for _, detail in refused.errors[:FAULTS_TOLD])])
         raise _CannotNest(why, _CODES.get(refused.code, "request_rejected")) from None

@@ -57,6 +57,8 @@ DATA: dict[str, dict[str, Any]] = {
         "team": {"name": "crew", "version": 2},
         "limits": {"cost_usd": "2.50"},
         "plan": PLAN,
+        "plan_source": "template",
+        "planning": "template",
     },
     "results.reused": {
         "run": "run_0",
@@ -81,7 +83,7 @@ DATA: dict[str, dict[str, Any]] = {
     },
     "breaker.closed": {"name": "model:model-1", "kind": "model"},
     "budget.exhausted": {"limit": "cost_usd", "call": "work", "allowed": "1.00", "needed": "0.05", "left": "0.04"},
-    "plan.created": PLAN,
+    "plan.created": PLAN | {"source": "template"},
     "plan.invalid": REJECTED | {"sound": PLAN},
     "task.started": {"worker": "able", "model": "model-1", "instruction": "do", "tools": ["look"]},
     "task.succeeded": {
