@@ -61,7 +61,8 @@ def expanded(template: PlanTemplate, objective: str, inputs: Sequence[JobInput],
     if long := next(iter(too_long_in(plan)), None):
         place, most = ".".join(map(str, long[0])), long[1]
         why = f"The plan would have a text of more than {most} characters: {place}."
-        raise JobRefused("template_too_large", "There is more than a plan can say.", (("/inputs", why),))
+        at = "/objective" if len(objective) > most else "/inputs"
+        raise JobRefused("template_too_large", "There is more than a plan can say.", ((at, why),))
     return _reported(checked(plan, crew), made)
 
 

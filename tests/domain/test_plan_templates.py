@@ -186,24 +186,25 @@ TOO_LONG = "x" * (TEXT_LIMITS["instruction"] + 1)
 
 
 @pytest.mark.parametrize(
-    ("tasks", "inputs", "objective", "limits", "code", "why"),
+    ("tasks", "inputs", "objective", "limits", "code", "place", "why"),
     [
-        ((REVIEW,), [], "o", {}, "template_empty", "for each of the files of diffs, and there is none."),
-        ((REVIEW | {"only": "x"},), [DIFF], "o", {}, "template_empty", "its patterns leave out all 4"),
-        ((OPTIONAL, SUMMARY), [], "o", {}, "template_empty", "for each of the files"),
-        ((REVIEW, SUMMARY), [DIFF], "o", {"tasks": 1}, "template_too_large", "2 tasks at least"),
-        ((ALONE,), [], TOO_LONG, {}, "template_too_large", "tasks.0.instruction"),
-        ((REVIEW,), [given("x.diff", "nothing")], "o", {}, "input_unparseable", "changes no file"),
+        ((REVIEW,), [], "o", {}, "template_empty", "/inputs", "for each of the files of diffs, and there is none."),
+        ((REVIEW | {"only": "x"},), [DIFF], "o", {}, "template_empty", "/inputs", "its patterns leave out all 4"),
+        ((OPTIONAL, SUMMARY), [], "o", {}, "template_empty", "/inputs", "for each of the files"),
+        ((REVIEW, SUMMARY), [DIFF], "o", {"tasks": 1}, "template_too_large", "/limits/tasks", "2 tasks at least"),
+        ((ALONE,), [], TOO_LONG, {}, "template_too_large", "/objective", "tasks.0.instruction"),
+        ((REVIEW,), [given("x.diff", "no")], "o", {}, "input_unparseable", "/inputs/0/content", "changes no file"),
     ],
 )
 def test_no_plan_is_made_of_nothing_or_too_much(
-    tasks: Any, inputs: Any, objective: str, limits: Any, code: str, why: str
+    tasks: Any, inputs: Any, objective: str, limits: Any, code: str, place: str, why: str
 ) -> None:
     with pytest.raises(JobRefused) as refused:
         plan_for(team_of(*tasks), inputs, objective, **limits)
 
-    assert refused.value.code == code
-    assert why in refused.value.errors[0][1]
+    [(pointer, told)] = refused.value.errors
+    assert (refused.value.code, pointer) == (code, place)
+    assert why in told
 
 
 def test_what_a_task_does_not_show_is_said_there_and_among_the_warnings() -> None:
