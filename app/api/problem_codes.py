@@ -45,6 +45,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "task_not_found": Meaning(404, "The run has no such task."),
     "question_not_found": Meaning(404, "The run has asked no such question."),
     "input_not_found": Meaning(404, "The job of the run had no input of this name."),
+    "artifact_not_found": Meaning(404, "The run has handed over no file of this name."),
     "team_not_found": Meaning(404, "There is no such team."),
     "breaker_not_found": Meaning(404, "There is no such breaker: nothing of that name has failed, or can be tripped."),
     "method_not_allowed": Meaning(405, "This path does not take this method."),

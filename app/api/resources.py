@@ -56,6 +56,7 @@ def run_resource(row: Row, now: datetime) -> Resource:
             "events": f"{path}/events",
             "trace": f"{path}/trace",
             "inputs": f"{path}/inputs",
+            "artifacts": f"{path}/artifacts",
             "console": None,
         },
     }

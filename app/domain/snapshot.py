@@ -12,6 +12,7 @@ from typing import Any
 from app.domain import events as ev
 from app.domain.answering import Answering
 from app.domain.approvals import Approval
+from app.domain.artifacts import Filed
 from app.domain.breaker_names import model_breaker
 from app.domain.brief import Brief
 from app.domain.conversation import Conversation
@@ -99,6 +100,8 @@ class Snapshot:
     fatal: Problem | None = None
     stop_reason: str | None = None
     result: Result | None = None
+    files: tuple[Filed, ...] = ()
+    """The files that it has handed over so far, in the order in which they came."""
     error: Problem | None = None
     cancellation: ev.Cancellation | None = None
     """Set once a client has asked for the end: what has come of that so far."""

@@ -39,6 +39,8 @@ class Supervisor(TeamPart):
     """What it is told about this team: who does what, and what a good plan looks like."""
     examples: tuple[str, ...] = ()
     """Plans that it should take as models, each after the objective it belongs to."""
+    artifacts: bool = False
+    """Whether its answers may come with files."""
 
 
 _LATER = (
@@ -229,6 +231,8 @@ class Team(TeamPart):
         unsaid: dict[str, Any] = {
             "workers": {n: fields for n, each in enumerate(self.workers) if (fields := unsaid_of(each))}
         }
+        if not self.supervisor.artifacts:
+            unsaid["supervisor"] = {"artifacts"}
         defaults = {name: type(self).model_fields[name].default for name in _LATER}
         unsaid |= {name: True for name, default in defaults.items() if getattr(self, name) == default}
         return self.model_dump_json(exclude=unsaid)

@@ -36,6 +36,8 @@ class Worker(TeamPart):
     them names several of which one will do."""
     output_schema: dict[str, Any] | None = None
     """JSON schema that the `data` of the worker's result must fit."""
+    artifacts: bool = False
+    """Whether its results may hand over files. A worker that is a team hands on what its own run has."""
     fallback: WorkerName | None = None
     """Another worker of the team that may take over a task at which this one fails."""
     kind: WorkerName | None = None
@@ -55,6 +57,8 @@ class Worker(TeamPart):
             raise ValueError(f"{self.name} needs instructions, or a team that does its tasks")
         if self.team is not None and (self.tools or self.must_use):
             raise ValueError(f"{self.name} is a team: its own workers have tools, and it has none")
+        if self.team is not None and self.artifacts:
+            raise ValueError(f"{self.name} is a team: its files are those of its own workers, and it has no say in it")
         return self
 
     @classmethod
@@ -88,4 +92,4 @@ class Worker(TeamPart):
 
 def unsaid_of(worker: Worker) -> set[str]:
     """Its fields that the first release lacked and that say nothing."""
-    return {name for name in ("fallback", "kind", "must_use", "team") if not getattr(worker, name)}
+    return {name for name in ("fallback", "kind", "must_use", "team", "artifacts") if not getattr(worker, name)}

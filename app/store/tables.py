@@ -9,6 +9,7 @@ from typing import get_args
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -16,6 +17,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -143,6 +145,19 @@ events = Table(
     Column("attempt", Integer),
     Column("data", JSON, nullable=False, comment="as written: a resumed conversation repeats its words byte by byte"),
     CheckConstraint("seq > 0", name="seq_from_one"),
+)
+
+artifacts = Table(
+    "artifacts",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("position", Integer, nullable=False, comment="place among the files of the run"),
+    Column("media_type", Text, nullable=False, comment="as it was handed over"),
+    Column("task_id", Text, comment="who handed it over; null: it came with the answer"),
+    Column("is_text", Boolean, nullable=False, comment="whether it was handed over as text"),
+    Column("bytes", Integer, nullable=False),
+    Column("content", LargeBinary, nullable=False),
 )
 
 plans = Table(

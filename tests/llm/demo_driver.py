@@ -10,7 +10,7 @@ from app.agents.supervisor.checks import objections_to
 from app.agents.supervisor.ground import Ground, Missing
 from app.agents.supervisor.plan import PLAN, read_plan
 from app.agents.supervisor.refine import REFINE
-from app.agents.supervisor.synthesize import read_synthesis, synthesis_schema
+from app.agents.supervisor.synthesis_reply import read_synthesis, synthesis_schema
 from app.agents.worker.report import read_report, report_schema
 from app.agents.worker.tools import INPUT_TOOLS
 from app.domain.brief import Brief

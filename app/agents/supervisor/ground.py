@@ -86,7 +86,7 @@ class Ground:
 
     def _figures_of(self, name: str) -> Iterator[float]:
         output = self.outputs[name]
-        for text in (output.summary, output.text, *output.sources):
+        for text in (*output.texts, *output.sources):
             yield from values_in(text)
         yield from counts_in((output.text,))
         yield from values_of(output.data)
@@ -94,7 +94,7 @@ class Ground:
     def texts_of(self, name: str) -> Iterator[str]:
         """All the texts of a result."""
         output = self.outputs[name]
-        yield from (output.summary, output.text, *output.sources)
+        yield from (*output.texts, *output.sources)
         yield from texts_within(output.data)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from app.agents.aside import outputs_of
+from app.agents.files import BOUNDS
 from app.agents.prompting import opening, render
 from app.agents.reading import Unreadable
 from app.agents.results_shown import missing_of, results_of
@@ -44,6 +45,7 @@ def _open(run: Snapshot, topic: Topic) -> Prompt:
         inputs=run.brief.inputs if INPUT_TOOLS & set(worker.tools) else (),
         results=results_of([other for other in needed if other.delivered]),
         missing=missing_of(other for other in needed if not other.delivered),
+        file_bounds=BOUNDS,
     )
 
 
@@ -54,7 +56,8 @@ def _offer(run: Snapshot, topic: Topic) -> Offer:
     attempt = attempt_in(run, topic)
     worker = worker_of(run, attempt)
     model = worker.model if attempt.model == STAND_IN else attempt.model
-    return Offer(model, report_schema(worker.output_schema), visible_field="text", tools=worker.tools)
+    schema = report_schema(worker.output_schema, files=worker.artifacts)
+    return Offer(model, schema, visible_field="text", tools=worker.tools)
 
 
 def _material(run: Snapshot, topic: Topic) -> Iterable[object]:
@@ -64,7 +67,8 @@ def _material(run: Snapshot, topic: Topic) -> Iterable[object]:
 
 
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
-    said = read_report(text, worker_of(run, attempt_in(run, topic)).output_schema)
+    worker = worker_of(run, attempt_in(run, topic))
+    said = read_report(text, worker.output_schema, files=worker.artifacts)
     if isinstance(said, Escalation):
         return [topic.entry(ev.TaskEscalated.of(said))]
     if objections := objections_to(said, run, topic):

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.domain.artifacts import Artifact
 from app.domain.codes import StopReason
 from app.domain.events.fact import Fact
 from app.domain.job import ApprovalLimits, DryRunLimits, Limits
@@ -141,6 +142,9 @@ class _Ended(Fact):
     """Why the run ended this way."""
     result: Result
     """What the run brought back."""
+    artifacts: tuple[Artifact, ...] = ()
+    """Files that come with the end: those of the answer, and those that were made of the result. The result names
+    them, and those of the tasks."""
 
 
 class RunSucceeded(_Ended):
@@ -166,6 +170,8 @@ class RunFailed(Fact):
     """The same for people."""
     result: Result | None = None
     """What was delivered before the failure."""
+    artifacts: tuple[Artifact, ...] = ()
+    """Files that were made of that."""
 
 
 class TaskStopped(_Part):
