@@ -133,6 +133,8 @@ def _show_examples(document: Json, schemas: Json, examples: Examples) -> None:
             with suppress(ExampleMissing):
                 parameter["example"] = examples.of_parameter(operation["operationId"], parameter["name"])
         for media in operation.get("requestBody", {}).get("content", {}).values():
+            if "encoding" in media:
+                continue  # A form, whose parts say what they are like.
             media["examples"] = examples.of_request(operation["operationId"])
 
 

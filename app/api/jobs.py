@@ -15,11 +15,12 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
-from app.api.bodies import JsonBodyRoute
 from app.api.deps import Key, Looks, Traceparent, WaitSeconds, runtime_of
+from app.api.documents import refuse_false_documents
 from app.api.dry_runs import DRY_RUN_WAIT_S, dry_run_answer
 from app.api.errors import Refusal
 from app.api.field_errors import FIELD_ERRORS_SHOWN, pointer_to
+from app.api.forms import FORM_BODY, JobBodyRoute
 from app.api.long_polls import SharedLooks, check_room, has_room, run_settled
 from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
@@ -37,7 +38,7 @@ from app.store.database import OUTAGE
 from app.store.runs import Row
 from app.store.teams import all_teams, team_named
 
-router = APIRouter(route_class=JsonBodyRoute, tags=["jobs"], responses=PROBLEMS)
+router = APIRouter(route_class=JobBodyRoute, tags=["jobs"], responses=PROBLEMS)
 
 ENDED = "The run ended within the time of `Prefer: wait=N`; with `dry_run=true`: the plan and the quote."
 PIECE_CHARACTERS = 64 * 1024
@@ -76,12 +77,16 @@ TermsOf = Annotated[Terms, Depends(_terms)]
     status_code=202,
     response_model=Run,
     responses={200: {"model": Run | DryRun, "description": ENDED}},
+    openapi_extra=FORM_BODY,
 )
 async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, origin: OriginOf) -> Response:
     """Accept a job and answer with its run.
 
     With an `Idempotency-Key` the same request makes one run however often it is sent, and another body under the same
     key is refused. `Prefer: wait=N` waits up to N seconds, at most 60, for the end.
+
+    As `multipart/form-data` the job stands in the part `job`, and each part `inputs` is a file that becomes one of its
+    inputs: `curl -F job=@job.json -F inputs=@report.pdf`.
 
     With `dry_run=true` the job is planned and nothing is executed. The answer is the plan, the report of its validation
     and a quote (200), or why there is no plan (a problem with the `stop_reason` of the run as its code). It is waited
@@ -99,6 +104,7 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
     members = workers_at_depth(team.team, limits)
     refuse_unpriced(runtime, team.team, limits, "/limits/cost_usd" if job.limits.cost_usd is not None else "/team")
     _refuse_no_schema(job)
+    await refuse_false_documents(job.inputs)
     applied = _applied(limits, job, dry_run=terms.dry_run)
     inputs = tuple(given.name for given in job.inputs)
     plan = own_plan(job.plan, Crew(members, runtime.means, limits, inputs, job.strategy))

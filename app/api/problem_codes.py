@@ -37,6 +37,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "request_malformed": Meaning(400, "The request cannot be read."),
     "cursor_invalid": Meaning(400, "The cursor is not one that this service gave out."),
     "idempotency_key_invalid": Meaning(400, "The `Idempotency-Key` is empty, too long or not printable."),
+    "form_invalid": Meaning(400, "The body is no `multipart/form-data` that can be read."),
     "header_invalid": Meaning(400, "A header is sent twice, or is too long; `errors` says which."),
     "too_many_pipelined": Meaning(400, "Too many requests wait in line on this connection."),
     "not_found": Meaning(404, "There is nothing at this path."),

@@ -130,9 +130,10 @@ class JobInput(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)]
     """The name by which tools read it; different from those of the other inputs."""
     media_type: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)] = "text/plain"
-    """Its media type: `text/csv` and `application/json` become tables, anything is text."""
+    """Its media type: `text/csv` and `application/json` become tables, those of PDF and DOCX are documents, anything
+    else is text."""
     content: str = Field(max_length=20_000_000)
-    """The text; base64 when `media_type` is `application/vnd.apache.parquet`."""
+    """The text; base64 when `media_type` is that of Parquet, PDF or DOCX. PDF and DOCX are read as the text in them."""
 
 
 def strictly(form: type[PlanT], plan: Any) -> PlanT:

@@ -1,9 +1,10 @@
 """The tools that workers may be given."""
 
 from app.tools.calculate import CALCULATE
+from app.tools.documents import Documents
 from app.tools.fetch_page import PageFetcher, fetch_page
 from app.tools.query_data import query_data
-from app.tools.read_input import READ_INPUT
+from app.tools.read_input import read_input
 from app.tools.sandbox import Sandbox
 from app.tools.tool import Tool
 from app.tools.web_search import WEB_SEARCH
@@ -11,5 +12,5 @@ from app.tools.web_search import WEB_SEARCH
 
 def catalogue(sandbox: Sandbox, pages: PageFetcher) -> dict[str, Tool]:
     """Every tool by its name. `sandbox` and `pages` are opened and closed by the caller."""
-    tools = (WEB_SEARCH, fetch_page(pages), CALCULATE, query_data(sandbox), READ_INPUT)
+    tools = (WEB_SEARCH, fetch_page(pages), CALCULATE, query_data(sandbox), read_input(Documents(sandbox)))
     return {tool.name: tool for tool in tools}

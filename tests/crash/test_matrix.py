@@ -1,5 +1,6 @@
 """The matrix: a run that uses everything, broken off before and after each of its commits, ends as if nothing were."""
 
+import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +52,8 @@ class Course:
     @property
     def end(self) -> tuple[Any, ...]:
         """How it ended, and with what."""
-        return self.row["status"], self.row["stop_reason"], self.row["result"]
+        result = json.loads(json.dumps(self.row["result"]).replace(self.row["id"], "run"))  # The links name it.
+        return self.row["status"], self.row["stop_reason"], result
 
 
 async def course_of(service: Service, stub: StubProvider, run_id: str, since: int, ledger: Ledger) -> Course:
@@ -123,6 +125,7 @@ async def test_the_run_of_the_matrix_uses_everything(database_url: str, stub: St
         course = await undisturbed(service, stub, Ledger(tmp_path / "ledger"))
 
     assert (course.row["status"], course.row["result"]["answer"]) == ("succeeded", ANSWER)
+    assert [each["name"] for each in course.row["result"]["artifacts"]] == ["notes.md", "notes-2.md", "notes-3.md"]
     assert {event.type for event in course.log} >= FEATURES
     assert {stop for event in course.log for stop in [getattr(event.data, "stop_reason", None)]} >= {
         "max_tokens", "pause_turn", "refusal", "tool_use", "end_turn",

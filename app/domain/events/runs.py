@@ -10,6 +10,7 @@ from app.domain.artifacts import Artifact
 from app.domain.codes import StopReason
 from app.domain.events.fact import Fact
 from app.domain.job import ApprovalLimits, DryRunLimits, Limits
+from app.domain.media_types import DOCUMENTS, essence_of
 from app.domain.nested import ChildStopped, Parent
 from app.domain.origin import ReusedTask, RunOrigin
 from app.domain.plan import Plan
@@ -34,6 +35,14 @@ class InputListed(_Part):
     """Its media type."""
     characters: int
     """Length of its content in characters."""
+
+    @property
+    def told(self) -> dict[str, str | int]:
+        """What those who see no content are told of it: of a document, its size as a file."""
+        about: dict[str, str | int] = {"name": self.name, "media_type": self.media_type}
+        if (kind := DOCUMENTS.get(essence_of(self.media_type))) is not None:
+            return about | {"document": kind, "bytes": self.characters * 3 // 4}
+        return about | {"characters": self.characters}
 
 
 class RunQueued(Fact):
