@@ -161,8 +161,12 @@ def _notes(document: Any) -> Iterator[str]:
             part = document.part.part_related_by(kind)
         except KeyError:
             continue
-        parser = etree.XMLParser(resolve_entities=False, no_network=True)
-        for note in etree.fromstring(part.blob, parser):
+        try:
+            notes = list(etree.fromstring(part.blob, etree.XMLParser(resolve_entities=False, no_network=True)))
+        except etree.XMLSyntaxError:
+            yield "[notes of this document cannot be read]"
+            continue
+        for note in notes:
             text = _text_of(note)
             if text and note.get(f"{_W}type") is None:
                 yield f"[{_note_name(note.tag, note)}] {text}"

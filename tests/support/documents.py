@@ -68,15 +68,14 @@ def docx_of(*blocks: str | list[list[str]]) -> bytes:
     return written.getvalue()
 
 
-def rewritten(content: bytes, **parts: bytes) -> bytes:
-    """The archive with other contents of some parts, by their names with `__` for a slash; further ones are added."""
-    named = {name.replace("__", "/").replace("_dot_", "."): part for name, part in parts.items()}
+def rewritten(content: bytes, parts: Mapping[str, bytes]) -> bytes:
+    """The archive with other contents of some parts, by their names; further ones are added."""
     written = BytesIO()
     with zipfile.ZipFile(BytesIO(content)) as old, zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as new:
         for entry in old.infolist():
-            if entry.filename not in named:
+            if entry.filename not in parts:
                 new.writestr(entry.filename, old.read(entry))
-        for name, part in named.items():
+        for name, part in parts.items():
             new.writestr(name, part)
     return written.getvalue()
 

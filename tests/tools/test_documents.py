@@ -79,9 +79,38 @@ async def test_tracked_changes_count_as_accepted_and_content_controls_are_read(s
     )
     xml = xml.replace("<w:body>", f"<w:body>{changed}")
 
-    lines = await text_of(sandbox, rewritten(content, word__document_dot_xml=xml.encode()), "contract.docx")
+    lines = await text_of(sandbox, rewritten(content, {"word/document.xml": xml.encode()}), "contract.docx")
 
     assert lines[:2] == ["[paragraph 1] 60 days", "[paragraph 2] Signed"]
+
+
+async def test_notes_stand_behind_the_text_with_the_places_they_belong_to(sandbox: Sandbox) -> None:
+    content = docx_of("PLACE")
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
+    word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    note = '<w:footnote w:id="{}" {}><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:footnote>'
+    notes = note.format(0, 'w:type="separator"', "-") + note.format(2, "", "In writing.")
+    rels = part_of(content, "word/_rels/document.xml.rels").decode()
+    types = part_of(content, "[Content_Types].xml").decode()
+    override = '<Override PartName="/word/footnotes.xml" ContentType="application/vnd.x+xml"/></Types>'
+    xml = part_of(content, "word/document.xml").decode()
+    marked = rewritten(
+        content,
+        {
+            "word/footnotes.xml": f'<w:footnotes xmlns:w="{word}">{notes}</w:footnotes>'.encode(),
+            "word/_rels/document.xml.rels": rels.replace(
+                "</Relationships>", f'<Relationship Id="rId99" Type="{kind}" Target="footnotes.xml"/></Relationships>'
+            ).encode(),
+            "[Content_Types].xml": types.replace("</Types>", override).encode(),
+            "word/document.xml": xml.replace(
+                "<w:t>PLACE</w:t>", '<w:t>Ends early</w:t><w:footnoteReference w:id="2"/>'
+            ).encode(),
+        },
+    )
+
+    assert await text_of(sandbox, marked, "lease.docx") == [
+        "[paragraph 1] Ends early[footnote 2]", "[footnote 2] In writing.",
+    ]  # fmt: skip
 
 
 async def test_search_finds_what_stands_in_documents(sandbox: Sandbox) -> None:
@@ -128,7 +157,7 @@ async def test_a_locked_pdf_says_so_and_one_that_anybody_may_read_is_read(sandbo
 
 async def test_files_in_a_document_are_named_and_not_read(sandbox: Sandbox) -> None:
     pdf = changed_pdf(pdf_of("Letter."), attached={"figures.xlsx": b"secret figures"})
-    docx = rewritten(docx_of("Letter."), word__embeddings__sheet1_dot_xlsx=b"secret figures")
+    docx = rewritten(docx_of("Letter."), {"word/embeddings/sheet1.xlsx": b"secret figures"})
 
     for lines in (await text_of(sandbox, pdf), await text_of(sandbox, docx, "letter.docx")):
         assert lines[0].startswith("[files in this")
@@ -136,11 +165,11 @@ async def test_files_in_a_document_are_named_and_not_read(sandbox: Sandbox) -> N
         assert "secret" not in "\n".join(lines)
 
 
-def archive(**parts: bytes) -> bytes:
+def archive(parts: Mapping[str, bytes]) -> bytes:
     written = BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as new:
         for name, part in parts.items():
-            new.writestr(name.replace("__", "/").replace("_dot_", "."), part)
+            new.writestr(name, part)
     return written.getvalue()
 
 
@@ -153,12 +182,12 @@ DTD = b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd"
         (b"%PDF-1.7\n", "a.pdf", "document_broken"),
         (pdf_of("x")[:120], "a.pdf", "document_broken"),
         (b"PK\x03\x04" + b"\x00" * 60, "a.docx", "document_broken"),
-        (archive(hello=b"world"), "a.docx", "document_broken"),
-        (archive(word__document_dot_xml=b"<x/>"), "a.docx", "document_broken"),
+        (archive({"hello": b"world"}), "a.docx", "document_broken"),
+        (archive({"word/document.xml": b"<x/>"}), "a.docx", "document_broken"),
         (docx_of("x")[:2_000], "a.docx", "document_broken"),
-        (rewritten(docx_of("x"), word__document_dot_xml=b"<w:document"), "a.docx", "document_broken"),
-        (rewritten(docx_of("x"), word__document_dot_xml=DTD), "a.docx", "document_refused"),
-        (rewritten(docx_of("x"), word__bomb_dot_bin=b"\x00" * 210_000_000), "a.docx", "document_too_large"),
+        (rewritten(docx_of("x"), {"word/document.xml": b"<w:document"}), "a.docx", "document_broken"),
+        (rewritten(docx_of("x"), {"word/document.xml": DTD}), "a.docx", "document_refused"),
+        (rewritten(docx_of("x"), {"word/bomb.bin": b"\x00" * 210_000_000}), "a.docx", "document_too_large"),
     ],
 )
 async def test_what_is_no_document_is_an_error_that_says_why(
