@@ -27,8 +27,9 @@ format: $(READY) ## Format the code and mend what lint can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-openapi: $(READY) ## Write openapi/openapi.json from the code
+openapi: $(READY) ## Write openapi/openapi.json and openapi/team.schema.json from the code
 	$(BIN)/python -m app openapi
+	$(BIN)/python -m app team schema
 
 clients: $(READY) ## Lint openapi.json and run a job with clients that npm's generators make of it (needs Node.js)
 	PYTHON=$(BIN)/python openapi/clients/check

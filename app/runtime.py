@@ -28,7 +28,7 @@ from app.store.load_board import LoadBoard
 from app.store.queue import RunQueue
 from app.store.teams import put_team
 from app.store.wakeups import Wakeups
-from app.team_files import BUILT_IN_TEAMS, check_nesting, teams_in
+from app.team_files import BUILT_IN_TEAMS, TeamFile, check_nesting, team_files_in, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
 from app.tools.sandbox import Sandbox
@@ -62,6 +62,8 @@ class Runtime:
     poll_s: float
     heartbeat_s: float
     retention_days: int | None
+    teams_of_files: frozenset[str] = frozenset()
+    """Names of the teams that the operator's files bring: they are changed there alone."""
     input_cache: InputCache = field(default_factory=InputCache)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the process has been told to stop."""
@@ -115,7 +117,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
 
 
 async def _store_teams(runtime: Runtime, settings: Settings) -> None:
-    """Store the teams of files. A built-in one gives way to what an operator has brought, with this process or not."""
+    """Store the teams of files. A built-in one gives way to what anybody else has brought, with this process or not."""
     tools, database = runtime.tools, runtime.database
     of_operator = {team.name: team for team in teams_in(settings.teams_dir, tools=tools)}
     for team in teams_in(BUILT_IN_TEAMS, tools=tools):
@@ -123,6 +125,7 @@ async def _store_teams(runtime: Runtime, settings: Settings) -> None:
             await put_team(database, TENANT, team, origin="built_in")
     for team in of_operator.values():
         await put_team(database, TENANT, team, origin="operator")
+    runtime.teams_of_files = frozenset(of_operator)
 
 
 def tune_garbage_collection() -> None:
@@ -138,10 +141,20 @@ def tune_garbage_collection() -> None:
 
 def known_teams(settings: Settings) -> list[Team]:
     """The built-in teams and those of the operator, whose file wins over a built-in one. Raises `TeamFileInvalid`."""
+    files = known_team_files(settings, known_tools())
+    check_nesting(files)
+    return [file.team for file in files.values()]
+
+
+def known_team_files(settings: Settings, tools: Mapping[str, Tool]) -> dict[str, TeamFile]:
+    """The files of these teams, by name. Raises `TeamFileInvalid`."""
+    return team_files_in(BUILT_IN_TEAMS, settings.teams_dir, tools=tools)
+
+
+def known_tools() -> dict[str, Tool]:
+    """The tools that a process has, for those who only ask what they are."""
     sandbox = Sandbox()
-    teams = teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(sandbox, PageFetcher(sandbox)))
-    check_nesting(teams)
-    return teams
+    return catalogue(sandbox, PageFetcher(sandbox))
 
 
 def _warn_of_models_without_price(model: Model) -> None:

@@ -31,7 +31,7 @@ TAGS: Mapping[str, str] = {
     "jobs": "Taking in jobs.",
     "runs": "Runs, and what belongs to them: inputs, plan, tasks, events, trace, cancellation.",
     "breakers": "What is left alone for a while since it keeps failing, for all replicas.",
-    "teams": "The teams that a job may name, and the tools their workers may have.",
+    "teams": "The teams that a job may name, their versions, and the tools their workers may have.",
     "operations": "For those who run the service.",
 }
 
@@ -70,6 +70,7 @@ HEADERS: Mapping[str, Header] = {
         always=True,
     ),
     "Location": Header("Location", "Path of the run.", "/v1/runs/run_01a22168085c7788a2fef2a36551fa03", always=True),
+    "TeamLocation": Header("Location", "Path of the new version.", "/v1/teams/invoices@2", always=True),
     "DryRunLocation": Header(
         "Location", "Path of the run of a dry run without a plan.", "/v1/runs/run_01a22168085c7788a2fef2a36551fa03"
     ),
@@ -122,6 +123,7 @@ ANSWER_HEADERS: Mapping[tuple[str, str], Sequence[str]] = {
     ("list_or_follow_events", "200"): ("Vary", "Buffering"),
     ("get_input", "200"): ("InputETag", "Disposition", "NoSniffing", "SecurityPolicy"),
     ("get_input", "304"): ("InputETag",),
+    ("put_a_team", "201"): ("TeamLocation",),
     ("home", "200"): ("Vary", "SecurityPolicy"),
 }
 """Which headers an answer may have besides `X-Request-Id` and `Cache-Control`, by operation and status."""

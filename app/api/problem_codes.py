@@ -61,6 +61,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "plan_approved": Meaning(409, "The plan has been approved already."),
     "plan_rejected": Meaning(409, "The plan has been rejected."),
     "approval_expired": Meaning(409, "Nobody has decided on the plan in time; the default was taken."),
+    "team_from_file": Meaning(409, "The team comes from a file of the operator, and is changed there."),
     "plan_changed": Meaning(412, "The plan is in another revision than `If-Match` names."),
     "body_too_large": Meaning(413, "The body has more bytes than this service takes."),
     "target_too_long": Meaning(414, "Path and query are longer than this service reads."),

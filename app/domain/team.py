@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from app.domain import team_faults
 from app.domain.job import Limits, TeamName
 from app.domain.planned_worker import DynamicWorkers, PlannedWorker
 from app.domain.strategies import Strategy
@@ -96,46 +97,14 @@ class Team(TeamPart):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Team":
-        names = [worker.name for worker in self.workers]
-        if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"workers named twice: {', '.join(repeated)}")
-        known = set(names)
-        for worker in self.workers:
-            if worker.fallback is not None and (worker.fallback not in known or worker.fallback == worker.name):
-                raise ValueError(f"the fallback of {worker.name} is no other worker of the team: {worker.fallback}")
-            if foreign := sorted({tool for tools in worker.needed_tools for tool in tools} - set(worker.tools)):
-                raise ValueError(f"{worker.name} must use tools that it does not have: {', '.join(foreign)}")
-            if not all(worker.needed_tools):
-                raise ValueError(f"{worker.name} must use one of no tools at all")
-        if len(set(self.conflict_resolution)) < len(self.conflict_resolution):
-            raise ValueError("conflict_resolution names a method twice")
-        if strangers := sorted({route.worker for route in self.routing} - known):
-            raise ValueError(f"routes lead to workers that the team lacks: {', '.join(strangers)}")
-        if self.tool_isolation == "exclusive" and (shared := self._tools_of_several()):
-            raise ValueError(f"workers share tools, and tool_isolation is exclusive: {', '.join(shared)}")
-        if self.tool_isolation == "exclusive" and (shared := sorted({*self.dynamic_tools} & {*self._tools_of_workers})):
-            raise ValueError(f"dynamic workers would share tools, and tool_isolation is exclusive: {', '.join(shared)}")
-        return self
-
-    def _tools_of_several(self) -> list[str]:
-        """Tools of several workers that are not of one kind."""
-        roles: dict[str, set[tuple[str | None, str]]] = {}
-        for worker in self.workers:
-            role = (worker.kind, "") if worker.kind else (None, worker.name)
-            for tool in worker.tools:
-                roles.setdefault(tool, set()).add(role)
-        return sorted(tool for tool, users in roles.items() if len(users) > 1)
-
-    @model_validator(mode="after")
-    def _kinds_make_sense(self) -> "Team":
-        for worker in self.workers:
-            if worker.kind is None:
-                continue
-            peers = [other for other in self.workers if other.kind == worker.kind and other is not worker]
-            if not peers:
-                raise ValueError(f"the kind {worker.kind} has one worker only: {worker.name}")
-            if any(other.output_schema != worker.output_schema for other in peers):
-                raise ValueError(f"the workers of the kind {worker.kind} have different output_schema")
+        found = [
+            *team_faults.of_workers(self.workers),
+            *team_faults.of_rules(self.workers, self.routing, self.conflict_resolution),
+            *team_faults.of_kinds(self.workers),
+        ]
+        if self.tool_isolation == "exclusive":
+            found += team_faults.of_exclusive_tools(self.workers, self.dynamic_tools)
+        team_faults.refuse(found)
         return self
 
     def route_for(self, *texts: str) -> str | None:

@@ -58,8 +58,9 @@ teams = Table(
     Column("definition", JSON, nullable=False),
     Column("digest", Text, nullable=False, comment="SHA-256 of the definition: an unchanged team makes no version"),
     Column("created_at", TIME, nullable=False, server_default=text("now()")),
-    Column("origin", Text, comment="who brought it: built_in or operator; the first release does not say"),
-    CheckConstraint("origin IN ('built_in', 'operator')", name="origin"),
+    Column("origin", Text, comment="who brought it; the first release does not say"),
+    Column("archived_at", TIME, comment="when the team was withdrawn from new jobs; the same in all its versions"),
+    CheckConstraint("origin IN ('built_in', 'client', 'operator')", name="origin"),
 )
 
 runs = Table(
