@@ -2,11 +2,14 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from app.domain.flaws import FLAW_CODES
-from app.domain.job import Job
+from app.domain.job import Job, Limits
 from app.domain.lint import RULES
+from app.domain.planned_worker import DynamicWorkers
 from app.domain.team import Supervisor, Team
+from app.domain.team_rules import ApprovalRules, Condition, ReviewRules, Route, Stragglers
 from app.domain.worker import Worker
 from app.runtime import known_teams
 from app.settings import Settings, variable
@@ -65,6 +68,22 @@ def test_the_docs_of_plans_have_a_line_for_every_flaw_of_the_lint() -> None:
     assert {rule.code for rule in RULES} <= FLAW_CODES.keys()
 
 
-@pytest.mark.parametrize("part", [Team, Supervisor, Worker])
-def test_the_docs_of_teams_name_every_field_of_a_team_file(part: type[Team | Supervisor | Worker]) -> None:
-    assert [name for name in part.model_fields if name not in TEAMS] == []
+@pytest.mark.parametrize(
+    "part",
+    [
+        Team,
+        Supervisor,
+        Worker,
+        Route,
+        Condition,
+        Stragglers,
+        ApprovalRules,
+        ReviewRules,
+        DynamicWorkers,
+        Limits,
+    ],
+)
+def test_the_docs_of_teams_have_a_line_for_every_field_of_a_team_file(part: type[BaseModel]) -> None:
+    fields = TEAMS.partition("## Every field")[2].partition("\n## ")[0]
+
+    assert [name for name in part.model_fields if f"| `{name}` |" not in fields] == []
