@@ -43,7 +43,7 @@ def _tools_by_place(team: Team) -> Iterable[tuple[Path, tuple[str, ...]]]:
 
 def _acting_twice(team: Team, tools: Mapping[str, Tool]) -> Iterator[Fault]:
     used = {tool for _, named in _tools_by_place(team) for tool in named}
-    acting = sorted(tool for tool in used & tools.keys() if tools[tool].effect != "read")
+    acting = sorted(tool for tool in used if tool in tools and tools[tool].effect != "read")
     if acting and team.stragglers.policy == "hedge":
         yield ("stragglers", "policy"), f"two attempts side by side would act twice with: {', '.join(acting)}"
 

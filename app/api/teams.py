@@ -145,6 +145,7 @@ async def list_tools(runtime: RuntimeOf) -> Response:
             "effect": tool.effect,
             "timeout_s": tool.timeout_s,
             "provider": tool.run is None,
+            "package": tool.package,
         }
         for _, tool in sorted(runtime.tools.items())
     ]

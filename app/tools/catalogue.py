@@ -2,6 +2,7 @@
 
 from app.tools.calculate import CALCULATE
 from app.tools.fetch_page import PageFetcher, fetch_page
+from app.tools.python_tools import PythonToolInvalid, installed_tools
 from app.tools.query_data import query_data
 from app.tools.read_input import READ_INPUT
 from app.tools.sandbox import Sandbox
@@ -10,6 +11,13 @@ from app.tools.web_search import WEB_SEARCH
 
 
 def catalogue(sandbox: Sandbox, pages: PageFetcher) -> dict[str, Tool]:
-    """Every tool by its name. `sandbox` and `pages` are opened and closed by the caller."""
-    tools = (WEB_SEARCH, fetch_page(pages), CALCULATE, query_data(sandbox), READ_INPUT)
-    return {tool.name: tool for tool in tools}
+    """Every tool by its name. `sandbox` and `pages` are opened and closed by the caller.
+
+    Raises `PythonToolInvalid` when an installed package brings one that cannot be used.
+    """
+    tools = {tool.name: tool for tool in (WEB_SEARCH, fetch_page(pages), CALCULATE, query_data(sandbox), READ_INPUT)}
+    for tool in installed_tools():
+        if tool.name in tools:
+            raise PythonToolInvalid(f"tool {tool.name} of {tool.package}: the service has a tool of this name itself")
+        tools[tool.name] = tool
+    return tools

@@ -68,6 +68,8 @@ class Tool:
     timeout_s: float = 30
     output_limit: int = 20_000
     """Characters of output that the model sees."""
+    package: str | None = None
+    """The installed package that brings it, with its version; None for a tool of the service."""
 
     @property
     def means(self) -> Means:

@@ -133,6 +133,8 @@ class Tool(Shape):
     """Seconds that one call may take."""
     provider: bool
     """Whether the provider of the model runs it."""
+    package: str | None
+    """The installed Python package that brings it, with its version; null otherwise."""
 
 
 class ToolPage(Page):
