@@ -3,10 +3,12 @@
 Files and clients bring teams; both are held to the same.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import jsonschema_rs
 
+from app.domain.json_shape import SchemaInvalid, check_schema
 from app.domain.team import Team
 from app.domain.team_faults import Fault, Path
 from app.domain.worker import Worker
@@ -49,22 +51,24 @@ def _acting_twice(team: Team, tools: Mapping[str, Tool]) -> Iterator[Fault]:
 
 
 def _no_schemas(team: Team) -> Iterator[Fault]:
-    parts: list[tuple[Path, Team | Worker]] = [((), team)]
-    parts += [(("workers", number), worker) for number, worker in enumerate(team.workers)]
-    for place, part in parts:
+    """Try each schema once as its results will be read, and in the form in which it will come back from the store."""
+    parts: list[tuple[Path, Team | Worker, Callable[[dict[str, Any]], Any]]] = [((), team, check_schema)]
+    parts += [(("workers", number), worker, _compile) for number, worker in enumerate(team.workers)]
+    for place, part, tried in parts:
+        schema = part.model_dump(mode="json", include={"output_schema"})["output_schema"]
         try:
-            _compile_output_schema(part)
+            if schema is not None:
+                tried(schema)
+        except SchemaInvalid as error:
+            yield (*place, "output_schema", *error.path), error.message
         except jsonschema_rs.ValidationError as error:
             yield (*place, "output_schema", *error.instance_path), error.message
         except (jsonschema_rs.ReferencingError, ValueError) as error:
             yield (*place, "output_schema"), str(error)
 
 
-def _compile_output_schema(part: Team | Worker) -> None:
-    """Do once what reading a result does, and with the schema as it will come back from the store."""
-    schema = part.model_dump(mode="json", include={"output_schema"})["output_schema"]
-    if schema is not None:
-        jsonschema_rs.validator_for(schema, offline=True, validate_formats=True)
+def _compile(schema: dict[str, Any]) -> None:
+    jsonschema_rs.validator_for(schema, offline=True, validate_formats=True)
 
 
 def _unknown_teams(team: Team, known: Mapping[str, int | None]) -> Iterator[Fault]:

@@ -58,6 +58,8 @@ def _name_both_sides(document: Json) -> None:
     names |= {name: f"Sent{name.removesuffix('-Input')}" for name in schemas if name.endswith("-Input")}
     document["paths"] = _renamed(document["paths"], names)
     document["components"]["schemas"] = {names.get(name, name): _renamed(each, names) for name, each in schemas.items()}
+    for name in names.values():
+        document["components"]["schemas"][name]["title"] = name
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:

@@ -27,7 +27,7 @@ class Threaded:
         Raises `ToolError` when too many calls are under way.
         """
         if not self._room.acquire(blocking=False):
-            raise ToolError(f"{self._name} is busy: {MOST_AT_ONCE} calls of it are under way", "tool_failed")
+            raise ToolError(f"{self._name} is busy: {MOST_AT_ONCE} calls of it are under way", "tool_busy")
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 

@@ -59,6 +59,7 @@ def test_a_sound_file_is_said_to_be_in_one_line(check: Check) -> None:
             SOUND + "  - {name: lead, description: Leads., team: nobody}\n",
             ["6: /workers/1/team: there is no team nobod"],
         ),
+        (SOUND + "output_schema: {pattern: '(?!x)y'}\n", ["6: /output_schema"]),
         (SOUND + "name: numbers\n", ["6: /name: this stands here twice"]),
         (SOUND + "limits: {tasks: 8\n", ["7: while parsing a flow mapping, expected ',' or '}'"]),
         (SOUND + "\tlimits: 1\n", ["6: while scanning"]),

@@ -141,7 +141,7 @@ async def test_functions_that_never_return_are_given_up_and_leave_room_until_the
     for thread in others:
         await asyncio.to_thread(thread.join, 5)
 
-    assert [answer.error_code for answer in answers] == ["tool_timeout", "tool_timeout", "tool_failed"]
+    assert [answer.error_code for answer in answers] == ["tool_timeout", "tool_timeout", "tool_busy"]
     assert "busy" in answers[2].text
     assert all(thread.daemon for thread in others)
     assert (await answered(tool)).text == "done"
