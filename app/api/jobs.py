@@ -35,7 +35,7 @@ from app.runtime import TENANT, Runtime
 from app.store.acceptance import Accepted, IdempotencyKey, NewRun, Origin, accept
 from app.store.database import OUTAGE
 from app.store.runs import Row
-from app.store.teams import all_teams, team_named
+from app.store.teams import offered_teams, team_named
 
 router = APIRouter(route_class=JsonBodyRoute, tags=["jobs"], responses=PROBLEMS)
 
@@ -248,7 +248,7 @@ def own_plan(plan: Plan | None, crew: Crew) -> Plan | None:
 
 async def _team_unknown(runtime: Runtime, reference: str) -> Refusal:
     name, _, version = reference.partition("@")
-    known = {stored.team.name: stored.version for stored in await all_teams(runtime.database, TENANT)}
+    known = await offered_teams(runtime.database, TENANT)
     if version and name in known:
         detail = f"This team has the versions 1 to {known[name]}."
     else:

@@ -17,7 +17,7 @@ from app.domain.team import Team as TeamDefinition
 from app.domain.team_faults import Fault
 from app.domain.team_schema import team_file_schema
 from app.runtime import TENANT, Runtime
-from app.store.teams import all_teams, archive_team, put_team, team_named, team_version, versions_of
+from app.store.teams import all_teams, archive_team, offered_teams, put_team, team_named, team_version, versions_of
 from app.team_checks import faults_of, unknown_teams
 
 router = APIRouter(prefix="/v1", route_class=JsonBodyRoute, tags=["teams"], responses=PROBLEMS)
@@ -94,7 +94,7 @@ async def put_a_team(name: TeamName, body: TeamFile, runtime: RuntimeOf) -> Resp
     _refuse_from_file(runtime, name)
     fields = {field: getattr(body, field) for field in TeamDefinition.model_fields}
     team = TeamDefinition.model_validate(fields | {"name": name})
-    known = {stored.team.name: stored.version for stored in await all_teams(runtime.database, TENANT)}
+    known = await offered_teams(runtime.database, TENANT)
     # In a thread: schemas are compiled, and may be long.
     faults = await asyncio.to_thread(faults_of, team, runtime.tools)
     if faults := [*faults, *unknown_teams(team, known)]:

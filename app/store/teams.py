@@ -21,6 +21,14 @@ _ALL = text(
     ) AS newest WHERE archived_at IS NULL ORDER BY name
     """
 )
+_OFFERED = text(
+    """
+    SELECT name, version FROM (
+        SELECT DISTINCT ON (name) name, version, archived_at FROM teams WHERE tenant = :tenant
+        ORDER BY name, version DESC
+    ) AS newest WHERE archived_at IS NULL ORDER BY name
+    """
+)
 _ONE = text(f"SELECT {_FIELDS} FROM teams WHERE tenant = :tenant AND name = :name ORDER BY version DESC LIMIT 1")
 _EXACT = text(f"SELECT {_FIELDS} FROM teams WHERE tenant = :tenant AND name = :name AND version = :version")
 _VERSIONS = text(
@@ -164,6 +172,12 @@ async def all_teams(database: Database, tenant: str) -> Sequence[StoredTeam]:
     """Every team that a new job may have, in its newest version, by name."""
     async with database.statement() as connection:
         return [_stored(row) for row in await connection.execute(_ALL, {"tenant": tenant})]
+
+
+async def offered_teams(database: Database, tenant: str) -> dict[str, int]:
+    """The names of these teams with their newest versions."""
+    async with database.statement() as connection:
+        return {row.name: row.version for row in await connection.execute(_OFFERED, {"tenant": tenant})}
 
 
 def _stored(row: Any) -> StoredTeam:
