@@ -32,7 +32,7 @@ from app.domain.plan import Plan
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.runtime import TENANT, Runtime
-from app.store.acceptance import Accepted, IdempotencyKey, NewRun, Origin, accept
+from app.store.acceptance import Accepted, IdempotencyKey, NewRun, Origin, accept, accepted_before
 from app.store.database import OUTAGE
 from app.store.runs import Row
 from app.store.teams import offered_teams, team_named
@@ -92,9 +92,22 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
     wait_s = terms.wait_s
     if terms.dry_run:
         check_room(runtime)  # Before planning is paid for: who asks waits for its end.
+    accepted = await _accepted(runtime, job, terms, origin)
+    request.state.run_id = accepted.run_id  # The line of this request in the log names it.
+    if terms.dry_run:
+        return await _answer_dry(runtime, looks, accepted, wait_s)
+    return await answer_with_run(runtime, looks, accepted, wait_s)
+
+
+async def _accepted(runtime: Runtime, job: Job, terms: Terms, origin: Origin) -> Accepted:
+    """The run of a job: a new one, or that of an earlier request under its key. Raises `Refusal`."""
+    key = await _scoped(terms, job)
     team = await team_named(runtime.database, TENANT, job.team)
     if team is None:
-        raise await _team_unknown(runtime, job.team)
+        before = await accepted_before(runtime.database, TENANT, key) if key else None
+        if before is None:
+            raise await _team_unknown(runtime, job.team)
+        return before  # The team has been archived since.
     limits = job.limits.applied_to(team.team.limits)
     members = workers_at_depth(team.team, limits)
     refuse_unpriced(runtime, team.team, limits, "/limits/cost_usd" if job.limits.cost_usd is not None else "/team")
@@ -103,11 +116,7 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
     inputs = tuple(given.name for given in job.inputs)
     plan = own_plan(job.plan, Crew(members, runtime.means, limits, inputs, job.strategy))
     new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, origin)
-    accepted = await accept(runtime.database, TENANT, new, key=await _scoped(terms, job))
-    request.state.run_id = accepted.run_id  # The line of this request in the log names it.
-    if terms.dry_run:
-        return await _answer_dry(runtime, looks, accepted, wait_s)
-    return await answer_with_run(runtime, looks, accepted, wait_s)
+    return await accept(runtime.database, TENANT, new, key=key)
 
 
 async def answer_with_run(runtime: Runtime, looks: SharedLooks, accepted: Accepted, wait_s: int | None) -> Response:

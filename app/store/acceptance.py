@@ -147,7 +147,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
 
     Raises `JobRefused` (`idempotency_key_reused`) when the key was used with another body.
     """
-    if key and (found := await _replayed(database, tenant, key)):
+    if key and (found := await accepted_before(database, tenant, key)):
         return found
     queued = _queued(new)
     told = [Entry(queued), *([Entry(new.inherited.reused)] if new.inherited else [])]
@@ -159,7 +159,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
         return Accepted(new.run_id)
     if not stored:  # Somebody else has used the key while we were at it.
         assert key is not None
-        found = await _replayed(database, tenant, key)
+        found = await accepted_before(database, tenant, key)
         assert found is not None
         return found
     team = f"{new.team.team.name}@{new.team.version}"
@@ -265,7 +265,8 @@ def _source(new: NewRun) -> str | None:
     return new.inherited.origin.run if new.inherited else None
 
 
-async def _replayed(database: Database, tenant: str, key: IdempotencyKey) -> Accepted | None:
+async def accepted_before(database: Database, tenant: str, key: IdempotencyKey) -> Accepted | None:
+    """The run that an earlier request under the key has made. Raises `JobRefused` when that had another body."""
     async with database.transaction() as connection:
         found = await connection.execute(_KEY, {"tenant": tenant, "key": key.key, "request": key.request})
         row = found.one_or_none()

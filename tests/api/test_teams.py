@@ -104,7 +104,8 @@ async def test_what_is_wrong_with_a_team_is_told_at_its_place(api: Api) -> None:
 
 async def test_an_archived_team_takes_no_new_job_and_can_still_be_read(api: Api) -> None:
     await put(api, LETTERS)
-    run_id = await api.post(team="letters")
+    sent: dict[str, Any] = {"json": JOB | {"team": "letters"}, "headers": {"Idempotency-Key": "once"}}
+    run_id = (await api.client.post("/v1/jobs", **sent)).json()["id"]
 
     gone = await api.client.delete("/v1/teams/letters")
 
@@ -117,6 +118,7 @@ async def test_an_archived_team_takes_no_new_job_and_can_still_be_read(api: Api)
     assert "letters" not in [each["name"] for each in (await api.get("/v1/teams"))["data"]]
     office = {"workers": [{"name": "writer", "description": "Writes.", "team": "letters"}]}
     assert [*await faults(api, office, "office")] == ["/workers/0/team"]
+    assert (await api.client.post("/v1/jobs", **sent)).json()["id"] == run_id
     kept = (await api.get(f"/v1/runs/{run_id}"))["team"]
     assert (await api.get(f"/v1/teams/{kept['name']}@{kept['version']}"))["archived_at"]
     assert all(each["archived_at"] for each in (await api.get("/v1/teams/letters/versions"))["data"])
