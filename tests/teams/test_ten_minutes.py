@@ -29,7 +29,7 @@ async def printed_by(script: str, folder: Path) -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, errors = await asyncio.wait_for(process.communicate(), 60)
+    out, errors = await asyncio.wait_for(process.communicate(), 180)
     assert (process.returncode, errors.decode()) == (0, "")
     return out.decode()
 
