@@ -31,6 +31,9 @@ from app.store.wakeups import Wakeups
 from app.team_files import BUILT_IN_TEAMS, check_nesting, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
+from app.tools.mcp.file import servers_in
+from app.tools.mcp.opening import offers_of, servers_for
+from app.tools.mcp.toolbox import Toolbox
 from app.tools.sandbox import Sandbox
 from app.tools.tool import Tool
 
@@ -79,6 +82,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
     """Open everything for the database at `url`, store the teams from their files, and close it all at the end."""
     sandbox = Sandbox()
     pages = PageFetcher(sandbox)
+    servers = servers_for(servers_in(settings.mcp_file, os.environ))
     wakeups = Wakeups(url)
     name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     runtime = Runtime(
@@ -90,7 +94,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         breakers=BreakerBoard(wakeups),
         loads=LoadBoard(TENANT, name, poll_s=settings.poll_seconds),
         model=_model(settings),
-        tools=catalogue(sandbox, pages),
+        tools=Toolbox(catalogue(sandbox, pages), [server.offer for server in servers]),
         patience=Patience(
             call_attempts=settings.call_attempts,
             retry_base_s=settings.retry_base_s,
@@ -110,6 +114,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         stack.push_async_callback(pages.close)
         stack.push_async_callback(runtime.model.close)
         await _store_teams(runtime, settings)
+        await stack.enter_async_context(kept_up(**{f"mcp {server.name}": server.hold for server in servers}))
         await stack.enter_async_context(kept_up(deltas=runtime.deltas.share_forever, wakeups=wakeups.listen_forever))
         yield runtime
 
@@ -137,9 +142,14 @@ def tune_garbage_collection() -> None:
 
 
 def known_teams(settings: Settings) -> list[Team]:
-    """The built-in teams and those of the operator, whose file wins over a built-in one. Raises `TeamFileInvalid`."""
+    """The built-in teams and those of the operator, whose file wins over a built-in one.
+
+    Raises `TeamFileInvalid`, `McpFileInvalid`.
+    """
     sandbox = Sandbox()
-    teams = teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(sandbox, PageFetcher(sandbox)))
+    offers = offers_of(servers_in(settings.mcp_file, os.environ))
+    tools = Toolbox(catalogue(sandbox, PageFetcher(sandbox)), offers)
+    teams = teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=tools)
     check_nesting(teams)
     return teams
 

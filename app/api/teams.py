@@ -46,6 +46,8 @@ async def list_tools(runtime: RuntimeOf) -> Response:
             "effect": tool.effect,
             "timeout_s": tool.timeout_s,
             "provider": tool.run is None,
+            "server": tool.origin.name if tool.origin else None,
+            "state": tool.origin.state if tool.origin else "ready",
         }
         for _, tool in sorted(runtime.tools.items())
     ]

@@ -94,6 +94,11 @@ class Tool(Shape):
     """Seconds that one call may take."""
     provider: bool
     """Whether the provider of the model runs it."""
+    server: str | None
+    """The MCP server that it comes from, by the name that the operator gave it; null for a tool of the service."""
+    state: Literal["ready", "connecting", "down"]
+    """`ready`: it can be called. Of a server's tool, as this process sees it: `connecting` until it is known whether
+    the server is there, `down` while it is not; calls fail then."""
 
 
 class ToolPage(Page):
