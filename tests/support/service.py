@@ -231,7 +231,8 @@ async def running_service(
         runtime.database = database = CutDatabase(url, pool=settings.database_pool)
         await asyncio.wait_for(runtime.wakeups.connected.wait(), 10)
         service = Service(url, runtime, database, None)
-        service.offer(*tools)
+        if tools:
+            service.offer(*tools)
         if not engine:
             yield service
             return

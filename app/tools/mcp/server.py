@@ -32,6 +32,8 @@ LOOK_AGAIN_S = 60.0
 QUIET_S = 1.0
 """The least between two looks, however often the server says that its list has changed."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+GOODBYE_S = 4.0
+"""For a session to end, and the process behind it."""
 GRACE_S = 5.0
 """After the time of a call: what is left of it then is given up by the connection too."""
 ERROR_CHARACTERS = 1_000
@@ -60,20 +62,23 @@ class McpServer:
         """Hold a session, for ever."""
         pause_s = self._first_pause_s
         while True:
-            was_there = False
+            # In a task of its own: on its way out the SDK may put an error in the place of a cancellation.
+            session = asyncio.create_task(self._hold_once(), name=f"MCP session {self.name}")
             try:
-                async with Connection(self._streams(), patience_s=PATIENCE_S, changed=self._look.set) as connection:
-                    await self._see(connection)
-                    was_there, pause_s = True, self._first_pause_s
-                    await self._keep_seeing(connection)
-            except LOST as error:
-                self._tell_of_loss(error)
+                await asyncio.wait({session})
             finally:
-                self._connection = None
-                self.state = "down"
-                self._tried.set()
+                was_there, self._connection, self.state = self.state == "ready", None, "down"
+                session.cancel()
+                await asyncio.wait({session, *self._under_way}, timeout=GOODBYE_S)
+            self._tell_of_loss(session, was_there=was_there)
+            self._tried.set()
+            pause_s = self._first_pause_s if was_there else min(pause_s * 2, LONGEST_PAUSE_S)
             await asyncio.sleep(pause_s)
-            pause_s = pause_s if was_there else min(pause_s * 2, LONGEST_PAUSE_S)
+
+    async def _hold_once(self) -> None:
+        async with Connection(self._streams(), patience_s=PATIENCE_S, changed=self._look.set) as connection:
+            await self._see(connection)
+            await self._keep_seeing(connection)
 
     async def _see(self, connection: Connection) -> None:
         self._look.clear()
@@ -148,9 +153,14 @@ class McpServer:
         said = masked(plain(error.message, ERROR_CHARACTERS), self._terms.secrets)
         return ToolError(f"{self.name} refused the call ({error.code}): {said}", "tool_failed")
 
-    def _tell_of_loss(self, error: BaseException) -> None:
-        if self.state != "down":
-            log.warning("an MCP server is not there; its tools fail until it is", server=self.name, why=_why(error))
+    def _tell_of_loss(self, session: asyncio.Task[None], *, was_there: bool) -> None:
+        """Log what ended a session, once until there is another. Raises what is a fault of our own."""
+        error = None if session.cancelled() else session.exception()
+        if error is not None and not isinstance(error, LOST):
+            raise error
+        if was_there or not self._tried.is_set():
+            why = _why(error) if error else "it ended"
+            log.warning("an MCP server is not there; its tools fail until it is", server=self.name, why=why)
 
 
 def _why(error: BaseException) -> str:
