@@ -5,6 +5,7 @@ import asyncio
 import sys
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ImageContent, TextContent, ToolAnnotations
 from pydantic import BaseModel
 
@@ -22,7 +23,7 @@ class Book(BaseModel):
 def find_book(title: str) -> Book:
     """Finds a book by its title."""
     if title == "none":
-        raise ValueError("there is no such book")
+        raise ToolError("there is no such book")
     return Book(title=title, pages=300)
 
 
