@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
+import anyio
 import structlog
 from pydantic import ValidationError
 
@@ -38,7 +39,11 @@ GRACE_S = 5.0
 """After the time of a call: what is left of it then is given up by the connection too."""
 ERROR_CHARACTERS = 1_000
 
-LOST = (MCPError, ExceptionGroup, ValidationError, OSError, RuntimeError)
+BROKEN = (
+    ExceptionGroup, OSError, RuntimeError, anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError,
+)  # fmt: skip
+"""What the SDK raises when a session goes to pieces."""
+LOST = (MCPError, ValidationError, *BROKEN)
 """What a session ends with: an answer that is an error or no answer, or whatever breaks inside of the SDK."""
 
 
@@ -83,6 +88,8 @@ class McpServer:
     async def _see(self, connection: Connection) -> None:
         self._look.clear()
         self.offer.take(await asyncio.to_thread(look_at, self._terms, await connection.tools()))
+        if self.state == "down":
+            log.info("an MCP server is there again", server=self.name)
         self._connection, self.state = connection, "ready"
         self._tried.set()
 
@@ -130,6 +137,9 @@ class McpServer:
         except ValidationError:
             said = f"{self.name} sent what is no result of a tool; it may ask for something, and nobody here answers it"
             raise ToolError(said, "tool_failed") from None
+        except BROKEN as error:
+            said = f"the session with {self.name}, the server of this tool, broke ({type(error).__name__})"
+            raise ToolError(said, "tool_unavailable") from None
         return await shown_result(listed, result, limit=entry.output_limit, secrets=self._terms.secrets)
 
     def _over(self, asking: asyncio.Task[dict[str, Any]]) -> None:
