@@ -10,6 +10,7 @@ from app.domain.team import Supervisor, Team
 from app.domain.worker import Worker
 from app.runtime import known_teams
 from app.settings import Settings, variable
+from app.tools.mcp.file import ServerEntry, servers_in
 from tests.support.postgres import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -55,6 +56,17 @@ def test_the_team_file_that_the_docs_show_is_one(tmp_path: Path) -> None:
     teams = {team.name: team for team in known_teams(Settings(teams_dir=tmp_path))}
 
     assert [worker.name for worker in teams["invoices"].workers] == ["checker", "writer"]
+
+
+def test_the_mcp_file_that_the_docs_show_is_one_and_they_name_every_field(tmp_path: Path) -> None:
+    tools = (ROOT / "docs" / "tools.md").read_text()
+    (shown,) = re.findall(r"```yaml\n(.*?)```", tools, re.DOTALL)
+    (tmp_path / "mcp.yaml").write_text(shown)
+
+    servers = servers_in(tmp_path / "mcp.yaml", {"BOOKS_PW": "x", "STOCK_TOKEN": "y"})
+
+    assert [server.name for server in servers] == ["books", "stock"]
+    assert [name for name in ServerEntry.model_fields if f"`{name}`" not in tools] == []
 
 
 def test_the_docs_of_plans_have_a_line_for_every_flaw_of_the_lint() -> None:

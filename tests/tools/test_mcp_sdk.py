@@ -18,7 +18,7 @@ from tests.support.waiting import until
 REAL = (sys.executable, "-m", "tests.support.mcp_server")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """A real server over HTTP, in a process of its own."""
     with socket.socket() as free:

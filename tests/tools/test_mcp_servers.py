@@ -239,7 +239,8 @@ for line in sys.stdin:
         if name == "linger":
             held = subprocess.Popen(["sleep", "600"])
             say(id=id, result={"content": [{"type": "text", "text": f"{os.getpid()} {held.pid}"}]})
-            while True: time.sleep(600)
+            while sys.stdin.read(): pass
+            time.sleep(600)  # it is to be killed
         say(id=id, result={"content": [{"type": "text", "text": json.dumps([given, dict(os.environ)])}]})
     elif id is not None:
         say(id=id, error={"code": -32601, "message": "no"})
