@@ -89,7 +89,7 @@ async def test_a_server_that_is_down_is_a_failing_tool_with_a_breaker(
     services: Services, stub: StubProvider, liar: Liar, mcp_file: Path
 ) -> None:
     await liar.stop()
-    service = await services.start(mcp_file=mcp_file)
+    service = await services.start(mcp_file=mcp_file, retry_base_s=30)  # no probe is due within the test
     asking = tool_calls(call("books__echo", {}, call_id="toolu_1"))
     stub.on(
         "work", lambda seen: asking if len(seen.body["messages"]) == 1 and "tools" in seen.body else as_json(report())
