@@ -16,6 +16,7 @@ import typer
 from app import version
 from app.domain.errors import ChargehandError
 from app.domain.states import ATTEMPT_MOVES, RUN_MOVES, TASK_MOVES, diagram
+from app.evaluation.command import add_eval
 from app.settings import Settings, SettingsError, read_settings
 from app.telemetry import redact, set_up_logging
 
@@ -136,6 +137,9 @@ def states(
         _keep(file, _with_states(file), check=check, remedy="make states")
 
 
+add_eval(cli, serving=lambda: _served_here())
+
+
 def _start(*, host: str | None = None, port: int | None = None, engine: bool | None = None) -> Settings:
     options = {"host": host, "port": port, "engine": engine}
     settings = read_settings().model_copy(update={name: value for name, value in options.items() if value is not None})
@@ -197,6 +201,21 @@ def _serve(settings: Settings, url: str, listener: socket.socket) -> None:
         leaving=lambda: application.state.runtime.draining.is_set(),
     )
     server.run(sockets=[listener])
+
+
+@contextmanager
+def _served_here() -> Iterator[str]:
+    """A service of this process's own on a free port, as `serve` would start it; its address."""
+    from app.api.server import serving_beside
+
+    settings = _start(host="127.0.0.1", port=0, engine=True)
+    # Standard output is the report's, and what every run does is no news here.
+    set_up_logging(level="warning", form=settings.log_format, output=sys.stderr)
+    _check_team_files(settings)
+    with _database(settings, migrate=False) as database, _listening(settings) as listener:
+        _say_what_is_used(settings, database)
+        with serving_beside(_application(settings, database.url), listener) as address:
+            yield f"http://{address}"
 
 
 def _application(settings: Settings, url: str) -> "FastAPI":

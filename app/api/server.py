@@ -1,12 +1,15 @@
 """The server in front of the application: its sockets, its bounds, and how it ends."""
 
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
 
 from app.api.connections import BoundedConnection
+from app.domain.errors import ChargehandError
 
 SILENT_CLIENT_MS = 30_000
 TICKS_A_SECOND = 10
@@ -29,6 +32,35 @@ def shown_address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     host = "localhost" if host in ("::", "0.0.0.0") else host
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class ServerBroke(ChargehandError):
+    """The server beside ended before its time; the log says why."""
+
+
+@contextmanager
+def serving_beside(application: Any, listener: socket.socket) -> Iterator[str]:
+    """Serve in a thread for the length of the block; the address. Raises `ServerBroke` when that does not begin."""
+    up, over = threading.Event(), threading.Event()
+
+    def serve() -> None:
+        try:
+            server.run(sockets=[listener])
+        finally:
+            over.set()
+            up.set()
+
+    server = Server(application, up=up.set)
+    thread = threading.Thread(target=serve, name="server")
+    thread.start()
+    try:
+        up.wait()
+        if over.is_set():
+            raise ServerBroke("the service could not be started; the log says why")
+        yield shown_address(listener)
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 class Server(uvicorn.Server):

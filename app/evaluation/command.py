@@ -1,0 +1,126 @@
+"""`chargehand eval`: reads suites, runs them through the API, and reports."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.domain.errors import ChargehandError
+
+if TYPE_CHECKING:
+    from app.evaluation.report import Report, SuiteReport
+    from app.evaluation.sides import Side
+    from app.evaluation.suite_file import SuiteFile
+
+# The heavy parts are imported where they are used: `--help` needs none of them.
+
+BELOW_BARS = 1
+STANDARD_OUTPUT = "-"
+Serving = Callable[[], AbstractContextManager[str]]
+"""Starts a service for the length of a block; its address."""
+
+Files = Annotated[list[Path], typer.Argument(metavar="SUITE...", help="Suite files.")]
+Team = Annotated[
+    str | None,
+    typer.Option(help="Run with TEAM, TEAM@VERSION or TEAM:WORKER=MODEL,… instead."),
+]
+Against = Annotated[str | None, typer.Option(help="Compare with another team, spelt in the same way.")]
+Repeat = Annotated[int, typer.Option(min=1, max=100, help="How often each case is run.")]
+Url = Annotated[str | None, typer.Option(help="The service; without it, one is started in this process.")]
+JsonFile = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write JSON; - is standard output.")]
+JunitFile = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML.")]
+
+
+class NotWritten(ChargehandError):
+    """A report cannot be written; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outlets:
+    """Where the report goes."""
+
+    json_file: str | None
+    junit_file: Path | None
+
+
+def add_eval(cli: typer.Typer, serving: Serving) -> None:
+    """Give the command line its `eval`, which starts a service by `serving` where it is told of none."""
+
+    @cli.command("eval")
+    def evaluate(
+        suites: Files,
+        team: Team = None,
+        against: Against = None,
+        repeat: Repeat = 1,
+        url: Url = None,
+        json_file: JsonFile = None,
+        junit_file: JunitFile = None,
+    ) -> None:
+        """Run suites of labelled cases through the API, and report. Exit code 1 below a suite's bars."""
+        from app.evaluation.sides import Side, side_of
+
+        sides = [side_of(team, "--team") if team else Side()]
+        sides += [side_of(against, "--against")] if against else []
+        _evaluate(suites, sides, repeat, nullcontext(url) if url else serving(), _Outlets(json_file, junit_file))
+
+
+def _evaluate(
+    files: Sequence[Path],
+    sides: "Sequence[Side]",
+    repeat: int,
+    service: AbstractContextManager[str],
+    outlets: _Outlets,
+) -> None:
+    from app.evaluation.report import Report
+    from app.evaluation.suite_file import read_suite
+
+    suites = [read_suite(path) for path in files]
+    _check_outlets(outlets)  # Before anything is paid for.
+    with service as url:
+        reports = asyncio.run(_run(url, suites, sides, repeat))
+    report = Report(met=all(each.met for each in reports), suites=tuple(reports))
+    _write(report, outlets)
+    if not report.met:
+        raise typer.Exit(BELOW_BARS)
+
+
+async def _run(url: str, suites: "Sequence[SuiteFile]", sides: "Sequence[Side]", repeat: int) -> "list[SuiteReport]":
+    import httpx2
+
+    from app.evaluation.client import REQUEST_S, Client
+    from app.evaluation.running import run_suite
+
+    async with httpx2.AsyncClient(base_url=url, timeout=REQUEST_S) as http:
+        client = Client(http)
+        return [await run_suite(client, suite, sides, repeat) for suite in suites]
+
+
+def _check_outlets(outlets: _Outlets) -> None:
+    """Raises `NotWritten` for a file that cannot be written."""
+    named = [Path(outlets.json_file)] if outlets.json_file not in (None, STANDARD_OUTPUT) else []
+    for file in [*named, *([outlets.junit_file] if outlets.junit_file else [])]:
+        try:
+            file.open("a").close()
+        except OSError as error:
+            raise NotWritten(f"cannot write {file}: {error.strerror}") from None
+
+
+def _write(report: "Report", outlets: _Outlets) -> None:
+    from app.evaluation.junit import as_junit
+    from app.evaluation.showing import show
+
+    # Standard output is for one reader: where a program gets the JSON, people get the tables beside it.
+    show(report, sys.stderr if outlets.json_file == STANDARD_OUTPUT else sys.stdout)
+    if outlets.json_file is not None:
+        text = report.model_dump_json(indent=2) + "\n"
+        if outlets.json_file == STANDARD_OUTPUT:
+            sys.stdout.write(text)
+        else:
+            Path(outlets.json_file).write_text(text, encoding="utf-8")
+    if outlets.junit_file is not None:
+        outlets.junit_file.write_text(as_junit(report), encoding="utf-8")

@@ -1,0 +1,190 @@
+"""Runs the cases of a suite side by side, and grades each as it ends."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from app.evaluation.client import Client, NoRun
+from app.evaluation.comparing import compared
+from app.evaluation.evidence import Evidence, Resource
+from app.evaluation.grading import grade
+from app.evaluation.judging import NotJudged, checks_of, job_of, verdicts_of
+from app.evaluation.report import Amounts, CaseReport, Check, Outcome, SideReport, SuiteReport
+from app.evaluation.sides import Side
+from app.evaluation.suite import Case, Rubric
+from app.evaluation.suite_file import Place, SuiteFile, SuiteInvalid
+from app.evaluation.tallying import bars_of, confusion_of, overhead_of, routing_by_worker, totals_of
+
+BY_DEMO = "the demo model answered, which works by rules alone"
+
+
+async def run_suite(client: Client, file: SuiteFile, sides: Sequence[Side], repeat: int) -> SuiteReport:
+    """Every case, `repeat` times with each side. Raises `SuiteInvalid` before anything runs, and `ServiceUnusable`."""
+    suite = file.suite
+    teams = [await _team_of(client, file, side) for side in sides]
+    for side, team in zip(sides, teams, strict=True):
+        _check_names(file, side, team)
+    reports = [await _run_side(client, file, side, team, repeat) for side, team in zip(sides, teams, strict=True)]
+    bars = bars_of(suite.bars, reports[0].totals)
+    return SuiteReport(
+        suite=suite.name,
+        file=str(file.path),
+        repeat=repeat,
+        met=all(bar.met for bar in bars) and not any(report.totals.errors for report in reports),
+        bars=bars,
+        sides=tuple(reports),
+        comparison=compared(*(report.cases for report in reports)) if len(reports) > 1 else (),
+    )
+
+
+async def _team_of(client: Client, file: SuiteFile, side: Side) -> Resource:
+    reference = side.team or file.suite.team
+    team = await client.team(reference)
+    if team is None:
+        raise file.invalid(("team",), f"the service has no team {reference}")
+    return team
+
+
+def _check_names(file: SuiteFile, side: Side, team: Resource) -> None:
+    """Raises `SuiteInvalid` for workers that the team does not have: a label that nothing could fulfil is a slip."""
+    names = {worker["name"] for worker in team["workers"]}
+    known = f"{team['name']} has: {', '.join(sorted(names))}"
+    if unknown := sorted(side.models.keys() - names - {"supervisor"}):
+        raise SuiteInvalid(f"{file.path}:1: no worker is called {', '.join(unknown)}; {known}")
+    for number, case in enumerate(file.suite.cases):
+        if side.models and file.suite.is_plan_only(case):
+            why = "its job is only planned, and other models work on a plan that is there"
+            raise file.invalid(("cases", number, "id"), f"the case cannot be run with other models: {why}")
+        if side.team is None and not team["dynamic_workers"]:
+            for place, name in _labels(case):
+                if name not in names:
+                    raise file.invalid(("cases", number, "expect", *place), f"no worker is called {name}; {known}")
+
+
+def _labels(case: Case) -> Iterator[tuple[Place, str]]:
+    for field in ("workers", "secondary"):
+        for number, name in enumerate(getattr(case.expect, field)):
+            yield (field, number), name
+
+
+async def _run_side(client: Client, file: SuiteFile, side: Side, team: Resource, repeat: int) -> SideReport:
+    places = asyncio.Semaphore(file.suite.defaults.at_once)
+    running = _Running(client, file, side, f"{team['name']}@{team['version']}")
+    begun = perf_counter()
+
+    async def in_turn(case: Case, number: int) -> CaseReport:
+        async with places:
+            return await running.report(case, number)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(in_turn(case, number)) for case in file.suite.cases for number in range(1, repeat + 1)
+        ]
+    reports = tuple(task.result() for task in tasks)
+    secondary = {case.id: frozenset(case.expect.secondary) for case in file.suite.cases}
+    return SideReport(
+        team=running.team,
+        models=dict(side.models),
+        totals=totals_of(reports),
+        confusion=confusion_of(reports),
+        workers=routing_by_worker(reports, secondary),
+        overhead=overhead_of(reports, _since(begun)),
+        cases=reports,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """Runs single cases with one side."""
+
+    client: Client
+    file: SuiteFile
+    side: Side
+    team: str
+    """The team in the version that is measured."""
+
+    async def report(self, case: Case, number: int) -> CaseReport:
+        """What becomes of a case in a repetition."""
+        begun = perf_counter()
+        try:
+            evidence = await self._evidence(case)
+        except NoRun as error:
+            return CaseReport(id=case.id, repeat=number, outcome="error", error=str(error), elapsed_ms=_since(begun))
+        checks = grade(case.expect, evidence)
+        report = _reported(case, number, evidence, checks, _since(begun))
+        if case.needs_model and evidence.is_by_demo:
+            return report.model_copy(update={"outcome": "skipped", "error": BY_DEMO, "routed": None})
+        if case.expect.rubric is not None:
+            return await self._judged(report, case.expect.rubric, evidence)
+        return report
+
+    async def _evidence(self, case: Case) -> Evidence:
+        wait_s = self.file.suite.defaults.wait_s
+        job = {
+            "objective": case.objective,
+            "team": self.team,
+            "inputs": self.file.inputs_of(case),
+            "limits": self.file.suite.limits_of(case),
+            "plan": case.plan and case.plan.model_dump(mode="json", exclude_unset=True),
+            "output_schema": case.output_schema,
+            "on_question": case.on_question,
+            "metadata": {"purpose": "evaluation", "suite": self.file.suite.name, "case": case.id},
+        }
+        if self.file.suite.is_plan_only(case):
+            return await self.client.evidence(await self.client.planned(job, wait_s))
+        if not self.side.models:
+            return await self.client.evidence(await self.client.done(job, wait_s))
+        planning = await self.client.planned(job, wait_s)
+        if planning["status"] != "succeeded":
+            return await self.client.evidence(planning)
+        run = await self.client.forked(planning, self.side.models, wait_s)
+        return await self.client.evidence(run, planning)
+
+    async def _judged(self, report: CaseReport, rubric: Rubric, evidence: Evidence) -> CaseReport:
+        """The report with what a judge finds."""
+        suite = self.file.suite
+        if evidence.is_by_demo:
+            outcome: Outcome = "failed" if report.outcome == "failed" else "skipped"
+            return report.model_copy(update={"outcome": outcome, "error": f"no judge was asked: {BY_DEMO}"})
+        try:
+            judged = await self.client.evidence(
+                await self.client.done(job_of(suite.judge, rubric, evidence), suite.defaults.wait_s)
+            )
+            checks = (*report.checks, *checks_of(rubric, verdicts_of(rubric, judged)))
+        except (NoRun, NotJudged) as error:
+            return report.model_copy(update={"outcome": "error", "error": f"no verdict: {error}"})
+        told = {"checks": checks, "outcome": _outcome(checks), "judge": judged.run["id"]}
+        return report.model_copy(update={**told, "judging_usd": judged.cost_usd})
+
+
+def _reported(case: Case, number: int, evidence: Evidence, checks: Sequence[Check], elapsed_ms: float) -> CaseReport:
+    routed = next((check.passed for check in checks if check.name == "workers"), None)
+    return CaseReport(
+        id=case.id,
+        repeat=number,
+        outcome=_outcome(checks),
+        run=evidence.run["id"],
+        checks=tuple(checks),
+        expected_workers=tuple(sorted(case.expect.workers)),
+        used_workers=tuple(sorted(evidence.workers)),
+        routed=routed,
+        took=Amounts(
+            cost_usd=evidence.cost_usd,
+            llm_calls=evidence.used("llm_calls"),
+            tool_calls=evidence.used("tool_calls"),
+            tokens=evidence.tokens,
+            wall_s=evidence.wall_ms / 1000,
+        ),
+        elapsed_ms=elapsed_ms,
+        overhead_ms=round(elapsed_ms - evidence.wall_ms - evidence.queued_ms, 1),
+    )
+
+
+def _outcome(checks: Sequence[Check]) -> Outcome:
+    return "passed" if all(check.passed for check in checks) else "failed"
+
+
+def _since(begun: float) -> float:
+    """Milliseconds."""
+    return round((perf_counter() - begun) * 1000, 1)
