@@ -137,9 +137,6 @@ def states(
         _keep(file, _with_states(file), check=check, remedy="make states")
 
 
-add_eval(cli, serving=lambda: _served_here())
-
-
 def _start(*, host: str | None = None, port: int | None = None, engine: bool | None = None) -> Settings:
     options = {"host": host, "port": port, "engine": engine}
     settings = read_settings().model_copy(update={name: value for name, value in options.items() if value is not None})
@@ -216,6 +213,9 @@ def _served_here() -> Iterator[str]:
         _say_what_is_used(settings, database)
         with serving_beside(_application(settings, database.url), listener) as address:
             yield f"http://{address}"
+
+
+add_eval(cli, _served_here)
 
 
 def _application(settings: Settings, url: str) -> "FastAPI":

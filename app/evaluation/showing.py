@@ -64,14 +64,12 @@ def _case_row(case: CaseReport, *, repeated: bool) -> tuple[str, ...]:
 
 def _total_rows(side: SideReport) -> list[tuple[str, str]]:
     totals, mean, over = side.totals, side.totals.mean, side.overhead
+    took = f"{mean.cost_usd:.4f} USD, {mean.llm_calls:.1f} calls, {mean.tokens:.0f} tokens, {mean.wall_s:.1f} s"
     return [
         ("passed, failed, errors, skipped", f"{totals.passed}, {totals.failed}, {totals.errors}, {totals.skipped}"),
         ("pass share", _number(totals.pass_share)),
         ("routing accuracy", _number(totals.routing_accuracy)),
-        (
-            "mean run",
-            f"{mean.cost_usd:.4f} USD, {mean.llm_calls:.1f} calls, {mean.tokens:.0f} tokens, {mean.wall_s:.1f} s",
-        ),
+        ("mean run", took),
         ("overhead of a case", f"{over.median_ms:.0f} ms median, {over.largest_ms:.0f} ms at most"),
         ("time", f"{over.elapsed_ms / 1000:.1f} s for runs of {over.runs_ms / 1000:.1f} s"),
     ]
@@ -100,7 +98,7 @@ def _difference_rows(suite: SuiteReport) -> list[tuple[str, ...]]:
             _number(each.first),
             _number(each.second),
             f"{each.difference:+.4g}",
-            "–" if each.interval is None else f"{each.interval[0]:+.4g} to {each.interval[1]:+.4g}",
+            "-" if each.interval is None else f"{each.interval[0]:+.4g} to {each.interval[1]:+.4g}",
             said[each.shown],
         )
         for each in suite.comparison
@@ -108,7 +106,7 @@ def _difference_rows(suite: SuiteReport) -> list[tuple[str, ...]]:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+    return "-" if value is None else f"{value:.4g}"
 
 
 def _draw(table: Table, out: TextIO) -> None:

@@ -64,7 +64,7 @@ def read_suite(path: Path) -> SuiteFile:
     try:
         loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
         root = loader.get_single_node()
-        lines = dict(_Lines(path).of(root)) if root is not None else {(): 1}
+        lines = dict(_Lines(path).of(root) if root is not None else ())
         content = loader.construct_document(root) if root is not None else None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
