@@ -43,11 +43,9 @@ class Client:
         """A team by `name` or `name@version`; None when there is none. Raises `ServiceUnusable`."""
         try:
             answer = await self._sent("GET", f"/v1/teams/{reference}")
+            return None if answer.status_code == httpx2.codes.NOT_FOUND else _object(answer)
         except NoRun as error:
             raise ServiceUnusable(f"cannot use the service at {self._http.base_url}: {error}") from None
-        if answer.status_code == 404:
-            return None
-        return _object(answer)
 
     async def planned(self, job: Mapping[str, Any], wait_s: float) -> Resource:
         """The run of a job that is only planned, at its end. Raises `NoRun`."""
@@ -64,12 +62,19 @@ class Client:
     async def evidence(self, run: Resource, planning: Resource | None = None) -> Evidence:
         """What there is to see of a run that has ended. Raises `NoRun`."""
         path = f"/v1/runs/{run['id']}"
-        planned = run["plan_revision"] is not None
-        plan = _object(await self._sent("GET", f"{path}/plan")) if planned else None
-        tasks = _object(await self._sent("GET", f"{path}/tasks"))["data"] if planned else []
-        first = (planning or run)["id"]
-        calls = _object(await self._sent("GET", f"/v1/runs/{first}/events?types=llm.completed&limit=1"))["data"]
-        return Evidence(run, plan, tasks, calls[0]["data"]["model"] if calls else None, planning)
+        first = f"/v1/runs/{(planning or run)['id']}"
+        has_plan = run["plan_revision"] is not None
+        has_worked = has_plan and not run["limits"].get("dry_run")
+        plan, tasks, calls = await asyncio.gather(
+            self._found(f"{path}/plan" if has_plan else None),
+            self._found(f"{path}/tasks" if has_worked else None),
+            self._found(f"{first}/events?types=llm.completed&limit=1"),
+        )
+        model = calls["data"][0]["data"]["model"] if calls and calls["data"] else None
+        return Evidence(run, plan, tasks["data"] if tasks else (), model, planning)
+
+    async def _found(self, path: str | None) -> Resource | None:
+        return None if path is None else _object(await self._sent("GET", path))
 
     async def _begun(self, path: str, body: Mapping[str, Any], wait_s: float) -> Resource:
         deadline = monotonic() + wait_s

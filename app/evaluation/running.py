@@ -9,14 +9,17 @@ from app.evaluation.client import Client, NoRun
 from app.evaluation.comparing import compared
 from app.evaluation.evidence import Evidence, Resource
 from app.evaluation.grading import grade
-from app.evaluation.judging import NotJudged, checks_of, job_of, verdicts_of
+from app.evaluation.judging import NotJudged, checks_of, job_of, verdict_of
 from app.evaluation.report import Amounts, CaseReport, Check, Outcome, SideReport, SuiteReport
 from app.evaluation.sides import Side
 from app.evaluation.suite import Case, Rubric
 from app.evaluation.suite_file import Place, SuiteFile, SuiteInvalid
 from app.evaluation.tallying import bars_of, confusion_of, overhead_of, routing_by_worker, totals_of
 
-BY_DEMO = "the demo model answered, which works by rules alone"
+BY_DEMO = "the demo model answers, which works by rules alone"
+
+_Turn = tuple[str, int]
+"""A case, and which of its repetitions."""
 
 
 async def run_suite(client: Client, file: SuiteFile, sides: Sequence[Side], repeat: int) -> SuiteReport:
@@ -69,19 +72,15 @@ def _labels(case: Case) -> Iterator[tuple[Place, str]]:
 
 
 async def _run_side(client: Client, file: SuiteFile, side: Side, team: Resource, repeat: int) -> SideReport:
-    places = asyncio.Semaphore(file.suite.defaults.at_once)
     running = _Running(client, file, side, f"{team['name']}@{team['version']}")
     begun = perf_counter()
-
-    async def in_turn(case: Case, number: int) -> CaseReport:
-        async with places:
-            return await running.report(case, number)
-
-    async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(in_turn(case, number)) for case in file.suite.cases for number in range(1, repeat + 1)
-        ]
-    reports = tuple(task.result() for task in tasks)
+    found = await _side_by_side(running, [case for case in file.suite.cases if not case.needs_model], repeat)
+    beyond_rules = [case for case in file.suite.cases if case.needs_model]
+    if running.met_demo:  # Nothing that needs a model has to be run to know that.
+        found |= {(case.id, number): _skipped(case, number) for case in beyond_rules for number in _counted(repeat)}
+    else:
+        found |= await _side_by_side(running, beyond_rules, repeat)
+    reports = tuple(found[case.id, number] for case in file.suite.cases for number in _counted(repeat))
     secondary = {case.id: frozenset(case.expect.secondary) for case in file.suite.cases}
     return SideReport(
         team=running.team,
@@ -94,7 +93,26 @@ async def _run_side(client: Client, file: SuiteFile, side: Side, team: Resource,
     )
 
 
-@dataclass(frozen=True, slots=True)
+async def _side_by_side(running: "_Running", cases: Sequence[Case], repeat: int) -> dict[_Turn, CaseReport]:
+    """Each case in each repetition, as many at once as the suite allows."""
+    places = asyncio.Semaphore(running.file.suite.defaults.at_once)
+
+    async def in_turn(case: Case, number: int) -> CaseReport:
+        async with places:
+            return await running.report(case, number)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = {
+            (case.id, number): group.create_task(in_turn(case, number)) for case in cases for number in _counted(repeat)
+        }
+    return {turn: task.result() for turn, task in tasks.items()}
+
+
+def _counted(repeat: int) -> range:
+    return range(1, repeat + 1)
+
+
+@dataclass(slots=True)
 class _Running:
     """Runs single cases with one side."""
 
@@ -103,6 +121,8 @@ class _Running:
     side: Side
     team: str
     """The team in the version that is measured."""
+    met_demo: bool = False
+    """Whether the demo model has answered."""
 
     async def report(self, case: Case, number: int) -> CaseReport:
         """What becomes of a case in a repetition."""
@@ -111,10 +131,11 @@ class _Running:
             evidence = await self._evidence(case)
         except NoRun as error:
             return CaseReport(id=case.id, repeat=number, outcome="error", error=str(error), elapsed_ms=_since(begun))
+        self.met_demo |= evidence.is_by_demo
         checks = grade(case.expect, evidence)
         report = _reported(case, number, evidence, checks, _since(begun))
         if case.needs_model and evidence.is_by_demo:
-            return report.model_copy(update={"outcome": "skipped", "error": BY_DEMO, "routed": None})
+            return _skipped(case, number)
         if case.expect.rubric is not None:
             return await self._judged(report, case.expect.rubric, evidence)
         return report
@@ -151,7 +172,7 @@ class _Running:
             judged = await self.client.evidence(
                 await self.client.done(job_of(suite.judge, rubric, evidence), suite.defaults.wait_s)
             )
-            checks = (*report.checks, *checks_of(rubric, verdicts_of(rubric, judged)))
+            checks = (*report.checks, *checks_of(rubric, verdict_of(rubric, judged)))
         except (NoRun, NotJudged) as error:
             return report.model_copy(update={"outcome": "error", "error": f"no verdict: {error}"})
         told = {"checks": checks, "outcome": _outcome(checks), "judge": judged.run["id"]}
@@ -179,6 +200,10 @@ def _reported(case: Case, number: int, evidence: Evidence, checks: Sequence[Chec
         elapsed_ms=elapsed_ms,
         overhead_ms=round(elapsed_ms - evidence.wall_ms - evidence.queued_ms, 1),
     )
+
+
+def _skipped(case: Case, number: int) -> CaseReport:
+    return CaseReport(id=case.id, repeat=number, outcome="skipped", error=BY_DEMO)
 
 
 def _outcome(checks: Sequence[Check]) -> Outcome:

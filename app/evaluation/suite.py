@@ -3,12 +3,13 @@
 import re
 from collections import Counter
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
-from app.domain.flaws import FlawCode
+from app.domain.flaws import FLAW_CODES
 from app.domain.job import LimitChanges, Objective, OwnPlan
 from app.domain.questions import OnQuestion
 from app.domain.states import RunStatus
@@ -16,6 +17,14 @@ from app.domain.strategies import Strategy
 from app.evaluation.lookups import checked_path, checked_pattern
 
 ANSWER = "$.result.answer"
+
+
+def _known_flaw(name: str) -> str:
+    if name not in FLAW_CODES:
+        near = get_close_matches(name, FLAW_CODES, 1) or ["instruction_vague"]
+        raise PydanticCustomError("flaw_unknown", "no flaw has this code; one is {near}", {"near": near[0]})
+    return name
+
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
@@ -25,6 +34,7 @@ Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
 JsonPath = Annotated[str, AfterValidator(checked_path)]
 Pattern = Annotated[str, AfterValidator(checked_pattern)]
+FlawName = Annotated[str, AfterValidator(_known_flaw)]
 
 
 class Part(BaseModel):
@@ -92,7 +102,7 @@ class PlanExpected(Part):
     """How many tasks it has."""
     parallel_share: Share | None = None
     """The least part of its tasks that have another one beside them: on the same level of the graph."""
-    without: tuple[FlawCode, ...] = ()
+    without: tuple[FlawName, ...] = ()
     """Flaws that its report must not name, such as `instruction_vague`."""
     shape: Literal["single", "parallel", "sequential", "hybrid"] | None = None
     """What its graph looks like."""

@@ -20,6 +20,7 @@ _IN_PLAIN_WORDS = {
     "model_attributes_type": "this must be a mapping, of names to values",
     "dict_type": "this must be a mapping, of names to values",
     "tuple_type": "this must be a list",
+    "too_short": "this must have at least one item",
     "missing": "this is required",
     "extra_forbidden": "there is no such field",
 }
@@ -118,6 +119,9 @@ def line_of(lines: Mapping[Place, int], place: Place) -> int:
 def _problems(error: ValidationError, lines: Mapping[Place, int]) -> str:
     """The first problem by line, and how many there are beside it, on one line."""
     errors = error.errors(include_url=False, include_input=False)
+    # What is wrong inside of something also makes it too short, which is no news.
+    around = {each["loc"][:length] for each in errors for length in range(len(each["loc"]))}
+    errors = [each for each in errors if each["type"] != "too_short" or each["loc"] not in around]
     placed = sorted((line_of(lines, each["loc"]), number) for number, each in enumerate(errors))
     line, number = placed[0]
     first = errors[number]

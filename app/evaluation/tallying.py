@@ -74,7 +74,7 @@ def bars_of(bars: Bars, totals: Totals) -> tuple[Bar, ...]:
         if wanted is None:
             continue
         got = reached[name] if name in reached else spent[name]
-        met = got is None or (got >= wanted if name in reached else got <= wanted)
+        met = got is None or (got >= float(wanted) if name in reached else got <= float(wanted))
         found.append(Bar(name=name, wanted=float(wanted), got=got, met=met))
     return tuple(found)
 
