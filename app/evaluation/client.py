@@ -12,8 +12,10 @@ from app.domain.errors import ChargehandError
 from app.domain.states import TERMINAL_RUN
 from app.evaluation.evidence import Evidence, Resource
 
-TRIES = 4
+TRIES = 5
 """How often a request is sent while the service cannot be reached, or asks for patience."""
+FIRST_TRIES = 2
+"""The same for what is asked before anything runs: somebody is waiting there, and may have mistyped the address."""
 PAUSE_S = 0.5
 LONGEST_PAUSE_S = 10.0
 POLL_S = 20
@@ -42,7 +44,7 @@ class Client:
     async def team(self, reference: str) -> Resource | None:
         """A team by `name` or `name@version`; None when there is none. Raises `ServiceUnusable`."""
         try:
-            answer = await self._sent("GET", f"/v1/teams/{reference}")
+            answer = await self._sent("GET", f"/v1/teams/{reference}", tries=FIRST_TRIES)
             return None if answer.status_code == httpx2.codes.NOT_FOUND else _object(answer)
         except NoRun as error:
             raise ServiceUnusable(f"cannot use the service at {self._http.base_url}: {error}") from None
@@ -105,10 +107,10 @@ class Client:
         """Have a run stopped that nobody waits for any more; one that has just ended will not mind."""
         await self._sent("POST", f"{path}/cancel", json={})
 
-    async def _sent(self, method: str, path: str, **content: Any) -> httpx2.Response:
+    async def _sent(self, method: str, path: str, *, tries: int = TRIES, **content: Any) -> httpx2.Response:
         """The answer to a request. Raises `NoRun` where none could be had."""
         pause_s, problem = self._pause_s, ""
-        for _ in range(TRIES):
+        for left in reversed(range(tries)):
             try:
                 answer = await self._http.request(method, path, **content)
             except (httpx2.TransportError, httpx2.InvalidURL) as error:
@@ -117,8 +119,9 @@ class Client:
                 if answer.status_code not in _BUSY:
                     return answer
                 problem, pause_s = _refusal(answer), max(pause_s, _asked_for(answer))
-            await asyncio.sleep(min(pause_s, LONGEST_PAUSE_S))
-            pause_s *= 2
+            if left:
+                await asyncio.sleep(min(pause_s, LONGEST_PAUSE_S))
+                pause_s *= 2
         raise NoRun(problem)
 
 
