@@ -158,7 +158,7 @@ class Overhead(_Part):
     """What the harness took over the runs themselves."""
 
     elapsed_ms: float
-    """From the first job to the last grade, of all cases side by side."""
+    """From the first job to the last grade, of all cases with all sides."""
     runs_ms: int
     """The `wall_ms` of all runs added up."""
     longest_run_ms: int

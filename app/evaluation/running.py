@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 
 from app.evaluation.client import Client, NoRun
@@ -18,9 +18,6 @@ from app.evaluation.tallying import bars_of, confusion_of, overhead_of, routing_
 
 BY_DEMO = "the demo model answers, which works by rules alone"
 
-_Turn = tuple[str, int]
-"""A case, and which of its repetitions."""
-
 
 async def run_suite(client: Client, file: SuiteFile, sides: Sequence[Side], repeat: int) -> SuiteReport:
     """Every case, `repeat` times with each side. Raises `SuiteInvalid` before anything runs, and `ServiceUnusable`."""
@@ -28,7 +25,7 @@ async def run_suite(client: Client, file: SuiteFile, sides: Sequence[Side], repe
     teams = [await _team_of(client, file, side) for side in sides]
     for side, team in zip(sides, teams, strict=True):
         _check_names(file, side, team)
-    reports = [await _run_side(client, file, side, team, repeat) for side, team in zip(sides, teams, strict=True)]
+    reports = await _run_sides(client, file, list(zip(sides, teams, strict=True)), repeat)
     bars = bars_of(suite.bars, reports[0].totals)
     return SuiteReport(
         suite=suite.name,
@@ -66,46 +63,53 @@ def _check_names(file: SuiteFile, side: Side, team: Resource) -> None:
 
 
 def _labels(case: Case) -> Iterator[tuple[Place, str]]:
-    for field in ("workers", "secondary"):
-        for number, name in enumerate(getattr(case.expect, field)):
-            yield (field, number), name
+    for label in ("workers", "secondary"):
+        for number, name in enumerate(getattr(case.expect, label)):
+            yield (label, number), name
 
 
-async def _run_side(client: Client, file: SuiteFile, side: Side, team: Resource, repeat: int) -> SideReport:
-    running = _Running(client, file, side, f"{team['name']}@{team['version']}")
+async def _run_sides(
+    client: Client, file: SuiteFile, sides: Sequence[tuple[Side, Resource]], repeat: int
+) -> list[SideReport]:
+    """Every case with every side, in turns, so that what else the service has to do falls on all sides alike."""
+    running = [_Running(client, file, side, f"{team['name']}@{team['version']}") for side, team in sides]
     begun = perf_counter()
-    found = await _side_by_side(running, [case for case in file.suite.cases if not case.needs_model], repeat)
-    beyond_rules = [case for case in file.suite.cases if case.needs_model]
-    if running.met_demo:  # Nothing that needs a model has to be run to know that.
-        found |= {(case.id, number): _skipped(case, number) for case in beyond_rules for number in _counted(repeat)}
-    else:
-        found |= await _side_by_side(running, beyond_rules, repeat)
-    reports = tuple(found[case.id, number] for case in file.suite.cases for number in _counted(repeat))
-    secondary = {case.id: frozenset(case.expect.secondary) for case in file.suite.cases}
+    await _side_by_side(running, [case for case in file.suite.cases if not case.needs_model], repeat)
+    for each in running:
+        each.skips_beyond_rules = each.met_demo  # Nothing that needs a model has to be run to know that.
+    await _side_by_side(running, [case for case in file.suite.cases if case.needs_model], repeat)
+    elapsed_ms = _since(begun)
+    return [_side_report(each, elapsed_ms, repeat) for each in running]
+
+
+def _side_report(running: "_Running", elapsed_ms: float, repeat: int) -> SideReport:
+    cases = running.file.suite.cases
+    reports = tuple(running.found[case.id, number] for case in cases for number in _counted(repeat))
+    secondary = {case.id: frozenset(case.expect.secondary) for case in cases}
     return SideReport(
         team=running.team,
-        models=dict(side.models),
+        models=dict(running.side.models),
         totals=totals_of(reports),
         confusion=confusion_of(reports),
         workers=routing_by_worker(reports, secondary),
-        overhead=overhead_of(reports, _since(begun)),
+        overhead=overhead_of(reports, elapsed_ms),
         cases=reports,
     )
 
 
-async def _side_by_side(running: "_Running", cases: Sequence[Case], repeat: int) -> dict[_Turn, CaseReport]:
-    """Each case in each repetition, as many at once as the suite allows."""
-    places = asyncio.Semaphore(running.file.suite.defaults.at_once)
+async def _side_by_side(running: Sequence["_Running"], cases: Sequence[Case], repeat: int) -> None:
+    """Each case in each repetition with each side, as many at once as the suite allows."""
+    places = asyncio.Semaphore(running[0].file.suite.defaults.at_once)
 
-    async def in_turn(case: Case, number: int) -> CaseReport:
+    async def in_turn(each: _Running, case: Case, number: int) -> None:
         async with places:
-            return await running.report(case, number)
+            each.found[case.id, number] = await each.report(case, number)
 
     async with asyncio.TaskGroup() as group:
-        tasks = {
-            (case.id, number): group.create_task(in_turn(case, number)) for case in cases for number in _counted(repeat)
-        }
-    return {turn: task.result() for turn, task in tasks.items()}
+        for number in _counted(repeat):
+            for case in cases:
+                for each in running:
+                    group.create_task(in_turn(each, case, number))
 
 
 def _counted(repeat: int) -> range:
@@ -121,11 +125,17 @@ class _Running:
     side: Side
     team: str
     """The team in the version that is measured."""
+    found: dict[tuple[str, int], CaseReport] = field(default_factory=dict)
+    """What became of the cases, by their id and repetition."""
     met_demo: bool = False
     """Whether the demo model has answered."""
+    skips_beyond_rules: bool = False
+    """Whether cases that need a model are skipped without a run."""
 
     async def report(self, case: Case, number: int) -> CaseReport:
         """What becomes of a case in a repetition."""
+        if case.needs_model and self.skips_beyond_rules:
+            return _skipped(case, number)
         begun = perf_counter()
         try:
             evidence = await self._evidence(case)

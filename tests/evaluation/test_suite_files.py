@@ -1,12 +1,29 @@
 """Suite files: what is refused, in one line with its place, and what a case gets from its suite."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from app.evaluation.suite import (
+    Bars,
+    Case,
+    Defaults,
+    Expected,
+    Fact,
+    InputGiven,
+    Judge,
+    Most,
+    Part,
+    PlanExpected,
+    Rubric,
+    Suite,
+)
 from app.evaluation.suite_file import SuiteInvalid, read_suite
 from tests.evaluation.cases import SUITE, written
+from tests.support.postgres import ROOT
 
+DOCS = (ROOT / "docs" / "evaluation.md").read_text()
 CASE = "name: s\nteam: general\ncases:\n  - id: one\n    objective: Find out.\n    expect:\n"
 
 WRONG = [
@@ -72,3 +89,16 @@ def test_a_case_has_the_limits_of_its_suite_and_its_own_before_them(tmp_path: Pa
 
     assert suite.limits_of(suite.cases[0]) == {"timeout_s": 60, "tasks": 5}
     assert suite.is_plan_only(suite.cases[0])
+
+
+def test_the_suite_that_the_docs_show_is_one(tmp_path: Path) -> None:
+    [shown] = re.findall(r"```yaml\n(.*?)```", DOCS, re.DOTALL)
+
+    assert [case.id for case in read_suite(written(tmp_path, shown)).suite.cases] == ["percentage", "sales"]
+
+
+@pytest.mark.parametrize(
+    "part", [Suite, Defaults, Bars, Judge, Case, InputGiven, Expected, PlanExpected, Fact, Rubric, Most]
+)
+def test_the_docs_name_every_field_of_a_suite(part: type[Part]) -> None:
+    assert [name for name in part.model_fields if f"`{name}" not in DOCS and f".{name}`" not in DOCS] == []
