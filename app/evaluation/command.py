@@ -5,8 +5,9 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -41,50 +42,44 @@ class NotWritten(ChargehandError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Outlets:
-    """Where the report goes."""
+class Options:
+    """What the command is told; each field is an argument or an option of it."""
 
-    json_file: str | None
-    junit_file: Path | None
+    suites: Files
+    team: Team = None
+    against: Against = None
+    repeat: Repeat = 1
+    url: Url = None
+    json_file: JsonFile = None
+    junit_file: JunitFile = None
 
 
 def add_eval(cli: typer.Typer, serving: Serving) -> None:
     """Give the command line its `eval`, which starts a service by `serving` where it is told of none."""
 
-    @cli.command("eval")
-    def evaluate(
-        suites: Files,
-        team: Team = None,
-        against: Against = None,
-        repeat: Repeat = 1,
-        url: Url = None,
-        json_file: JsonFile = None,
-        junit_file: JunitFile = None,
-    ) -> None:
+    def evaluate(**told: Any) -> None:
         """Run suites of labelled cases through the API, and report. Exit code 1 below a suite's bars."""
-        from app.evaluation.sides import Side, side_of
+        _evaluate(Options(**told), serving)
 
-        sides = [side_of(team, "--team") if team else Side()]
-        sides += [side_of(against, "--against")] if against else []
-        _evaluate(suites, sides, repeat, nullcontext(url) if url else serving(), _Outlets(json_file, junit_file))
+    described: Any = evaluate  # As its options describe it: more of them than a function should have parameters.
+    described.__signature__ = signature(Options)
+    described.__annotations__ = get_type_hints(Options, include_extras=True)
+    cli.command("eval")(evaluate)
 
 
-def _evaluate(
-    files: Sequence[Path],
-    sides: "Sequence[Side]",
-    repeat: int,
-    service: AbstractContextManager[str],
-    outlets: _Outlets,
-) -> None:
+def _evaluate(options: Options, serving: Serving) -> None:
     from app.evaluation.report import Report
+    from app.evaluation.sides import Side, side_of
     from app.evaluation.suite_file import read_suite
 
-    suites = [read_suite(path) for path in files]
-    _check_outlets(outlets)  # Before anything is paid for.
-    with service as url:
-        reports = asyncio.run(_run(url, suites, sides, repeat))
+    sides = [side_of(options.team, "--team") if options.team else Side()]
+    sides += [side_of(options.against, "--against")] if options.against else []
+    suites = [read_suite(path) for path in options.suites]
+    _check_outlets(options)  # Before anything is paid for.
+    with nullcontext(options.url) if options.url else serving() as url:
+        reports = asyncio.run(_run(url, suites, sides, options.repeat))
     report = Report(met=all(each.met for each in reports), suites=tuple(reports))
-    _write(report, outlets)
+    _write(report, options)
     if not report.met:
         raise typer.Exit(BELOW_BARS)
 
@@ -100,27 +95,27 @@ async def _run(url: str, suites: "Sequence[SuiteFile]", sides: "Sequence[Side]",
         return [await run_suite(client, suite, sides, repeat) for suite in suites]
 
 
-def _check_outlets(outlets: _Outlets) -> None:
+def _check_outlets(options: Options) -> None:
     """Raises `NotWritten` for a file that cannot be written."""
-    named = [Path(outlets.json_file)] if outlets.json_file not in (None, STANDARD_OUTPUT) else []
-    for file in [*named, *([outlets.junit_file] if outlets.junit_file else [])]:
+    named = [Path(options.json_file)] if options.json_file not in (None, STANDARD_OUTPUT) else []
+    for file in [*named, *([options.junit_file] if options.junit_file else [])]:
         try:
             file.open("a").close()
         except OSError as error:
             raise NotWritten(f"cannot write {file}: {error.strerror}") from None
 
 
-def _write(report: "Report", outlets: _Outlets) -> None:
+def _write(report: "Report", options: Options) -> None:
     from app.evaluation.junit import as_junit
     from app.evaluation.showing import show
 
     # Standard output is for one reader: where a program gets the JSON, people get the tables beside it.
-    show(report, sys.stderr if outlets.json_file == STANDARD_OUTPUT else sys.stdout)
-    if outlets.json_file is not None:
+    show(report, sys.stderr if options.json_file == STANDARD_OUTPUT else sys.stdout)
+    if options.json_file is not None:
         text = report.model_dump_json(indent=2) + "\n"
-        if outlets.json_file == STANDARD_OUTPUT:
+        if options.json_file == STANDARD_OUTPUT:
             sys.stdout.write(text)
         else:
-            Path(outlets.json_file).write_text(text, encoding="utf-8")
-    if outlets.junit_file is not None:
-        outlets.junit_file.write_text(as_junit(report), encoding="utf-8")
+            Path(options.json_file).write_text(text, encoding="utf-8")
+    if options.junit_file is not None:
+        options.junit_file.write_text(as_junit(report), encoding="utf-8")

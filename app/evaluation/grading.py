@@ -7,9 +7,9 @@ from typing import Any
 
 from app.domain.figures import figures_in
 from app.evaluation.evidence import Evidence
+from app.evaluation.expectations import ConflictExpected, Expected, Fact, GapExpected, folded
 from app.evaluation.lookups import matches, values_at
 from app.evaluation.report import Check
-from app.evaluation.suite import ConflictExpected, Expected, Fact, GapExpected, folded
 
 _SHOWN = 160
 _EXACT = 1e-9

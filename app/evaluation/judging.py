@@ -11,8 +11,9 @@ from typing import Any
 
 from app.domain.text import shorten
 from app.evaluation.evidence import Evidence
+from app.evaluation.expectations import Rubric
 from app.evaluation.report import Check
-from app.evaluation.suite import Judge, Rubric
+from app.evaluation.suite import Judge
 
 ANSWER_CHARACTERS = 60_000
 OBJECTIVE_CHARACTERS = 20_000

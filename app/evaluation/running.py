@@ -8,11 +8,12 @@ from time import perf_counter
 from app.evaluation.client import Client, NoRun
 from app.evaluation.comparing import compared
 from app.evaluation.evidence import Evidence, Resource
+from app.evaluation.expectations import Rubric
 from app.evaluation.grading import grade
 from app.evaluation.judging import NotJudged, checks_of, job_of, verdict_of
 from app.evaluation.report import Amounts, CaseReport, Check, Outcome, SideReport, SuiteReport
 from app.evaluation.sides import Side
-from app.evaluation.suite import Case, Rubric
+from app.evaluation.suite import Case
 from app.evaluation.suite_file import Place, SuiteFile, SuiteInvalid
 from app.evaluation.tallying import bars_of, confusion_of, overhead_of, routing_by_worker, totals_of
 

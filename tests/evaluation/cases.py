@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from app.evaluation.evidence import Evidence
+from app.evaluation.expectations import Expected
 from app.evaluation.report import Amounts, CaseReport
-from app.evaluation.suite import Expected
 
 SUITE = """\
 name: small

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from app.evaluation.evidence import Evidence
+from app.evaluation.expectations import WAYS
 from app.evaluation.grading import GRADERS, grade, parallel_share
-from app.evaluation.suite import WAYS
 from tests.evaluation.cases import evidence, expected, names, task
 
 VAGUE = {"code": "instruction_vague", "detail": "task 't1' says nothing"}

@@ -5,20 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.evaluation.suite import (
-    Bars,
-    Case,
-    Defaults,
-    Expected,
-    Fact,
-    InputGiven,
-    Judge,
-    Most,
-    Part,
-    PlanExpected,
-    Rubric,
-    Suite,
-)
+from app.evaluation.expectations import Expected, Fact, Most, Part, PlanExpected, Rubric
+from app.evaluation.suite import Bars, Case, Defaults, InputGiven, Judge, Suite
 from app.evaluation.suite_file import SuiteInvalid, read_suite
 from tests.evaluation.cases import SUITE, written
 from tests.support.postgres import ROOT
