@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import uvicorn
@@ -45,7 +45,8 @@ def serving_beside(application: Any, listener: socket.socket) -> Iterator[str]:
 
     def serve() -> None:
         try:
-            server.run(sockets=[listener])
+            with suppress(SystemExit):  # What uvicorn raises where the application cannot be started.
+                server.run(sockets=[listener])
         finally:
             over.set()
             up.set()

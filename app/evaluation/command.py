@@ -14,6 +14,8 @@ import typer
 from app.domain.errors import ChargehandError
 
 if TYPE_CHECKING:
+    import httpx2
+
     from app.evaluation.report import Report, SuiteReport
     from app.evaluation.sides import Side
     from app.evaluation.suite_file import SuiteFile
@@ -68,6 +70,9 @@ def add_eval(cli: typer.Typer, serving: Serving) -> None:
 
 
 def _evaluate(options: Options, serving: Serving) -> None:
+    import httpx2
+
+    from app.evaluation.client import REQUEST_S
     from app.evaluation.report import Report
     from app.evaluation.sides import Side, side_of
     from app.evaluation.suite_file import read_suite
@@ -77,20 +82,22 @@ def _evaluate(options: Options, serving: Serving) -> None:
     suites = [read_suite(path) for path in options.suites]
     _check_outlets(options)  # Before anything is paid for.
     with nullcontext(options.url) if options.url else serving() as url:
-        reports = asyncio.run(_run(url, suites, sides, options.repeat))
+        # A proxy of the environment is for a service elsewhere.
+        http = httpx2.AsyncClient(base_url=url, timeout=REQUEST_S, trust_env=options.url is not None)
+        reports = asyncio.run(_run(http, suites, sides, options.repeat))
     report = Report(met=all(each.met for each in reports), suites=tuple(reports))
     _write(report, options)
     if not report.met:
         raise typer.Exit(BELOW_BARS)
 
 
-async def _run(url: str, suites: "Sequence[SuiteFile]", sides: "Sequence[Side]", repeat: int) -> "list[SuiteReport]":
-    import httpx2
-
-    from app.evaluation.client import REQUEST_S, Client
+async def _run(
+    http: "httpx2.AsyncClient", suites: "Sequence[SuiteFile]", sides: "Sequence[Side]", repeat: int
+) -> "list[SuiteReport]":
+    from app.evaluation.client import Client
     from app.evaluation.running import run_suite
 
-    async with httpx2.AsyncClient(base_url=url, timeout=REQUEST_S) as http:
+    async with http:
         client = Client(http)
         return [await run_suite(client, suite, sides, repeat) for suite in suites]
 

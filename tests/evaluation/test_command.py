@@ -1,14 +1,17 @@
 """`chargehand eval` as people and CI call it. The suites of the repository run here, on the demo model."""
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from fastapi import FastAPI
 
 from app import cli
+from app.api.server import ServerBroke, listening_socket, serving_beside
 from app.evaluation.suite_file import read_suite
 from app.team_files import BUILT_IN_TEAMS
 from tests.evaluation.cases import SUITE, written
@@ -101,3 +104,25 @@ def test_a_suite_that_cannot_be_read_starts_no_service(run: Run, tmp_path: Path)
     code, _, errors = run(written(tmp_path, f"{SUITE}colour: blue\n"))
 
     assert (code, errors.splitlines()) == (2, [f"chargehand: {tmp_path}/suite.yaml:7: colour: there is no such field"])
+
+
+def test_a_service_that_cannot_be_started_is_told_in_a_line() -> None:
+    @asynccontextmanager
+    async def broken(_: FastAPI) -> AsyncIterator[None]:
+        raise RuntimeError("no database")
+        yield
+
+    with (
+        listening_socket("127.0.0.1", 0) as listener,
+        pytest.raises(ServerBroke, match="could not be started"),
+        serving_beside(FastAPI(lifespan=broken), listener),
+    ):
+        pytest.fail("it was not started")
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_a_service_of_our_own(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+
+    assert run(written(tmp_path, ARITHMETIC.replace("WORKER", "analyst")))[0] == 0
