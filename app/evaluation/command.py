@@ -95,11 +95,10 @@ async def _run(
     http: "httpx2.AsyncClient", suites: "Sequence[SuiteFile]", sides: "Sequence[Side]", repeat: int
 ) -> "list[SuiteReport]":
     from app.evaluation.client import Client
-    from app.evaluation.running import run_suite
+    from app.evaluation.running import run_suites
 
     async with http:
-        client = Client(http)
-        return [await run_suite(client, suite, sides, repeat) for suite in suites]
+        return await run_suites(Client(http), suites, sides, repeat)
 
 
 def _check_outlets(options: Options) -> None:

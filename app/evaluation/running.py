@@ -19,14 +19,29 @@ from app.evaluation.tallying import bars_of, confusion_of, overhead_of, routing_
 
 BY_DEMO = "the demo model answers, which works by rules alone"
 
+_Sides = Sequence[tuple[Side, Resource]]
+"""Sides with their teams."""
 
-async def run_suite(client: Client, file: SuiteFile, sides: Sequence[Side], repeat: int) -> SuiteReport:
-    """Every case, `repeat` times with each side. Raises `SuiteInvalid` before anything runs, and `ServiceUnusable`."""
-    suite = file.suite
-    teams = [await _team_of(client, file, side) for side in sides]
-    for side, team in zip(sides, teams, strict=True):
+
+async def run_suites(
+    client: Client, files: Sequence[SuiteFile], sides: Sequence[Side], repeat: int
+) -> list[SuiteReport]:
+    """Every case, `repeat` times with each side. Raises `SuiteInvalid` or `ServiceUnusable` before anything runs."""
+    teams = [await _teams_of(client, file, sides) for file in files]
+    return [await _run_suite(client, file, of, repeat) for file, of in zip(files, teams, strict=True)]
+
+
+async def _teams_of(client: Client, file: SuiteFile, sides: Sequence[Side]) -> _Sides:
+    """The sides with their teams, which have what the suite names."""
+    found = [(side, await _team_of(client, file, side)) for side in sides]
+    for side, team in found:
         _check_names(file, side, team)
-    reports = await _run_sides(client, file, list(zip(sides, teams, strict=True)), repeat)
+    return found
+
+
+async def _run_suite(client: Client, file: SuiteFile, sides: _Sides, repeat: int) -> SuiteReport:
+    suite = file.suite
+    reports = await _run_sides(client, file, sides, repeat)
     bars = bars_of(suite.bars, reports[0].totals)
     return SuiteReport(
         suite=suite.name,
@@ -69,9 +84,7 @@ def _labels(case: Case) -> Iterator[tuple[Place, str]]:
             yield (label, number), name
 
 
-async def _run_sides(
-    client: Client, file: SuiteFile, sides: Sequence[tuple[Side, Resource]], repeat: int
-) -> list[SideReport]:
+async def _run_sides(client: Client, file: SuiteFile, sides: _Sides, repeat: int) -> list[SideReport]:
     """Every case with every side, in turns, so that what else the service has to do falls on all sides alike."""
     running = [_Running(client, file, side, f"{team['name']}@{team['version']}") for side, team in sides]
     begun = perf_counter()

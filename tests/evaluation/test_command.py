@@ -126,3 +126,13 @@ def test_a_proxy_of_the_environment_is_not_asked_for_a_service_of_our_own(
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
 
     assert run(written(tmp_path, ARITHMETIC.replace("WORKER", "analyst")))[0] == 0
+
+
+def test_nothing_is_run_when_one_of_several_suites_cannot_be(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "good").mkdir()
+    good = written(tmp_path / "good", ARITHMETIC.replace("WORKER", "analyst"))
+
+    code, out, errors = run(good, written(tmp_path, ARITHMETIC.replace("WORKER", "nobody")))
+
+    assert (code, out) == (2, "")
+    assert f"{tmp_path}/suite.yaml:8: no worker is called nobody; general has: " in errors

@@ -11,7 +11,7 @@ import pytest
 from app.domain.team import Team
 from app.evaluation.client import TRIES, Client, NoRun, ServiceUnusable
 from app.evaluation.report import SuiteReport
-from app.evaluation.running import run_suite
+from app.evaluation.running import run_suites
 from app.evaluation.sides import Side
 from app.evaluation.suite_file import SuiteInvalid, read_suite
 from tests.evaluation.cases import names, written
@@ -34,7 +34,8 @@ async def harness(service: Service, team: Team = CREW) -> AsyncIterator[Client]:
 async def ran(service: Service, folder: Path, cases: str, *sides: Side, repeat: int = 1) -> SuiteReport:
     file = read_suite(written(folder, HEAD + cases))
     async with harness(service) as client:
-        return await run_suite(client, file, sides or [Side()], repeat)
+        [found] = await run_suites(client, [file], sides or [Side()], repeat)
+        return found
 
 
 def answering(text: str) -> Callable[[httpx2.Request], httpx2.Response]:
@@ -111,7 +112,7 @@ async def test_a_run_that_nobody_can_help_or_that_takes_too_long_is_stopped_and_
         + f"  - {{id: a, objective: Count., {PLAN}, expect: {{}}}}\n"
     )
     async with harness(service) as client:
-        found = await run_suite(client, read_suite(written(tmp_path, text)), [Side()], 1)
+        [found] = await run_suites(client, [read_suite(written(tmp_path, text))], [Side()], 1)
 
         case = found.sides[0].cases[0]
         assert case.outcome == "error"
