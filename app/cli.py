@@ -211,7 +211,8 @@ def _served_here() -> Iterator[str]:
     _check_team_files(settings)
     with _database(settings, migrate=False) as database, _listening(settings) as listener:
         _say_what_is_used(settings, database)
-        with serving_beside(_application(settings, database.url), listener) as address:
+        application = _application(settings, database.url)
+        with serving_beside(application, listener, leave=lambda: application.state.runtime.draining.set()) as address:
             yield f"http://{address}"
 
 

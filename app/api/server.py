@@ -1,5 +1,6 @@
 """The server in front of the application: its sockets, its bounds, and how it ends."""
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -39,9 +40,17 @@ class ServerBroke(ChargehandError):
 
 
 @contextmanager
-def serving_beside(application: Any, listener: socket.socket) -> Iterator[str]:
-    """Serve in a thread for the length of the block; the address. Raises `ServerBroke` when that does not begin."""
+def serving_beside(application: Any, listener: socket.socket, *, leave: Callable[[], None]) -> Iterator[str]:
+    """Serve in a thread for the length of the block; the address. Raises `ServerBroke` when that does not begin.
+
+    At the end `leave` is called in the server's loop, so that whoever still waits for an answer gets it.
+    """
     up, over = threading.Event(), threading.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    def begin() -> None:
+        loops.append(asyncio.get_running_loop())
+        up.set()
 
     def serve() -> None:
         try:
@@ -51,7 +60,7 @@ def serving_beside(application: Any, listener: socket.socket) -> Iterator[str]:
             over.set()
             up.set()
 
-    server = Server(application, up=up.set)
+    server = Server(application, up=begin)
     thread = threading.Thread(target=serve, name="server")
     thread.start()
     try:
@@ -60,6 +69,8 @@ def serving_beside(application: Any, listener: socket.socket) -> Iterator[str]:
             raise ServerBroke("the service could not be started; the log says why")
         yield shown_address(listener)
     finally:
+        if loops and not over.is_set():
+            loops[0].call_soon_threadsafe(leave)
         server.should_exit = True
         thread.join()
 

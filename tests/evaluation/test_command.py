@@ -115,7 +115,7 @@ def test_a_service_that_cannot_be_started_is_told_in_a_line() -> None:
     with (
         listening_socket("127.0.0.1", 0) as listener,
         pytest.raises(ServerBroke, match="could not be started"),
-        serving_beside(FastAPI(lifespan=broken), listener),
+        serving_beside(FastAPI(lifespan=broken), listener, leave=lambda: None),
     ):
         pytest.fail("it was not started")
 
