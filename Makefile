@@ -2,6 +2,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
+# One more than there are cores: many tests wait for something.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 COMPILE := uv pip compile --generate-hashes --universal --python-version 3.11 \
 	--no-header --no-emit-index-url --no-emit-find-links -q pyproject.toml
 
@@ -15,7 +17,7 @@ run: $(READY) ## Serve on 127.0.0.1:8000; needs nothing but Python 3.11 or newer
 	$(BIN)/python -m app serve --migrate
 
 test: check ## Everything CI runs: lint, types, import contracts, all tests
-	$(BIN)/python -m pytest -n logical
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 check: $(READY) ## Lint, types and import contracts
 	$(BIN)/ruff check .
@@ -27,8 +29,9 @@ format: $(READY) ## Format the code and mend what lint can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-openapi: $(READY) ## Write openapi/openapi.json from the code
+openapi: $(READY) ## Write openapi/openapi.json and openapi/team.schema.json from the code
 	$(BIN)/python -m app openapi
+	$(BIN)/python -m app team schema
 
 clients: $(READY) ## Lint openapi.json and run a job with clients that npm's generators make of it (needs Node.js)
 	PYTHON=$(BIN)/python openapi/clients/check
@@ -44,8 +47,9 @@ bench: $(READY) ## Run the benchmarks
 	$(BIN)/python -m benchmarks
 
 soak: MINUTES ?= 20
-soak: $(READY) ## Disturb three replicas for MINUTES=20 and see that nothing is lost or doubled
-	CHARGEHAND_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest -o faulthandler_timeout=0 tests/soak
+soak: $(READY) ## Disturb three replicas for MINUTES=20, kill a run around each commit, and see that nothing is lost or doubled
+	CHARGEHAND_SOAK_MINUTES=$(MINUTES) CHARGEHAND_WHOLE_MATRIX=1 \
+		$(BIN)/python -m pytest -o faulthandler_timeout=0 tests/soak tests/crash/test_matrix.py
 
 fuzz: MINUTES ?= 60
 fuzz: SEED ?= $(shell date +%s)

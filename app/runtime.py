@@ -28,9 +28,12 @@ from app.store.load_board import LoadBoard
 from app.store.queue import RunQueue
 from app.store.teams import put_team
 from app.store.wakeups import Wakeups
-from app.team_files import BUILT_IN_TEAMS, check_nesting, teams_in
+from app.team_files import BUILT_IN_TEAMS, TeamFile, check_nesting, team_files_in, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
+from app.tools.mcp.file import servers_in
+from app.tools.mcp.opening import offers_of, servers_for
+from app.tools.mcp.toolbox import Toolbox
 from app.tools.sandbox import Sandbox
 from app.tools.tool import Tool
 
@@ -62,6 +65,8 @@ class Runtime:
     poll_s: float
     heartbeat_s: float
     retention_days: int | None
+    teams_of_files: frozenset[str] = frozenset()
+    """Names of the teams that the operator's files bring: they are changed there alone."""
     input_cache: InputCache = field(default_factory=InputCache)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the process has been told to stop."""
@@ -79,6 +84,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
     """Open everything for the database at `url`, store the teams from their files, and close it all at the end."""
     sandbox = Sandbox()
     pages = PageFetcher(sandbox)
+    servers = servers_for(servers_in(settings.mcp_file, os.environ))
     wakeups = Wakeups(url)
     name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     runtime = Runtime(
@@ -90,7 +96,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         breakers=BreakerBoard(wakeups),
         loads=LoadBoard(TENANT, name, poll_s=settings.poll_seconds),
         model=_model(settings),
-        tools=catalogue(sandbox, pages),
+        tools=Toolbox(catalogue(sandbox, pages), [server.offer for server in servers]),
         patience=Patience(
             call_attempts=settings.call_attempts,
             retry_base_s=settings.retry_base_s,
@@ -110,12 +116,13 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         stack.push_async_callback(pages.close)
         stack.push_async_callback(runtime.model.close)
         await _store_teams(runtime, settings)
+        await stack.enter_async_context(kept_up(**{f"mcp {server.name}": server.hold for server in servers}))
         await stack.enter_async_context(kept_up(deltas=runtime.deltas.share_forever, wakeups=wakeups.listen_forever))
         yield runtime
 
 
 async def _store_teams(runtime: Runtime, settings: Settings) -> None:
-    """Store the teams of files. A built-in one gives way to what an operator has brought, with this process or not."""
+    """Store the teams of files. A built-in one gives way to what anybody else has brought, with this process or not."""
     tools, database = runtime.tools, runtime.database
     of_operator = {team.name: team for team in teams_in(settings.teams_dir, tools=tools)}
     for team in teams_in(BUILT_IN_TEAMS, tools=tools):
@@ -123,6 +130,7 @@ async def _store_teams(runtime: Runtime, settings: Settings) -> None:
             await put_team(database, TENANT, team, origin="built_in")
     for team in of_operator.values():
         await put_team(database, TENANT, team, origin="operator")
+    runtime.teams_of_files = frozenset(of_operator)
 
 
 def tune_garbage_collection() -> None:
@@ -137,11 +145,25 @@ def tune_garbage_collection() -> None:
 
 
 def known_teams(settings: Settings) -> list[Team]:
-    """The built-in teams and those of the operator, whose file wins over a built-in one. Raises `TeamFileInvalid`."""
+    """The built-in teams and those of the operator, whose file wins over a built-in one.
+
+    Raises `TeamFileInvalid`, `McpFileInvalid`.
+    """
+    files = known_team_files(settings, known_tools(settings))
+    check_nesting(files)
+    return [file.team for file in files.values()]
+
+
+def known_team_files(settings: Settings, tools: Mapping[str, Tool]) -> dict[str, TeamFile]:
+    """The files of these teams, by name. Raises `TeamFileInvalid`."""
+    return team_files_in(BUILT_IN_TEAMS, settings.teams_dir, tools=tools)
+
+
+def known_tools(settings: Settings) -> Mapping[str, Tool]:
+    """The tools that a process has, for those who only ask what they are. Raises `McpFileInvalid`."""
     sandbox = Sandbox()
-    teams = teams_in(BUILT_IN_TEAMS, settings.teams_dir, tools=catalogue(sandbox, PageFetcher(sandbox)))
-    check_nesting(teams)
-    return teams
+    offers = offers_of(servers_in(settings.mcp_file, os.environ))
+    return Toolbox(catalogue(sandbox, PageFetcher(sandbox)), offers)
 
 
 def _warn_of_models_without_price(model: Model) -> None:

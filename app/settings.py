@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     DirectoryPath,
     Field,
+    FilePath,
     SecretStr,
     ValidationError,
     ValidationInfo,
@@ -121,6 +122,8 @@ class Settings(BaseSettings):
     """Days after which ended runs are deleted; unset keeps them."""
     teams_dir: DirectoryPath | None = None
     """Directory with further team files (YAML)."""
+    mcp_file: FilePath | None = None
+    """File of the MCP servers whose tools workers may be given (YAML)."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe log line that is written."""

@@ -1,7 +1,7 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
-replicas, failures, dynamic_workers, reductions, hostile, nested.
+replicas, failures, dynamic_workers, reductions, hostile, nested, templates, findings.
 """
 
 import asyncio
@@ -13,6 +13,8 @@ from typing import Any
 
 from benchmarks.bench import MEASURED, SERVING, Bench, bench, percentile
 from benchmarks.failures import overshoot_of, spending
+from benchmarks.findings import KINDS
+from benchmarks.findings import measure as measure_findings
 from benchmarks.hostile import outcome_of
 from benchmarks.readers import measure as measure_readers
 from benchmarks.reductions import measure as measure_reductions
@@ -130,6 +132,19 @@ def dynamic_workers() -> None:
     )
 
 
+def templates() -> None:
+    """One review planned by a template, against the same review planned by the supervisor's model."""
+    with bench(call_seconds=0.05) as surroundings:
+        figures = surroundings.measured("benchmarks.templates", surroundings.database_url)
+    print("\n| planned by | calls | tokens | cost in USD | time with calls of 50 ms |")
+    print("|---|---|---|---|---|")
+    for kind, told in figures.items():
+        print(
+            f"| {kind} | {told['calls']:.0f} | {told['tokens']:,.0f} | {told['cost_usd']:.4f} "
+            f"| {told['seconds'] * 1000:.0f} ms |"
+        )
+
+
 def reductions() -> None:
     """How large the supervisor's requests become, by merge and by reduce."""
     measure_reductions()
@@ -161,6 +176,21 @@ def nested() -> None:
     )
 
 
+def findings() -> None:
+    """How many of two hundred scripted findings end where they should."""
+    found = measure_findings()
+    print("\n| finding | scripted | where it should be | how they ended |\n|---|---|---|---|")
+    for kind, count in KINDS.items():
+        ends = ", ".join(f"{number} {end}" for end, number in found.ended[kind].most_common())
+        print(f"| {kind} | {count} | {found.well[kind]} | {ends} |")
+    for step, counts in found.counts:
+        print(f"\n`{step}`: {', '.join(f'{name} {count}' for name, count in counts.items())}.")
+    print(
+        f"\n{sum(KINDS.values())} scripted findings, {sum(found.well.values())} ended where they should; "
+        f"{found.looks} second looks; placing and merging took {found.placing_ms:.0f} ms."
+    )
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
@@ -179,9 +209,11 @@ _PARTS = (
     replicas,
     failures,
     dynamic_workers,
+    templates,
     reductions,
     hostile,
     nested,
+    findings,
 )
 PARTS = {part.__name__: part for part in _PARTS}
 

@@ -37,7 +37,7 @@ def is_long(material: Iterable[object]) -> bool:
 def outputs_of(tasks: Iterable[TaskState]) -> list[object]:
     """All that tasks delivered, as material."""
     outputs = [task.output for task in tasks if task.output is not None]
-    return [part for each in outputs for part in (each.summary, each.text, each.data, each.sources)]
+    return [part for each in outputs for part in (*each.texts, each.data, each.sources)]
 
 
 async def done_aside(material: Iterable[object], work: Callable[[], T]) -> T:

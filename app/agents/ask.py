@@ -115,7 +115,7 @@ class _Sent:
             room_ms=round(self.call.waited_s * 1000),
             silent_ms=round(self.request.progress.silent_s * 1000),
             request_id=request_id,
-            number=self.call.topic.number if self.call.topic.purpose == "reduce" else None,
+            number=self.call.topic.number if self.call.topic.purpose in ("reduce", "verify") else None,
             opening=self.call.opening(),
             max_tokens=self.request.max_tokens,
             terms_id=terms_id,

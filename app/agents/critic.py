@@ -7,6 +7,7 @@ from typing import get_args
 from pydantic import BaseModel, ConfigDict
 
 from app.agents.aside import outputs_of
+from app.agents.findings_shown import findings_shown
 from app.agents.parts_shown import shown_to_answer
 from app.agents.prompting import opening, render
 from app.agents.reading import Unreadable, misfit, read_as, read_json, without_nulls
@@ -50,7 +51,7 @@ def _open(run: Snapshot, _: Topic) -> Prompt:
         final_instruction=run.plan.final_instruction if run.plan else "",
         answer=answer or "",
         statements=[statement.model_dump() for statement in statements],
-        data=run.synthesis.data if run.synthesis else None,
+        data=findings_shown(run) or (run.synthesis.data if run.synthesis else None),
         results=shown.results,
         reductions=shown.reductions,
         missing=missing_of(task for task in run.lacked if not task.delivered),

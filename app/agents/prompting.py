@@ -19,8 +19,8 @@ def _json(value: Any) -> str:
 
 
 _TAG = re.compile(
-    r"<(?=\s*+/?\s*+(?:answer|assumption|attempt|candidate|conflict|context|dependency|escalation|failed|final_instruction|flaws|inputs|judged|objective|reduction|result"
-    r"|review|settled|success_criterion|task|tie_break|tools|workers?)\b)",
+    r"<(?=\s*+/?\s*+(?:answer|assumption|attempt|candidate|conflict|context|dependency|escalation|failed|file_change|final_instruction|findings?|flaws|inputs|judged|objective|reduction|result"
+    r"|review|settled|success_criterion|surroundings|task|tie_break|tools|workers?)\b)",
     re.IGNORECASE,
 )
 """The beginning of any tag that our templates write. What was run through in vain is not run through again."""

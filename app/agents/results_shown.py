@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from app.domain.artifacts import Artifact
 from app.domain.lint import RESULTS_HELD
 from app.domain.reduction_tree import ROOM_CHARACTERS
 from app.domain.result_sizes import data_of, dealt, listed, sizes_of
@@ -55,9 +56,27 @@ def result_within(task: TaskState, share: int) -> dict[str, Any]:
     if output.nested is not None:
         result |= _of_nested(output.nested)
     omitted = sum(omitted for _, omitted in shown.values()) + sum(map(len, output.sources[len(kept) :]))
+    if output.artifacts:
+        result["artifacts"], cut = files_within(output.artifacts, room["artifacts"])
+        omitted += cut
     if omitted:
         result |= {"truncated": True, "omitted_characters": omitted}
     return result
+
+
+def files_within(artifacts: Sequence[Artifact], room: int) -> tuple[list[dict[str, Any]], int]:
+    """What files are, with the text of those that are text in short; and how many characters of it were left out."""
+    room -= sum(len(each.name) + len(each.media_type) for each in artifacts)
+    shares = dealt({str(n): len(each.text or "") for n, each in enumerate(artifacts)}, max(room, 0))
+    told: list[dict[str, Any]] = []
+    left_out = 0
+    for n, each in enumerate(artifacts):
+        file: dict[str, Any] = {"name": each.name, "media_type": each.media_type, "bytes": each.size}
+        if each.text is not None:
+            file["text"], omitted = shorten(each.text, shares[str(n)])
+            left_out += omitted
+        told.append(file)
+    return told, left_out
 
 
 def _of_nested(nested: NestedResult) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from app.agents.supervisor.reduce import REDUCE
 from app.agents.supervisor.refine import REFINE
 from app.agents.supervisor.rule import RULE
 from app.agents.supervisor.synthesize import SYNTHESIZE
+from app.agents.verifier import VERIFY
 from app.agents.worker.work import WORK
 from app.domain.events import Purpose
 
@@ -24,4 +25,5 @@ ROLES: Mapping[Purpose, Role] = {
     "synthesize": SYNTHESIZE,
     "review": REVIEW,
     "arbitrate": ARBITRATE,
+    "verify": VERIFY,
 }

@@ -14,6 +14,7 @@ from typing import Any
 from fastapi import Depends, FastAPI
 
 from app.api import (
+    artifacts,
     breakers,
     events,
     health,
@@ -84,7 +85,8 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
     )
     app.state.send_limit_s = send_limit_s
     parts = (
-        pages, jobs, runs, plans, questions, replays, second_looks, events, inputs, trace, teams, breakers, health,
+        pages, jobs, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace, teams, breakers,
+        health,
     )  # fmt: skip
     for part in parts:
         app.include_router(part.router)

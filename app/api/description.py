@@ -5,7 +5,7 @@ Each fact has one place: sentences stand beside the fields they are about, codes
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
@@ -30,6 +30,7 @@ _BESIDE_ROUTES: tuple[type[BaseModel], ...] = (ProblemDocument, TextDelta)
 
 def complete(document: Json) -> Json:
     """The description, complete: everything in it says what it means and shows an example."""
+    _name_both_sides(document)
     schemas = document["components"]["schemas"]
     _add_schemas(schemas)
     _describe_the_whole(document)
@@ -48,6 +49,30 @@ def operations(document: Json) -> Iterator[Json]:
     """Every operation of the document."""
     for path in document["paths"].values():
         yield from path.values()
+
+
+def _name_both_sides(document: Json) -> None:
+    """Give what has money in it its names: it is sent in more forms than it is answered in, and so has two schemas."""
+    schemas = document["components"]["schemas"]
+    names = {name: name.removesuffix("-Output") for name in schemas if name.endswith("-Output")}
+    names |= {name: f"Sent{name.removesuffix('-Input')}" for name in schemas if name.endswith("-Input")}
+    document["paths"] = _renamed(document["paths"], names)
+    document["components"]["schemas"] = {names.get(name, name): _renamed(each, names) for name, each in schemas.items()}
+    for name in names.values():
+        document["components"]["schemas"][name]["title"] = name
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """A value with new names in its references."""
+    match value:
+        case dict():
+            return {key: _renamed(item, names) for key, item in value.items()}
+        case list():
+            return [_renamed(item, names) for item in value]
+        case str() if value.startswith(REFERENCE):
+            return REFERENCE + names.get(_name(value), _name(value))
+        case _:
+            return value
 
 
 def _add_schemas(schemas: Json) -> None:
@@ -133,6 +158,8 @@ def _show_examples(document: Json, schemas: Json, examples: Examples) -> None:
             with suppress(ExampleMissing):
                 parameter["example"] = examples.of_parameter(operation["operationId"], parameter["name"])
         for media in operation.get("requestBody", {}).get("content", {}).values():
+            if "encoding" in media:
+                continue  # A form, whose parts say what they are like.
             media["examples"] = examples.of_request(operation["operationId"])
 
 

@@ -29,9 +29,9 @@ There is no authentication in the service yet: it belongs behind something that 
 
 TAGS: Mapping[str, str] = {
     "jobs": "Taking in jobs.",
-    "runs": "Runs, and what belongs to them: inputs, plan, tasks, events, trace, cancellation.",
+    "runs": "Runs, and what belongs to them: inputs, plan, tasks, files, events, trace, cancellation.",
     "breakers": "What is left alone for a while since it keeps failing, for all replicas.",
-    "teams": "The teams that a job may name, and the tools their workers may have.",
+    "teams": "The teams that a job may name, their versions, and the tools their workers may have.",
     "operations": "For those who run the service.",
 }
 
@@ -70,6 +70,7 @@ HEADERS: Mapping[str, Header] = {
         always=True,
     ),
     "Location": Header("Location", "Path of the run.", "/v1/runs/run_01a22168085c7788a2fef2a36551fa03", always=True),
+    "TeamLocation": Header("Location", "Path of the new version.", "/v1/teams/invoices@2", always=True),
     "DryRunLocation": Header(
         "Location", "Path of the run of a dry run without a plan.", "/v1/runs/run_01a22168085c7788a2fef2a36551fa03"
     ),
@@ -89,6 +90,15 @@ HEADERS: Mapping[str, Header] = {
         "Content-Disposition",
         "`inline` for plain text, CSV, Markdown and JSON; `attachment` for anything else. With the name of the input.",
         "inline; filename*=UTF-8''sales.csv",
+        always=True,
+    ),
+    "ArtifactETag": Header(
+        "ETag", "Names what is in the file, which never changes.", '"9f86d081884c7d659a2feaa0c55ad015"', always=True
+    ),
+    "Attachment": Header(
+        "Content-Disposition",
+        "`attachment`, with the name of the file: it is to be saved, whatever it is.",
+        "attachment; filename=\"review.md\"; filename*=UTF-8''review.md",
         always=True,
     ),
     "NoSniffing": Header("X-Content-Type-Options", "`nosniff`: it is what it says it is.", "nosniff", always=True),
@@ -122,6 +132,9 @@ ANSWER_HEADERS: Mapping[tuple[str, str], Sequence[str]] = {
     ("list_or_follow_events", "200"): ("Vary", "Buffering"),
     ("get_input", "200"): ("InputETag", "Disposition", "NoSniffing", "SecurityPolicy"),
     ("get_input", "304"): ("InputETag",),
+    ("get_artifact", "200"): ("ArtifactETag", "Attachment", "NoSniffing", "SecurityPolicy"),
+    ("get_artifact", "304"): ("ArtifactETag",),
+    ("put_a_team", "201"): ("TeamLocation",),
     ("home", "200"): ("Vary", "SecurityPolicy"),
 }
 """Which headers an answer may have besides `X-Request-Id` and `Cache-Control`, by operation and status."""

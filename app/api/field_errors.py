@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from app.domain import flaws
+from app.domain.places import known_part
 
 FIELD_ERRORS_SHOWN = 50
 NAME_SHOWN = 100
@@ -18,7 +19,6 @@ _IN_PLAIN_WORDS = {
 """What is said of a place, whatever is wrong with it."""
 
 NOT_OFFERED = {
-    "/planning": 'Only planning by the "model" is offered; leave it out or send null.',
     "/webhook": "Webhooks are not offered; leave it out or send null.",
 }
 """What is said of a place that asks for something which is not built."""
@@ -51,23 +51,7 @@ def pointer_to(*path: str | int) -> str:
 
 def _pointer(path: Sequence[str | int], body: Any, kind: str) -> str:
     """The pointer to the place of an error; marks that the validator adds for itself are left out."""
-    known: list[str | int] = []
-    for part in path:
-        inner = _inner(body, part)
-        if not inner and not (kind == "missing" and part == path[-1]):
-            break
-        known.append(part)
-        body = inner[0] if inner else None
-    return pointer_to(*known)
-
-
-def _inner(body: Any, part: str | int) -> tuple[Any, ...]:
-    """What a body holds at one step of a path, or nothing."""
-    if isinstance(body, dict):
-        return (body[part],) if part in body else ()
-    if isinstance(body, list) and isinstance(part, int):
-        return tuple(body[part : part + 1])
-    return ()
+    return pointer_to(*known_part(path, body, missing=kind == "missing"))
 
 
 _SENTENCES = {
@@ -114,6 +98,8 @@ def _detail(error: Mapping[str, Any], place: str) -> str:
         return f"Unknown field: {str(error['loc'][-1])[:NAME_SHOWN]}"
     if place in NOT_OFFERED:
         return NOT_OFFERED[place]
+    if kind == "team_fault":
+        return str(error["msg"])
     if place in _IN_PLAIN_WORDS and kind != "missing":
         return _IN_PLAIN_WORDS[place]
     if place.startswith("/metadata/") and kind.endswith(("_type", "_parsing", "_from_float")):

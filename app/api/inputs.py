@@ -16,13 +16,12 @@ from app.api.runs import IfNoneMatch, existing_run, is_known
 from app.api.schemas.runs import InputPage
 from app.api.schemas.service import PROBLEMS
 from app.domain.job import JobInput
+from app.domain.media_types import AS_BYTES, begins_as, essence_of
 from app.domain.text import clean_text
 from app.runtime import TENANT
 from app.store.inputs import input_named, inputs_of
 
-PARQUET = "application/vnd.apache.parquet"
-_PARQUET_BEGINS = "UEFSM"
-"""`PAR1` in base64: what such a file begins with."""
+_FOR_URLS = str.maketrans("-_", "+/")
 _NOT_BASE64 = re.compile("[^A-Za-z0-9+/]")
 _PIECE = 65_536
 """Characters that are encoded at a time."""
@@ -67,7 +66,7 @@ async def list_inputs(run_id: RunId, runtime: RuntimeOf) -> Response:
     },
 )
 async def get_input(request: Request, run_id: RunId, name: Name, runtime: RuntimeOf, _: IfNoneMatch = None) -> Response:
-    """An input of the job, as it was sent: text as UTF-8, Parquet as the file itself.
+    """An input of the job, as it was sent: text as UTF-8, Parquet, PDF and DOCX as the file itself.
 
     A browser shows plain text, CSV, Markdown and JSON; anything else it saves.
     """
@@ -91,23 +90,24 @@ async def get_input(request: Request, run_id: RunId, name: Name, runtime: Runtim
 
 def _media_type(item: JobInput) -> str:
     """The type without its parameters: text is sent in our encoding, whatever it came in. Nonsense is mere bytes."""
-    essence = item.media_type.partition(";")[0].strip().lower()
-    if essence == PARQUET and not item.content.lstrip().startswith(_PARQUET_BEGINS):
+    essence = essence_of(item.media_type)
+    if essence in AS_BYTES and not begins_as(essence, item.content):
         return "text/plain"
     return essence if _MEDIA_TYPE.fullmatch(essence) else "application/octet-stream"
 
 
 def _pieces(item: JobInput, media_type: str) -> Iterator[bytes]:
     """The bytes to send. They are made in a thread, piece by piece."""
-    pieces = (item.content[start : start + _PIECE] for start in range(0, len(item.content), _PIECE))
-    return _decoded(pieces) if media_type == PARQUET else (piece.encode() for piece in pieces)
+    begin = item.content.find(",") + 1 if media_type in AS_BYTES else 0  # behind the head of a data URL
+    pieces = (item.content[start : start + _PIECE] for start in range(begin, len(item.content), _PIECE))
+    return _decoded(pieces) if media_type in AS_BYTES else (piece.encode() for piece in pieces)
 
 
 def _decoded(pieces: Iterable[str]) -> Iterator[bytes]:
     """Base64 decoded; what does not belong to it, like the ends of lines, is passed over."""
     rest = ""
     for piece in pieces:
-        rest += _NOT_BASE64.sub("", piece)
+        rest += _NOT_BASE64.sub("", piece.translate(_FOR_URLS))
         whole = len(rest) // 4 * 4
         yield base64.b64decode(rest[:whole])
         rest = rest[whole:]

@@ -15,29 +15,31 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
-from app.api.bodies import JsonBodyRoute
 from app.api.deps import Key, Looks, Traceparent, WaitSeconds, runtime_of
+from app.api.documents import refuse_false_documents
 from app.api.dry_runs import DRY_RUN_WAIT_S, dry_run_answer
 from app.api.errors import Refusal
 from app.api.field_errors import FIELD_ERRORS_SHOWN, pointer_to
+from app.api.forms import FORM_BODY, JobBodyRoute
 from app.api.long_polls import SharedLooks, check_room, has_room, run_settled
 from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
 from app.api.schemas.service import PROBLEMS
+from app.api.templates import plan_of_template, wants_template
 from app.domain.crew import Crew
 from app.domain.enlisting import checked
 from app.domain.job import Job, Limits, dry, with_approval
 from app.domain.json_shape import LONGEST_SCHEMA, Path, SchemaInvalid, check_schema
-from app.domain.plan import Plan
+from app.domain.plan import Plan, PlanSource
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.runtime import TENANT, Runtime
-from app.store.acceptance import Accepted, IdempotencyKey, NewRun, Origin, accept
+from app.store.acceptance import Accepted, IdempotencyKey, NewRun, Origin, accept, accepted_before
 from app.store.database import OUTAGE
 from app.store.runs import Row
-from app.store.teams import all_teams, team_named
+from app.store.teams import offered_teams, team_named
 
-router = APIRouter(route_class=JsonBodyRoute, tags=["jobs"], responses=PROBLEMS)
+router = APIRouter(route_class=JobBodyRoute, tags=["jobs"], responses=PROBLEMS)
 
 ENDED = "The run ended within the time of `Prefer: wait=N`; with `dry_run=true`: the plan and the quote."
 PIECE_CHARACTERS = 64 * 1024
@@ -76,12 +78,16 @@ TermsOf = Annotated[Terms, Depends(_terms)]
     status_code=202,
     response_model=Run,
     responses={200: {"model": Run | DryRun, "description": ENDED}},
+    openapi_extra=FORM_BODY,
 )
 async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, origin: OriginOf) -> Response:
     """Accept a job and answer with its run.
 
     With an `Idempotency-Key` the same request makes one run however often it is sent, and another body under the same
     key is refused. `Prefer: wait=N` waits up to N seconds, at most 60, for the end.
+
+    As `multipart/form-data` the job stands in the part `job`, and each part `inputs` is a file that becomes one of its
+    inputs: `curl -F job=@job.json -F inputs=@report.pdf`.
 
     With `dry_run=true` the job is planned and nothing is executed. The answer is the plan, the report of its validation
     and a quote (200), or why there is no plan (a problem with the `stop_reason` of the run as its code). It is waited
@@ -92,22 +98,41 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
     wait_s = terms.wait_s
     if terms.dry_run:
         check_room(runtime)  # Before planning is paid for: who asks waits for its end.
-    team = await team_named(runtime.database, TENANT, job.team)
-    if team is None:
-        raise await _team_unknown(runtime, job.team)
-    limits = job.limits.applied_to(team.team.limits)
-    members = workers_at_depth(team.team, limits)
-    refuse_unpriced(runtime, team.team, limits, "/limits/cost_usd" if job.limits.cost_usd is not None else "/team")
-    _refuse_no_schema(job)
-    applied = _applied(limits, job, dry_run=terms.dry_run)
-    inputs = tuple(given.name for given in job.inputs)
-    plan = own_plan(job.plan, Crew(members, runtime.means, limits, inputs, job.strategy))
-    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, origin)
-    accepted = await accept(runtime.database, TENANT, new, key=await _scoped(terms, job))
+    accepted = await _accepted(runtime, job, terms, origin)
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
     if terms.dry_run:
         return await _answer_dry(runtime, looks, accepted, wait_s)
     return await answer_with_run(runtime, looks, accepted, wait_s)
+
+
+async def _accepted(runtime: Runtime, job: Job, terms: Terms, origin: Origin) -> Accepted:
+    """The run of a job: a new one, or that of an earlier request under its key. Raises `Refusal`."""
+    key = await _scoped(terms, job)
+    team = await team_named(runtime.database, TENANT, job.team)
+    if team is None:
+        before = await accepted_before(runtime.database, TENANT, key) if key else None
+        if before is None:
+            raise await _team_unknown(runtime, job.team)
+        return before  # The team has been archived since.
+    limits = job.limits.applied_to(team.team.limits)
+    members = workers_at_depth(team.team, limits)
+    refuse_unpriced(runtime, team.team, limits, "/limits/cost_usd" if job.limits.cost_usd is not None else "/team")
+    _refuse_no_schema(job, team.team)
+    await refuse_false_documents(job.inputs)
+    applied = _applied(limits, job, dry_run=terms.dry_run)
+    inputs = tuple(given.name for given in job.inputs)
+    plan, made_by = await _plan_brought(job, Crew(members, runtime.means, limits, inputs, job.strategy))
+    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, made_by, origin)
+    return await accept(runtime.database, TENANT, new, key=key)
+
+
+async def _plan_brought(job: Job, crew: Crew) -> tuple[Plan | None, PlanSource | None]:
+    """The plan that the run comes with, and who has made it; nothing where it is still to be made. Raises `Refusal`."""
+    if job.plan is not None:
+        return own_plan(job.plan, crew), "client"
+    if wants_template(crew.team, job.planning, job.objective, has_inputs=bool(job.inputs)):
+        return await plan_of_template(crew, job.objective, job.inputs), "template"
+    return None, None
 
 
 async def answer_with_run(runtime: Runtime, looks: SharedLooks, accepted: Accepted, wait_s: int | None) -> Response:
@@ -214,13 +239,15 @@ def refuse_unpriced(runtime: Runtime, team: Team, limits: Limits, place: str) ->
         )
 
 
-def _refuse_no_schema(job: Job) -> None:
-    """Raises `Refusal` when the job's `output_schema` is nothing that data could fit."""
+def _refuse_no_schema(job: Job, team: Team) -> None:
+    """Raises `Refusal` when the job's `output_schema` is nothing that data could fit, or the team has its own form."""
     if job.output_schema is None:
         return
     detail = ""
     path: Path = ()
-    if len(json.dumps(job.output_schema)) > LONGEST_SCHEMA:
+    if team.finds:
+        detail = f"Workers of {team.name} report findings, and these are the data of its results."
+    elif len(json.dumps(job.output_schema)) > LONGEST_SCHEMA:
         detail = f"A schema may have at most {LONGEST_SCHEMA} characters, written as JSON."
     else:
         try:
@@ -248,7 +275,7 @@ def own_plan(plan: Plan | None, crew: Crew) -> Plan | None:
 
 async def _team_unknown(runtime: Runtime, reference: str) -> Refusal:
     name, _, version = reference.partition("@")
-    known = {stored.team.name: stored.version for stored in await all_teams(runtime.database, TENANT)}
+    known = await offered_teams(runtime.database, TENANT)
     if version and name in known:
         detail = f"This team has the versions 1 to {known[name]}."
     else:

@@ -38,7 +38,7 @@ from app.runtime import TENANT, Runtime
 from app.store.history import Histories
 from app.store.plans import Addressed, Pricing, approve_plan, edit_plan, reject_plan, revisions_of
 from app.store.runs import Row, plan_of
-from app.store.teams import team_named
+from app.store.teams import team_version
 
 GOES_ON = TERMINAL_RUN | {"running"}
 GOES_ON_WITHIN_S = 1.0
@@ -183,7 +183,7 @@ async def _run(runtime: Runtime, looks: SharedLooks, run_id: str) -> Response:
 
 async def _pricing(runtime: Runtime, row: Row) -> Pricing | None:
     """What the quote of an edited plan rests on."""
-    team = await team_named(runtime.database, TENANT, f"{row['team_name']}@{row['team_version']}")
+    team = await team_version(runtime.database, TENANT, row["team_name"], row["team_version"])
     if team is None:
         return None
     history = await Histories(runtime.database).of(TENANT, team.team.name)

@@ -9,7 +9,7 @@ from app.domain.policy.breakers import Breaker
 from app.domain.states import TERMINAL_RUN
 from app.store.plans import PlanRevision
 from app.store.runs import WholeRun
-from app.store.teams import StoredTeam
+from app.store.teams import StoredTeam, TeamVersion
 
 Resource = dict[str, Any]
 Row = Mapping[str, Any]
@@ -56,6 +56,7 @@ def run_resource(row: Row, now: datetime) -> Resource:
             "events": f"{path}/events",
             "trace": f"{path}/trace",
             "inputs": f"{path}/inputs",
+            "artifacts": f"{path}/artifacts",
             "console": None,
         },
     }
@@ -151,7 +152,29 @@ def revision_resource(made: PlanRevision) -> Resource:
 def team_resource(stored: StoredTeam) -> Resource:
     """A team in one of its versions."""
     definition = stored.team.model_dump(mode="json")
-    return definition | {"version": stored.version, "created_at": instant(stored.created_at)}
+    return definition | {
+        "version": stored.version,
+        "created_at": instant(stored.created_at),
+        "origin": stored.origin,
+        "archived_at": instant(stored.archived_at),
+    }
+
+
+def team_version_resource(name: str, kept: TeamVersion) -> Resource:
+    """A version of a team in a list."""
+    return {
+        "version": kept.version,
+        "digest": kept.digest,
+        "origin": kept.origin,
+        "created_at": instant(kept.created_at),
+        "archived_at": instant(kept.archived_at),
+        "url": team_path(name, kept.version),
+    }
+
+
+def team_path(name: str, version: int) -> str:
+    """Where a version of a team is read."""
+    return f"/v1/teams/{name}@{version}"
 
 
 def breaker_resource(breaker: Breaker) -> Resource:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 import uuid_utils
@@ -25,19 +25,22 @@ from app.api.jobs import (
 )
 from app.api.schemas.runs import Run
 from app.api.schemas.service import PROBLEMS
+from app.api.templates import plan_of_template
 from app.domain import events as ev
 from app.domain.crew import Crew
 from app.domain.errors import RunUnreadable
+from app.domain.expansion import takes_template
 from app.domain.job import Job, LimitChanges, Limits, Objective, OwnPlan
 from app.domain.names import Names
 from app.domain.origin import OriginKind, RunOrigin
-from app.domain.plan import TASKS_CEILING, TEXT_LIMITS, Plan
+from app.domain.plan import TASKS_CEILING, TEXT_LIMITS, Plan, PlanSource
 from app.domain.policy.handed_up import half_done
 from app.domain.second_looks import SUPERVISOR, all_results, results_kept, with_models, without_ties
 from app.domain.strategies import Strategy
 from app.domain.team_rules import ModelName
 from app.runtime import TENANT, Runtime
 from app.store.acceptance import IdempotencyKey, Inheritance, NewRun, Origin, accept
+from app.store.inputs import contents_of
 from app.store.sources import NotEnded, Source, source_of
 
 router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], responses=PROBLEMS)
@@ -160,6 +163,8 @@ async def fork_a_run(look: LookOf, looks: Looks, body: Fork | None = None) -> Re
     _check_known(body.begin_at, plan.by_id if plan else (), "from")
     _check_known(body.models, [SUPERVISOR, *(worker.name for worker in run.brief.team.workers)], "models", named=True)
     changes = _Changes("fork", plan, None, body.models, body.limits, body.objective, body.begin_at)
+    if body.plan is not None:
+        changes = replace(changes, made_by="client")
     return await _accepted(look, looks, body, changes)
 
 
@@ -191,10 +196,12 @@ class _Changes:
     begin_at: Collection[str] = ()
     strategy: Strategy | None = None
     """How results become the answer; None as the job of the other run had it."""
+    made_by: PlanSource | None = "run"
+    """Who has made the plan."""
 
 
 async def _accepted(look: _Look, looks: Looks, body: BaseModel, changes: _Changes) -> Response:
-    new = _new_run(look, changes)
+    new = await _new_run(look, changes)
     key = None
     if look.key is not None:
         key = IdempotencyKey(look.key, look.path, await asyncio.to_thread(digest_of, body))
@@ -203,7 +210,7 @@ async def _accepted(look: _Look, looks: Looks, body: BaseModel, changes: _Change
     return await answer_with_run(look.runtime, looks, accepted, look.wait_s)
 
 
-def _new_run(look: _Look, changes: _Changes) -> NewRun:
+async def _new_run(look: _Look, changes: _Changes) -> NewRun:
     source, run = look.source, look.source.run
     before = Limits.model_validate({name: getattr(run.brief.limits, name) for name in Limits.model_fields})
     limits, models = changes.limits.applied_to(before), {**source.models, **changes.models}
@@ -211,22 +218,37 @@ def _new_run(look: _Look, changes: _Changes) -> NewRun:
     refuse_unpriced(look.runtime, team, limits, "/models" if changes.models else "/limits/cost_usd")
     strategy = changes.strategy or run.brief.own_strategy
     crew = Crew(team, look.runtime.means, limits, tuple(given.name for given in run.brief.inputs), strategy)
-    plan = own_plan(changes.plan, crew)
-    reused = changes.reused
+    objective, reused = changes.objective or run.brief.objective, changes.reused
+    plan, made_by = own_plan(changes.plan, crew), changes.made_by
+    if plan is None:
+        plan, made_by = await _as_if_sent_again(look, crew, objective)
     if reused is None:
         reused = results_kept(run, plan or Plan(), changes.begin_at)
     inherited = Inheritance(RunOrigin(run=run.brief.run_id, kind=changes.kind), reused, models, run.brief.inputs)
     job = Job.model_construct(
-        objective=changes.objective or run.brief.objective,
+        objective=objective,
         inputs=(),
         output_schema=run.brief.own_schema,
         rubric=run.brief.rubric,
         strategy=strategy,
+        planning=source.planning,
         on_question=source.on_question,
         priority=source.priority,
         metadata=dict(source.metadata),
     )
-    return NewRun(f"run_{uuid_utils.uuid7().hex}", job, source.team, limits, plan, look.origin, inherited)
+    return NewRun(f"run_{uuid_utils.uuid7().hex}", job, source.team, limits, plan, made_by, look.origin, inherited)
+
+
+async def _as_if_sent_again(look: _Look, crew: Crew, objective: str) -> tuple[Plan | None, PlanSource | None]:
+    """The plan of a job whose run came to none, and who has made it: what it brought along is taken again, and what is
+    made from a template is made anew. Nothing where a rule or a model is to make it."""
+    run = look.source.run
+    if run.own_plan is not None and run.plan_source != "template":
+        return own_plan(run.own_plan, crew), "run"
+    if takes_template(crew.team, look.source.planning, objective, has_inputs=bool(run.brief.inputs)):
+        inputs = await contents_of(look.runtime.database, TENANT, run.brief.run_id)
+        return await plan_of_template(crew, objective, inputs), "template"
+    return None, None
 
 
 def _check_known(names: Collection[str], known: Collection[str], place: str, *, named: bool = False) -> None:

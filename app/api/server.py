@@ -1,12 +1,16 @@
 """The server in front of the application: its sockets, its bounds, and how it ends."""
 
+import asyncio
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import uvicorn
 
 from app.api.connections import BoundedConnection
+from app.domain.errors import ChargehandError
 
 SILENT_CLIENT_MS = 30_000
 TICKS_A_SECOND = 10
@@ -29,6 +33,46 @@ def shown_address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     host = "localhost" if host in ("::", "0.0.0.0") else host
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class ServerBroke(ChargehandError):
+    """The server beside ended before its time; the log says why."""
+
+
+@contextmanager
+def serving_beside(application: Any, listener: socket.socket, *, leave: Callable[[], None]) -> Iterator[str]:
+    """Serve in a thread for the length of the block; the address. Raises `ServerBroke` when that does not begin.
+
+    At the end `leave` is called in the server's loop, so that whoever still waits for an answer gets it.
+    """
+    up, over = threading.Event(), threading.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    def begin() -> None:
+        loops.append(asyncio.get_running_loop())
+        up.set()
+
+    def serve() -> None:
+        try:
+            with suppress(SystemExit):  # What uvicorn raises where the application cannot be started.
+                server.run(sockets=[listener])
+        finally:
+            over.set()
+            up.set()
+
+    server = Server(application, up=begin)
+    thread = threading.Thread(target=serve, name="server")
+    thread.start()
+    try:
+        up.wait()
+        if over.is_set():
+            raise ServerBroke("the service could not be started; the log says why")
+        yield shown_address(listener)
+    finally:
+        if loops and not over.is_set():
+            loops[0].call_soon_threadsafe(leave)
+        server.should_exit = True
+        thread.join()
 
 
 class Server(uvicorn.Server):

@@ -5,6 +5,7 @@ from typing import Literal
 AnswerCode = Literal[
     "placeholder", "figure_unfounded", "quotation_unfounded", "passed_through", "gap_unnamed", "conflict_unfounded",
     "conflict_hidden", "conflict_unresolved", "data_unfit", "data_unfounded", "deed_unfounded",
+    "finding_suppressed", "finding_unnamed",
 ]  # fmt: skip
 
 ANSWER_CODES: dict[str, str] = {
@@ -19,4 +20,6 @@ ANSWER_CODES: dict[str, str] = {
     "conflict_unresolved": "Results contradict each other, and this team takes no answer that leaves it so.",
     "data_unfit": "The data do not have the form that the job asks for.",
     "data_unfounded": "A value in the data stands in no result that it is said to come from.",
+    "finding_suppressed": "The answer tells of a finding that was left out.",
+    "finding_unnamed": "The answer does not tell of a critical finding.",
 }

@@ -8,6 +8,7 @@ from app.domain.reductions import Grouped
 from app.domain.results import Conflict, Gap, RejectedAnswer
 from app.domain.reviews import Review
 from app.domain.selection import Selection
+from app.domain.sifting import Sifting
 from app.domain.team_rules import ConflictMethod
 from app.domain.text import plain_words
 
@@ -84,6 +85,8 @@ class Answering:
     """What tasks that delivered nothing leave open, by their ids, and which others are to close it."""
     reviews: tuple[Review, ...] = ()
     """What a critic has said of the answers so far."""
+    sifting: Sifting = field(default_factory=Sifting)
+    """What has become of the findings that workers reported."""
     reductions: Mapping[int, Grouped] = field(default_factory=dict)
     """What became of each group of results that was to be put together, by its number."""
     rests_on: tuple[int, ...] = ()

@@ -47,7 +47,16 @@ class Brief:
 
     def needs_no_answer(self, plan: Plan) -> bool:
         """Whether a plan is a single task whose result is to be the answer as it stands."""
-        return plan.needs_no_answer and self.output_schema is None
+        return plan.needs_no_answer and self.output_schema is None and not self.reports_findings(plan)
+
+    def reports_findings(self, plan: Plan) -> bool:
+        """Whether a worker of the plan reports findings."""
+        return self.team.finds and any(self.finds(task.worker) for task in plan.tasks)
+
+    def finds(self, worker: str) -> bool:
+        """Whether that worker reports findings."""
+        known = self.team.worker(worker)
+        return known is not None and known.finds
 
     @property
     def is_nested(self) -> bool:

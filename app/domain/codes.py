@@ -60,6 +60,9 @@ ERROR_CODES: Mapping[ErrorCode, str] = {
     "excluded": "The client left its result out when the answer was made anew.",
     "request_rejected": "The provider will never accept this request; often a wrong model name or address. Of a nested "
     "run: it cannot be begun.",
+    "template_empty": "The inputs have nothing that the plan template of a nested run's team could be about.",
+    "template_too_large": "The plan template of a nested run's team makes more tasks, or longer ones, than may be.",
+    "input_unparseable": "An input cannot be read as what the plan template of a nested run's team needs.",
     "provider_auth": "The provider does not accept the key.",
     "provider_billing": "The account at the provider cannot pay.",
     "cancelled": "It was stopped before it was done.",

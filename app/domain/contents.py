@@ -40,6 +40,8 @@ class Contents:
                 self._forget(Topic("synthesize"), Topic("review"))  # It may be made again.
             case "reduction.completed" | "reduction.skipped":
                 self._forget(Topic("reduce", number=told["data"]["number"]))
+            case "finding.verified":
+                self._forget(Topic("verify", number=told["data"]["number"]))
             case "review.completed":
                 self._forget(Topic("synthesize"), Topic("review"))
             case "conflict.judged" | "conflict.left_open":

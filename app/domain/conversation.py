@@ -15,6 +15,9 @@ from app.domain.reasoning import without_reasoning
 Block = dict[str, Any]
 """A content block in the shape of the Messages API, kept as the provider sent it."""
 
+Effect = Literal["read", "idempotent", "once"]
+"""What a tool does: `read` may be repeated freely, `idempotent` only with the same key, `once` never."""
+
 REPAIRS_ALLOWED = 1
 """How often a reply that was complete but unusable is asked for again."""
 
@@ -68,8 +71,9 @@ class Turn:
     stop_reason: str
     results: Mapping[str, ToolResult] = field(default_factory=dict)
     """Tool results by the id of the call."""
-    intents: frozenset[str] = frozenset()
-    """Calls that were about to run: without a result after a crash, nobody knows whether they did."""
+    intents: Mapping[str, Effect] = field(default_factory=dict)
+    """Calls that were about to run, with what they were to do: without a result after a crash, nobody knows whether
+    they did."""
     note: str | None = None
     """What we replied to it: why the reply was rejected."""
 

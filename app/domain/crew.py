@@ -11,8 +11,8 @@ from app.domain.strategies import Strategy
 from app.domain.team import Team
 from app.domain.worker import Worker
 
-Reach = Literal["inputs", "web"]
-"""What a tool reads: the inputs of the job, or the web."""
+Reach = Literal["inputs", "web", "anything"]
+"""What a tool reads: the inputs of the job, the web, or nobody knows what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +66,6 @@ class Crew:
     def may_read(self, worker: Worker, what: Reach) -> bool:
         """Whether one of its tools may read the inputs, or the web. One that acts may do anything; so may a team."""
         return worker.team is not None or any(
-            tool not in self.means or self.means[tool].acts or self.means[tool].reads == what for tool in worker.tools
+            tool not in self.means or self.means[tool].acts or self.means[tool].reads in (what, "anything")
+            for tool in worker.tools
         )

@@ -3,6 +3,7 @@
 ToolError      the model reads it as a tool result and goes on
 ModelError     the retry policy: `Transient` may be sent again, the rest never in the same form
 JobRefused     the client gets it as a problem document
+DiffUnreadable whoever wanted the diff read: it says what is wrong with it, and where
 HeldBack       the engine decides again
 OwnershipLost  the engine drops the run and writes nothing more
 RunUnreadable  the engine leaves the run to others, and ends it once too many have failed
@@ -24,6 +25,7 @@ ErrorCode = Literal[
     "no_progress", "tool_call_invalid", "model_refusal", "context_exceeded", "provider_stream_incomplete",
     "provider_unavailable", "rate_limited", "budget_exceeded", "breaker_open", "attempts_exhausted",
     "unexpected_stop_reason", "result_too_large", "request_rejected", "internal_error", "excluded",
+    "template_empty", "template_too_large", "input_unparseable",
     # Of model calls alone: they end the run, so no task ever carries them.
     "provider_auth", "provider_billing", "cancelled",
 ]  # fmt: skip
@@ -168,6 +170,18 @@ class JobRefused(ChargehandError):
     detail: str
     errors: tuple[tuple[str, str], ...] = ()
     """Pairs of JSON pointer and detail."""
+
+
+@dataclass(eq=False)
+class DiffUnreadable(ChargehandError):
+    """A text that was to be a unified diff is none, or a damaged one."""
+
+    message: str
+    line: int | None = None
+    """Of the text, from 1; None where no single one is at fault."""
+
+    def __str__(self) -> str:
+        return self.message if self.line is None else f"Line {self.line}: {self.message}"
 
 
 class HeldBack(ChargehandError):

@@ -33,6 +33,9 @@ REMEDIES: Mapping[ErrorCode, Remedy] = {
     "attempts_exhausted": "none",
     "cancelled": "none",
     "excluded": "none",
+    "template_empty": "none",
+    "template_too_large": "none",
+    "input_unparseable": "none",
     "provider_auth": "end",
     "provider_billing": "end",
 }
@@ -46,7 +49,7 @@ OF_WORKERS: frozenset[str] = frozenset({
     "max_steps", "timeout", "output_truncated", "output_invalid", "result_rejected", "no_progress", "tool_call_invalid",
 })  # fmt: skip
 """What speaks against a worker when it comes in a row: failures of its own making, never its provider's."""
-OF_TOOLS: frozenset[str] = frozenset({"tool_timeout", "tool_crashed", "fetch_failed"})
+OF_TOOLS: frozenset[str] = frozenset({"tool_timeout", "tool_crashed", "tool_unavailable", "fetch_failed"})
 """What speaks against a tool when it comes in a row, about different things: it does not get through, or not to an end.
 An argument that it cannot take, or a page that is not there, says nothing about it."""
 

@@ -15,7 +15,7 @@ _Code = Literal[
     "plan_unparseable", "output_invalid", "result_rejected", "breaker_open", "task_unknown",
     "tool_missing", "reference_unmet", "results_too_many", "instruction_vague", "reference_vague", "tasks_overlap",
     "dependency_unused", "budget_unfit", "criterion_missing", "worker_invalid", "strategy_fixed", "candidate_alone",
-    "candidate_required",
+    "candidate_required", "material_cut",
 ] | AnswerCode  # fmt: skip
 
 FLAW_CODES: Mapping[str, str] = {
@@ -48,6 +48,7 @@ FLAW_CODES: Mapping[str, str] = {
     "strategy_fixed": "The plan has another strategy than its job or its team wants.",
     "candidate_alone": "The plan is to select, and has one candidate only.",
     "candidate_required": "A task is one of several tries, and its failure would keep the run from succeeding.",
+    "material_cut": "A task made by the team's template does not show all of what it is about.",
     **ANSWER_CODES,
 }
 FlawCode = TypeAliasType("FlawCode", Annotated[_Code, described(FLAW_CODES, "What is wrong with a plan.")])

@@ -15,6 +15,7 @@ from app.domain import (
     fold_approval,
     fold_calls,
     fold_children,
+    fold_findings,
     fold_questions,
     fold_reductions,
     fold_rounds,
@@ -94,7 +95,7 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_run.fold_plan_rejection(run, event, fact)
         case ev.TaskRejected() | ev.RulingRejected() | ev.ReviewRejected() | ev.JudgementRejected():
             return fold_calls.fold_rejection(run, event)
-        case ev.SelectionRejected() | ev.ReductionRejected():
+        case ev.SelectionRejected() | ev.ReductionRejected() | ev.VerificationRejected():
             return fold_calls.fold_rejection(run, event)
         case ev.PlanCreated():
             return fold_run.fold_plan(run, event, fact)
@@ -118,7 +119,7 @@ def _folded(run: Snapshot, event: Event) -> Snapshot:
             return fold_run.fold_closing(run, event, fact)
         case ev.RunQueued():
             asks = fact.on_question or "ask"
-            return changed(run, created_at=event.at, own_plan=fact.plan, on_question=asks)
+            return changed(run, created_at=event.at, own_plan=fact.plan, plan_source=fact.plan_source, on_question=asks)
         case ev.ResultsReused():
             return fold_run.fold_reuse(run, event)
         case ev.RunStarted():
@@ -146,6 +147,7 @@ _OfAnswers = (
     | ev.ReductionSkipped
     | ev.ConflictJudged
     | ev.ConflictLeftOpen
+    | fold_findings.Step
     | ev.GapFound
     | ev.ReviewCompleted
     | ev.SynthesisCompleted
@@ -182,6 +184,14 @@ def _folded_answer(run: Snapshot, event: Event, fact: _OfAnswers | _OfTasks) -> 
             return fold_answers.fold_judgement(run, fact)
         case ev.ConflictLeftOpen():
             return fold_answers.fold_left_open(run, fact)
+        case (
+            ev.FindingsPlaced()
+            | ev.FindingsMerged()
+            | ev.FindingVerified()
+            | ev.FindingsFiltered()
+            | ev.FindingsRanked()
+        ):
+            return fold_findings.fold_step(run, fact)
         case ev.GapFound():
             return fold_rounds.fold_gap(run, fact)
         case ev.ReviewCompleted():

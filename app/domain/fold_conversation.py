@@ -26,14 +26,14 @@ def conversation_after(talk: Conversation, fact: ev.AnyFact, seq: int = 0) -> Co
             return _failed(_opened(talk, fact), fact, seq)
         case ev.ToolStarted():
             turn = _last_turn(talk, fact)
-            return _with_last(talk, changed(turn, intents=turn.intents | {fact.call_id}))
+            return _with_last(talk, changed(turn, intents={**turn.intents, fact.call_id: fact.effect}))
         case ev.ToolCompleted():
             return _tool_ended(talk, fact, ToolResult(fact.output))
         case ev.ToolFailed():
             return _tool_ended(talk, fact, ToolResult(fact.error.message, fact.error.code))
         case ev.Rejected():
             return _rejected(talk, fact)
-        case ev.SelectionRejected() | ev.ReductionRejected():
+        case ev.SelectionRejected() | ev.ReductionRejected() | ev.VerificationRejected():
             return _rejected(talk, fact)
         case _:
             raise IllegalMove(f"{fact.type} belongs to no conversation")

@@ -10,6 +10,7 @@ from app.domain.conversation import Conversation
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
 from app.domain.fold_calls import fold_rejection
+from app.domain.fold_files import fold_files, fold_reused
 from app.domain.plan import Task
 from app.domain.snapshot import Snapshot
 from app.domain.states import RUN_MOVES, move
@@ -132,7 +133,8 @@ def fold_plan(run: Snapshot, event: Event, plan: ev.PlanCreated) -> Snapshot:
     executed_at = event.at if tasks and all(task.ended for task in tasks.values()) else None
     brief = run.brief.joined_by(plan.workers)
     run = changed(run, brief=brief, assumptions=brief.reused.assumptions, executed_at=executed_at)
-    return changed(run, plan=plan.alone, quote=plan.quote, planned_at=event.at, tasks=tasks)
+    run = fold_reused(run, tasks, event.seq)
+    return changed(run, plan=plan.alone, quote=plan.quote, planned_at=event.at)
 
 
 def new_tasks(tasks: Iterable[Task]) -> dict[str, TaskState]:
@@ -174,7 +176,7 @@ def fold_revision(run: Snapshot, revised: ev.PlanRevised) -> Snapshot:
 
 def fold_end(run: Snapshot, event: Event, end: ev.RunSucceeded | ev.RunPartial | ev.RunFailed) -> Snapshot:
     return changed(
-        run,
+        fold_files(run, end.artifacts, None, event.seq),
         status=move(RUN_MOVES, run.status, event.type),
         stop_reason=end.stop_reason,
         error=end.error if isinstance(end, ev.RunFailed) else None,

@@ -3,6 +3,7 @@
 from app.domain import events as ev
 from app.domain.errors import IllegalMove
 from app.domain.events import Event
+from app.domain.fold_files import fold_output
 from app.domain.results import Problem
 from app.domain.snapshot import Snapshot
 from app.domain.states import ATTEMPT_MOVES, TASK_MOVES, move
@@ -110,7 +111,8 @@ def _fold_again(
 
 def fold_success(run: Snapshot, event: Event, output: ev.TaskSucceeded) -> Snapshot:
     task = with_attempt_ended(running_task(run, event), event, None, "accept_partial" if output.partial else None)
-    return _with_task_ended(run, changed(task, output=output), event)
+    run, filed = fold_output(run, output, task.task.id, event.seq)
+    return _with_task_ended(run, changed(task, output=filed), event)
 
 
 def fold_attempt_end(run: Snapshot, event: Event, error: Problem | None) -> Snapshot:

@@ -11,12 +11,13 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from app.domain.numbers import exact, exact_amount
-from app.domain.plan import TASKS_CEILING, Plan, too_long_in
+from app.domain.plan import TASKS_CEILING, Plan, Planning, too_long_in
 from app.domain.questions import OnQuestion
 from app.domain.strategies import Strategy
 from app.domain.text import has_line_end, is_blank
@@ -130,9 +131,10 @@ class JobInput(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)]
     """The name by which tools read it; different from those of the other inputs."""
     media_type: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)] = "text/plain"
-    """Its media type: `text/csv` and `application/json` become tables, anything is text."""
+    """Its media type: `text/csv` and `application/json` become tables, those of PDF and DOCX are documents, anything
+    else is text."""
     content: str = Field(max_length=20_000_000)
-    """The text; base64 when `media_type` is `application/vnd.apache.parquet`."""
+    """The text; base64 when `media_type` is that of Parquet, PDF or DOCX. PDF and DOCX are read as the text in them."""
 
 
 def strictly(form: type[PlanT], plan: Any) -> PlanT:
@@ -178,8 +180,9 @@ class Job(BaseModel):
     """How results become the answer: `merge`, `select` or `reduce`; null leaves it to the team, else to the plan."""
     plan: OwnPlan | None = None
     """A plan of the client's own; the supervisor is not asked for one then."""
-    planning: Literal["model"] | None = None
-    """How the plan is made: `model`, the only way offered; null leaves it to the team."""
+    planning: Planning | None = None
+    """How the plan is made where the job brings none: by the supervisor's `model`, or from the `template` of the team;
+    null leaves it to the team, which takes its template if it has one."""
     rubric: Annotated[str, Field(min_length=1, max_length=20_000)] | None = None
     """What a critic holds the answer against before it goes out, beside what the team wants of it."""
     output_schema: dict[str, Any] | None = None
@@ -193,6 +196,14 @@ class Job(BaseModel):
     """Higher runs start first."""
     metadata: dict[MetadataKey, MetadataText | int | float | bool | None] = Field(default_factory=dict, max_length=16)
     """Labels of your own, kept with the run and shown with it: at most 16."""
+
+    @field_validator("planning")
+    @classmethod
+    def _does_not_contradict(cls, planning: Planning | None, told: ValidationInfo) -> Planning | None:
+        if planning is not None and told.data.get("plan") is not None:
+            problem = "The job brings a plan of its own, so that none is made; leave out one of the two."
+            raise PydanticCustomError("planning_contradicts", problem)
+        return planning
 
     @field_validator("inputs")
     @classmethod

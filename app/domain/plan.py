@@ -28,6 +28,12 @@ TEXT_LIMITS: Mapping[str, int] = {
 REPORT_LIMIT = 20_000
 """Characters of each text in the report of a plan's validation."""
 
+Planning = Literal["model", "template"]
+"""Whom a job wants its plan from: the supervisor, or the template of its team."""
+PlanSource = Literal["supervisor", "rule", "client", "template", "run"]
+"""Who has made a plan: the `supervisor`; a `rule` of the team, that sends the job to one worker; the `client`; the
+`template` of the team; or the `run` that this one comes from."""
+
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from app.domain.usage import Amount, Money
+
+_MICRO = Decimal("0.000001")
 
 
 class _Part(BaseModel):
@@ -23,6 +25,17 @@ class MoneyRange(_Part):
     """What is to be expected."""
     most: Money
     """If everything goes wrong that may; never more than the run's own limit."""
+
+
+def money_range(least: Decimal, likely: Decimal, most: Decimal) -> MoneyRange:
+    """These amounts in whole millionths, each no more than the next."""
+    top = _rounded(most, ROUND_CEILING)
+    bottom = min(_rounded(least, ROUND_FLOOR), top)
+    return MoneyRange(least=bottom, likely=min(max(_rounded(likely, ROUND_HALF_EVEN), bottom), top), most=top)
+
+
+def _rounded(amount: Decimal, how: str) -> Decimal:
+    return amount.quantize(_MICRO, rounding=how).normalize()
 
 
 class TokensRange(_Part):

@@ -8,10 +8,10 @@ when the plan is made. What was spent until then is a part of them. Replies that
 a crash breaks off, are not.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 from functools import reduce
 from math import floor
 from typing import TypeVar
@@ -22,7 +22,17 @@ from app.domain.lint import RESULTS_HELD
 from app.domain.plan import Plan, Task
 from app.domain.plan_strategy import candidates_of
 from app.domain.protocol import SUPERVISOR_REPLIES
-from app.domain.quote import Grounds, MoneyRange, Planning, Quote, SecondsRange, TokenPrices, TokensRange, Typical
+from app.domain.quote import (
+    Grounds,
+    Planning,
+    Quote,
+    SecondsRange,
+    TokenPrices,
+    TokensRange,
+    Typical,
+    money_range,
+)
+from app.domain.quoting_calls import LONGEST_TOKEN, call_s, least_call, so_many, typical_calls, worst_calls
 from app.domain.schedule import time_for
 from app.domain.snapshot import Snapshot
 from app.domain.usage import Amount
@@ -30,10 +40,6 @@ from app.domain.worker import Worker
 
 ENOUGH = 3
 """Tasks of a kind from which its history tells more than what is typical."""
-LEAST_READ = 10
-LEAST_WRITTEN = 5
-LONGEST_TOKEN = 8
-"""Characters of instructions that make a token, at the fewest tokens."""
 CHARACTERS_PER_TOKEN = 4
 OPENING_TOKENS = 1_500
 """What a request has beside instructions and task: the form of the answer, the rules, the tools."""
@@ -45,15 +51,14 @@ RESULT_TOKENS = 600
 CALLS_WITH_TOOLS = 4
 ANSWER_READ = 2_000
 ANSWER_WRITTEN = 1_000
-CALL_S = 2.0
-TOKENS_PER_S = 60
-"""What a model writes."""
 LONGEST_REQUEST = 1_000_000
 """Tokens that no model reads more of in one call."""
 LONGEST_FORM = 6_000
 """What a first request may have beside the team's and the plan's own words, and the results of other tasks."""
 LONGEST_RESULTS = 120_000
 """What may be shown of those."""
+LONGEST_LOOK = 30_000
+"""What is shown of a finding, and around it."""
 LONGEST_OUTCOME = 20_000
 """What comes back to one reply that calls tools, at about."""
 SEARCH_TOKENS = 10_000
@@ -67,7 +72,6 @@ each other; its own quote says better."""
 NESTED_CALLS_MOST = 40
 """How often what an attempt may take at the worst a nested run is taken to need: twelve tasks with three attempts each,
 its plan and its answer."""
-_MICRO = Decimal("0.000001")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,8 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
     answer = None if run.brief.needs_no_answer(plan) else _answer_part(run.brief, plan, grounds)
     judge = _judge_part(run.brief, plan, grounds) if candidates_of(plan) else None
     reductions = _reductions_part(run.brief, plan, grounds) if answer and plan.strategy == "reduce" else None
-    behind = [part for part in (judge, reductions, answer) if part]
+    looks = _looks_part(run.brief, plan, grounds)
+    behind = [part for part in (judge, reductions, looks, answer) if part]
     parts = [*tasks.values(), *behind]
     spent, limits = run.usage.amount, run.brief.limits
     most = _total(spent, (part.most for part in parts))
@@ -107,7 +112,9 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
     works_s = time_for(plan.tasks, lasts, limits.concurrency) + sum(part.likely.duration_s for part in behind)
     least_tokens, most_s = min(least.tokens, most_tokens), max(limits.timeout_s, planning_s)
     return Quote(
-        cost_usd=_money(least.cost_usd, likely.cost_usd, most_usd) if _all_priced(run.brief, plan, grounds) else None,
+        cost_usd=money_range(least.cost_usd, likely.cost_usd, most_usd)
+        if _all_priced(run.brief, plan, grounds)
+        else None,
         tokens=TokensRange(
             least=least_tokens, likely=min(max(likely.tokens, least_tokens), most_tokens), most=most_tokens
         ),
@@ -116,7 +123,9 @@ def quote_of(run: Snapshot, plan: Plan, grounds: Grounds, at: datetime) -> Quote
             likely=round(min(planning_s + works_s, most_s), 3),
             most=round(most_s, 3),
         ),
-        basis="history" if all(part.likely.count >= ENOUGH for part in parts if part is not judge) else "limits",
+        basis="history"
+        if all(part.likely.count >= ENOUGH for part in parts if part not in (judge, looks))
+        else "limits",
         runs_considered=grounds.history.runs,
         planning=Planning(cost_usd=spent.cost_usd, tokens=spent.tokens, duration_s=round(planning_s, 3)),
     )
@@ -126,18 +135,9 @@ def _total(spent: Amount, amounts: Iterable[Amount]) -> Amount:
     return reduce(Amount.__add__, amounts, spent)
 
 
-def _money(least: Decimal, likely: Decimal, most: Decimal) -> MoneyRange:
-    top = _rounded(most, ROUND_CEILING)
-    bottom = min(_rounded(least, ROUND_FLOOR), top)
-    return MoneyRange(least=bottom, likely=min(max(_rounded(likely, ROUND_HALF_EVEN), bottom), top), most=top)
-
-
-def _rounded(amount: Decimal, how: str) -> Decimal:
-    return amount.quantize(_MICRO, rounding=how).normalize()
-
-
 def _all_priced(brief: Brief, plan: Plan, grounds: Grounds) -> bool:
     used = {brief.team.supervisor.model, *([brief.team.critic_model] if candidates_of(plan) else [])}
+    used |= {brief.team.findings.model} if brief.reports_findings(plan) else set()
     used |= {name for task in plan.tasks for worker in _who(brief, task) for name in _players(brief, worker)}
     return all(grounds.prices.get(brief.models.get(name, name)) is not None for name in used)
 
@@ -163,14 +163,8 @@ def _task_part(brief: Brief, task: Task, grounds: Grounds) -> _Part:
     prices = _prices(brief, grounds, _players(brief, worker)[0])
     past = grounds.history.tasks.get((worker.name, model))
     likely = past if past is not None and past.count >= ENOUGH else _typical_task(task, worker, prices)
-    least = _least_call(prices, len(task.instruction) // LONGEST_TOKEN) if task.required else Amount()
+    least = least_call(prices, len(task.instruction) // LONGEST_TOKEN) if task.required else Amount()
     return _Part(least, likely, _worst_task(brief, task, grounds))
-
-
-def _least_call(prices: TokenPrices, told: int = 0) -> Amount:
-    read = LEAST_READ + told
-    cost = read * prices.cheapest_read + LEAST_WRITTEN * prices.written
-    return Amount(tokens=read + LEAST_WRITTEN, cost_usd=cost)
 
 
 def _typical_task(task: Task, worker: Worker, prices: TokenPrices) -> Typical:
@@ -178,22 +172,13 @@ def _typical_task(task: Task, worker: Worker, prices: TokenPrices) -> Typical:
     opening = OPENING_TOKENS + _told(task, worker) // CHARACTERS_PER_TOKEN + RESULT_TOKENS * len(task.depends_on)
     read = calls * opening + calls * (calls - 1) // 2 * (REPLY_TOKENS + OUTCOME_TOKENS)
     times, in_a_row = (NESTED_TASKS, NESTED_IN_A_ROW) if worker.team is not None else (1, 1)
-    lasts = min(in_a_row * calls * _call_s(REPLY_TOKENS), task.budget.timeout_s or worker.timeout_s)
-    return _typical(prices, times * read, times * calls * REPLY_TOKENS, lasts)
+    lasts = min(in_a_row * calls * call_s(REPLY_TOKENS), task.budget.timeout_s or worker.timeout_s)
+    return typical_calls(prices, times * read, times * calls * REPLY_TOKENS, lasts)
 
 
 def _told(task: Task, worker: Worker) -> int:
     """Characters that the worker is told of its role and its task."""
     return len(worker.instructions) + len(task.instruction) + len(task.context)
-
-
-def _typical(prices: TokenPrices, read: int, written: int, lasts_s: float) -> Typical:
-    cost = read * prices.read + written * prices.written
-    return Typical(Amount(tokens=read + written, cost_usd=cost), lasts_s, count=0)
-
-
-def _call_s(written: int) -> float:
-    return CALL_S + written / TOKENS_PER_S
 
 
 def _worst_task(brief: Brief, task: Task, grounds: Grounds) -> Amount:
@@ -235,29 +220,24 @@ def _worst_attempt(brief: Brief, task: Task, worker: Worker, grounds: Grounds) -
     read = sum(min(opening + searched + number * turn, LONGEST_REQUEST) for number in range(steps))
     prices = [_prices(brief, grounds, name) for name in _players(brief, worker)]
     times = NESTED_CALLS_MOST if worker.team is not None else 1
-    worst = _worst(prices, times * read, times * steps * grounds.reply_tokens)
+    worst = worst_calls(prices, times * read, times * steps * grounds.reply_tokens)
     return worst + Amount(cost_usd=_fees(brief, task, worker, grounds))
-
-
-def _worst(prices: Sequence[TokenPrices], read: int, written: int) -> Amount:
-    cost = max(read * each.dearest_read + written * each.dearest_written for each in prices)
-    return Amount(tokens=read + written, cost_usd=cost)
 
 
 def _worst_talk(brief: Brief, grounds: Grounds, told: int, model: str | None = None) -> Amount:
     """A conversation of the supervisor, or of the `model`: a ruling, a rewritten instruction, the answer."""
     written = SUPERVISOR_REPLIES * grounds.reply_tokens
     read = SUPERVISOR_REPLIES * (LONGEST_FORM + len(brief.team.supervisor.instructions) + told + written)
-    return _worst([_prices(brief, grounds, model or brief.team.supervisor.model)], read, written)
+    return worst_calls([_prices(brief, grounds, model or brief.team.supervisor.model)], read, written)
 
 
 def _answer_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
     prices, past = _prices(brief, grounds, brief.team.supervisor.model), grounds.history.answer
     likely = past if past is not None and past.count >= ENOUGH else None
     read = ANSWER_READ + RESULT_TOKENS * len(plan.tasks)
-    guess = _typical(prices, read, ANSWER_WRITTEN, _call_s(ANSWER_WRITTEN))
+    guess = typical_calls(prices, read, ANSWER_WRITTEN, call_s(ANSWER_WRITTEN))
     told = LONGEST_RESULTS + len(brief.objective) + len(plan.final_instruction)
-    return _Part(_least_call(prices), likely or guess, _worst_talk(brief, grounds, told))
+    return _Part(least_call(prices), likely or guess, _worst_talk(brief, grounds, told))
 
 
 def _judge_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
@@ -266,8 +246,20 @@ def _judge_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part:
     prices = _prices(brief, grounds, model)
     read = ANSWER_READ + RESULT_TOKENS * len(candidates_of(plan))
     told = LONGEST_RESULTS + len(brief.objective) + len(plan.final_instruction)
-    likely = _typical(prices, read, REPLY_TOKENS, _call_s(REPLY_TOKENS))
+    likely = typical_calls(prices, read, REPLY_TOKENS, call_s(REPLY_TOKENS))
     return _Part(Amount(), likely, _worst_talk(brief, grounds, told, model))
+
+
+def _looks_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part | None:
+    """Second looks at findings: likely a third of those that the team allows."""
+    rules, most = brief.team.findings, brief.team.findings.second_looks
+    if not brief.reports_findings(plan) or not most:
+        return None
+    count, prices = -(-most // 3), _prices(brief, grounds, rules.model)
+    turns = -(-count // brief.limits.concurrency)
+    likely = typical_calls(prices, count * ANSWER_READ, count * REPLY_TOKENS, turns * call_s(REPLY_TOKENS))
+    worst = _worst_talk(brief, grounds, LONGEST_LOOK + len(brief.objective), rules.model)
+    return _Part(Amount(), likely, so_many(most, worst))
 
 
 def _reductions_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part | None:
@@ -279,14 +271,10 @@ def _reductions_part(brief: Brief, plan: Plan, grounds: Grounds) -> _Part | None
     groups = -(-count // RESULTS_HELD) if count > RESULTS_HELD else 0
     turns = -(-groups // brief.limits.concurrency)
     read = groups * ANSWER_READ + RESULT_TOKENS * count
-    likely = _typical(prices, read if groups else 0, groups * ANSWER_WRITTEN, turns * _call_s(ANSWER_WRITTEN))
+    likely = typical_calls(prices, read if groups else 0, groups * ANSWER_WRITTEN, turns * call_s(ANSWER_WRITTEN))
     likely = likely if groups else replace(likely, count=ENOUGH)  # Most probably there are none.
     required = sum(task.required for task in plan.tasks)
-    call, worst = _least_call(prices), _worst_talk(brief, grounds, LONGEST_RESULTS + len(brief.objective))
+    call, worst = least_call(prices), _worst_talk(brief, grounds, LONGEST_RESULTS + len(brief.objective))
     least = -(-required // RESULTS_HELD) if required > RESULTS_HELD else 0
     most = count + -(-count // RESULTS_HELD)
-    return _Part(_times(least, call), likely, _times(most, worst))
-
-
-def _times(number: int, amount: Amount) -> Amount:
-    return Amount(tokens=number * amount.tokens, cost_usd=number * amount.cost_usd)
+    return _Part(so_many(least, call), likely, so_many(most, worst))

@@ -33,6 +33,7 @@ READINGS: Mapping[Purpose, frozenset[str]] = {
     "reduce": frozenset({"reduction.completed", "reduction.rejected"}),
     "review": frozenset({"review.completed", "review.rejected"}),
     "arbitrate": frozenset({"conflict.judged", "judgement.rejected"}),
+    "verify": frozenset({"finding.verified", "verification.rejected"}),
 }  # fmt: skip
 """What the reading of a final reply may lead to, by what the model was called for."""
 ONLY_READ = frozenset().union(*READINGS.values()) - {
@@ -41,11 +42,12 @@ ONLY_READ = frozenset().union(*READINGS.values()) - {
     "task.reassigned",
     "task.failed",
     "question.asked",
+    "finding.verified",
 }
 """Those of them that nothing else leads to."""
-STAMPED = {"plan.created": {"quote", "validation"}, "question.asked": {"expires_at"}}
-"""Fields that say nothing of how a reply is read: they rest on prices, history and the time, or are advice, of which
-every release has more."""
+STAMPED = {"plan.created": {"quote", "validation", "source"}, "question.asked": {"expires_at"}}
+"""Fields that say nothing of how a reply is read: they rest on prices, history and the time, are advice, of which every
+release has more, or were not told at first."""
 
 Reader = Callable[[Snapshot, Event], Sequence[Entry]]
 """What the reply of an event amounts to in the state before it; nothing when it is not read as a final one."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 
+from app.domain.artifacts import Artifact
 from app.domain.task_state import TaskState
 
 
@@ -11,12 +12,18 @@ def sizes_of(task: TaskState) -> dict[str, int]:
     output = task.output
     assert output is not None  # It delivered.
     texts = {"title": task.task.title, "summary": output.summary, "text": output.text, "data": data_of(task)}
-    return {name: len(text) for name, text in texts.items()} | {"sources": sum(map(listed, output.sources))}
+    sizes = {name: len(text) for name, text in texts.items()} | {"sources": sum(map(listed, output.sources))}
+    return sizes | {"artifacts": sum(map(shown_of_file, output.artifacts))} if output.artifacts else sizes
 
 
 def data_of(task: TaskState) -> str:
     """The data that the task delivered, as it is written where it is shown."""
     return json.dumps(task.output.data if task.output else None, ensure_ascii=False)
+
+
+def shown_of_file(artifact: Artifact) -> int:
+    """What a file takes where results are shown: what it is, and its text if it is one."""
+    return len(artifact.name) + len(artifact.media_type) + len(artifact.text or "")
 
 
 def listed(source: str) -> int:

@@ -4,7 +4,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.domain.artifacts import Artifact, ListedArtifact
 from app.domain.codes import TaskErrorCode
+from app.domain.coverage import Coverage, ReducedGroup
 from app.domain.flaws import Flaw
 from app.domain.questions import Assumption
 from app.domain.reviews import Review
@@ -82,6 +84,9 @@ class NestedResult(_Value):
     """Where results of its tasks contradict each other."""
     assumptions: tuple[Assumption, ...] = ()
     """What was taken for granted in it where nobody answered a question."""
+    files_left: tuple[str, ...] = ()
+    """Names of files that were not handed on, since they are more or larger than one result may hand over: the nested
+    run has them."""
 
     @property
     def unresolved(self) -> list[Conflict]:
@@ -89,8 +94,8 @@ class NestedResult(_Value):
         return [each for each in self.conflicts if each.status == "unresolved"]
 
 
-class Output(_Value):
-    """The structured result of a task."""
+class Delivered(_Value):
+    """The structured result of a task, without the files that come with it."""
 
     summary: str
     """The result in a few sentences."""
@@ -115,6 +120,18 @@ class Output(_Value):
     """True when it speaks as the system or a user would, or in the marks of a prompt: it is material all the same."""
     nested: NestedResult | None = None
     """What the nested run that delivered it says of it; null when a worker delivered it itself."""
+
+
+class Output(Delivered):
+    """The structured result of a task."""
+
+    artifacts: tuple[Artifact, ...] = ()
+    """Files that it hands over."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What it says in running text, in its files too."""
+        return (self.summary, self.text, *(each.text for each in self.artifacts if each.text is not None))
 
 
 EscalationDecision = Literal["retry_stronger_model", "reassign", "split", "ask_human", "accept_partial", "give_up"]
@@ -142,37 +159,6 @@ class Statement(_Value):
     """What the answer says."""
     tasks: tuple[str, ...]
     """Ids of the tasks it rests on; only such as delivered."""
-
-
-class ReducedGroup(_Value):
-    """Results that were put together on the way to the answer, or were to be."""
-
-    level: int
-    """1 for a group of results, else one more than the highest reduction in it."""
-    group: int
-    """Its place among the groups of its level, from 1."""
-    tasks: tuple[str, ...]
-    """Ids of the tasks whose results it holds."""
-    skipped: Literal["rejected", "failed", "timeout", "budget"] | None = None
-    """Why it was not put together, and stood for itself in short; null where it was."""
-
-
-class Coverage(_Value):
-    """Required tasks against delivered ones."""
-
-    required: int
-    """How many tasks the plan requires. Of several tries of the same thing it is usually none, since any will do."""
-    delivered: int
-    """How many of them delivered."""
-    missing: tuple[str, ...] = ()
-    """Ids of the required tasks that did not."""
-    substituted: tuple[str, ...] = ()
-    """Ids of the tasks that another worker delivered than the plan names."""
-    unverified: tuple[str, ...] = ()
-    """Ids of the tasks whose result rests on nothing but the word of their worker: see the outputs' `unverified`."""
-    shortened: tuple[str, ...] = ()
-    """Ids of the tasks whose results were shown only in short where the answer was made from them, or one of them was
-    chosen: there are more of them, or longer ones, than one call holds, or their group was not put together."""
 
 
 class DataSource(_Value):
@@ -212,6 +198,8 @@ class Synthesis(_Value):
     """The answer in the form that the job asks for; null when it asks for none."""
     data_sources: tuple[DataSource, ...] = ()
     """Where the values of `data` come from."""
+    artifacts: tuple[Artifact, ...] = ()
+    """Files that go out with the answer."""
 
 
 class TaskReport(_Value):
@@ -288,5 +276,7 @@ class Result(_Value):
     """A critic's judgement; null when there was no critic."""
     outputs: tuple[TaskReport, ...] = ()
     """What each task brought, or why it brought nothing, whatever became of the answer."""
+    artifacts: tuple[ListedArtifact, ...] = ()
+    """Files that the tasks and the answer hand over, to be downloaded."""
     free_form: bool = False
     """True when the answer is what a model wrote without keeping to the form it was asked for."""

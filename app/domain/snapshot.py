@@ -12,18 +12,19 @@ from typing import Any
 from app.domain import events as ev
 from app.domain.answering import Answering
 from app.domain.approvals import Approval
+from app.domain.artifacts import Filed
 from app.domain.breaker_names import model_breaker
 from app.domain.brief import Brief
 from app.domain.conversation import Conversation
 from app.domain.nested import Child
-from app.domain.plan import Plan
+from app.domain.plan import Plan, PlanSource
 from app.domain.questions import Assumption, OnQuestion, Question
 from app.domain.quote import Quote
 from app.domain.results import Problem, Result, Synthesis
 from app.domain.selecting import FEWEST_CANDIDATES, basis_of, candidates_in, leaves_of, selection_among
 from app.domain.selection import Selection
 from app.domain.states import TERMINAL_RUN, Phase, RunStatus
-from app.domain.task_state import Attempt, TaskState
+from app.domain.task_state import Attempt, TaskState, without_findings
 from app.domain.topics import Topic
 from app.domain.usage import Amount, Usage
 from app.domain.values import changed
@@ -55,6 +56,8 @@ class Snapshot:
     finished_at: datetime | None = None
     waiting: ev.RunWaiting | None = None
     own_plan: Plan | None = None
+    """The plan that the run has come with."""
+    plan_source: PlanSource | None = None
     on_question: OnQuestion = "ask"
     """What becomes of a question to a person."""
     questions: Mapping[str, Question] = field(default_factory=dict)
@@ -99,6 +102,8 @@ class Snapshot:
     fatal: Problem | None = None
     stop_reason: str | None = None
     result: Result | None = None
+    files: tuple[Filed, ...] = ()
+    """The files that it has handed over so far, in the order in which they came."""
     error: Problem | None = None
     cancellation: ev.Cancellation | None = None
     """Set once a client has asked for the end: what has come of that so far."""
@@ -232,7 +237,7 @@ class Snapshot:
     @property
     def reconcilable(self) -> list[TaskState]:
         """The tasks that the answer in the making rests on, in plan order."""
-        return basis_of(self.heard, self.selection, self.tasks)
+        return without_findings(basis_of(self.heard, self.selection, self.tasks), self.answering.sifting.tasks)
 
     @property
     def lacked(self) -> list[TaskState]:
@@ -279,8 +284,9 @@ class Snapshot:
         if topic.purpose == "work":
             name = topic.task_id or ""
             return (self.tasks.get(name) or self.replaced[name]).tried(topic.number).model
-        judges = topic.purpose in ("review", "select", "arbitrate")
-        name = self.brief.team.critic_model if judges else self.brief.team.supervisor.model
+        judges, team = topic.purpose in ("review", "select", "arbitrate"), self.brief.team
+        name = team.critic_model if judges else team.supervisor.model
+        name = team.findings.model if topic.purpose == "verify" else name
         return self.brief.models.get(name, name)
 
     def conversation(self, topic: Topic) -> Conversation:

@@ -21,6 +21,7 @@ _HOLDERS: Mapping[str, str] = {
     "select": "synthesis",
     "synthesize": "synthesis",
     "reduce": "reduction:{1}",
+    "verify": "synthesis",
     "review": "review",
 }
 """The span that holds the calls of a purpose, by task and attempt; others are held by their task, or by the run."""
@@ -81,6 +82,9 @@ class Spans:
                 self._review(event, what)
             case "conflict" | "judgement":
                 self._judge(Topic("arbitrate"), rejection(event["data"]) if what == "rejected" else {})
+            case "finding" | "verification":
+                topic = Topic("verify", number=event["data"]["number"])
+                self._judge(topic, rejection(event["data"]) if what == "rejected" else {})
             case "ruling":
                 self._judge(Topic("rule", event["task_id"], event["attempt"]), rejection(event["data"]))
         complete, self._complete = self._complete, []
@@ -225,7 +229,7 @@ class Spans:
 
     def _holder_of_call(self, topic: Topic, started: str) -> str:
         """The span that holds the calls of a conversation. That of the synthesis begins with the first of its own."""
-        if topic.purpose in ("select", "reduce", "synthesize"):
+        if topic.purpose in ("verify", "select", "reduce", "synthesize"):
             self._open("synthesis", "run", "synthesis", "synthesis", self._worked_until or started, {})
         if topic.purpose == "reduce":
             self._open(f"reduction:{topic.number}", "synthesis", "synthesis", "reduction", started, {})

@@ -74,6 +74,8 @@ _WORK = frozenset({
     "child.started", "child.ended",
     "llm.completed", "llm.failed", "tool.started", "tool.completed", "tool.failed",
     "synthesis.completed", "synthesis.rejected", "conflict.found", "conflict.judged", "conflict.left_open",
+    "findings.placed", "findings.merged", "finding.verified", "verification.rejected", "findings.filtered",
+    "findings.ranked",
     "judgement.rejected", "gap.found", "review.completed", "review.rejected",
     "selection.completed", "selection.rejected", "selection.failed",
     "reduction.completed", "reduction.rejected", "reduction.skipped",

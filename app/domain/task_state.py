@@ -1,5 +1,6 @@
 """The state of a task as a value: its attempts so far, and what the next one will be."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -128,3 +129,15 @@ class TaskState:
         place = number - 1
         attempt = changed(self.attempts[place], **changes)
         return changed(self, attempts=(*self.attempts[:place], attempt, *self.attempts[number:]))
+
+
+def without_findings(tasks: list[TaskState], names: Collection[str]) -> list[TaskState]:
+    """The tasks, those of these `names` without their data: what has become of the findings there is told apart."""
+    if not names:
+        return tasks
+    return [
+        changed(task, output=task.output.model_copy(update={"data": None}))
+        if task.output is not None and task.task.id in names
+        else task
+        for task in tasks
+    ]

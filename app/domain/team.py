@@ -7,12 +7,15 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from app.domain import team_faults
 from app.domain.job import Limits, TeamName
+from app.domain.plan_template import PlanTemplate, check_template
 from app.domain.planned_worker import DynamicWorkers, PlannedWorker
 from app.domain.strategies import Strategy
 from app.domain.team_rules import (
     ApprovalRules,
     ConflictMethod,
+    FindingRules,
     ModelName,
     ReviewRules,
     Route,
@@ -39,11 +42,13 @@ class Supervisor(TeamPart):
     """What it is told about this team: who does what, and what a good plan looks like."""
     examples: tuple[str, ...] = ()
     """Plans that it should take as models, each after the objective it belongs to."""
+    artifacts: bool = False
+    """Whether its answers may come with files."""
 
 
 _LATER = (
     "ladder", "question_timeout_s", "routing", "stragglers", "review", "approval", "conflicts", "output_schema",
-    "dynamic_workers", "strategy", "conflict_resolution",
+    "dynamic_workers", "strategy", "conflict_resolution", "plan_template", "findings",
 )  # fmt: skip
 """The fields that the first release lacked."""
 
@@ -92,51 +97,28 @@ class Team(TeamPart):
     """
     review: ReviewRules = ReviewRules()
     """Whether a critic looks at answers before they go out."""
+    findings: FindingRules = FindingRules()
+    """What becomes of findings, for teams with workers whose `output` is `findings`."""
     dynamic_workers: bool | DynamicWorkers = False
     """Whether a plan may bring workers of its own along; an object says what tools they may have, and how many."""
+    plan_template: PlanTemplate | None = None
+    """The plan of its jobs, made without a model when a job is accepted; null has the supervisor plan each."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Team":
-        names = [worker.name for worker in self.workers]
-        if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"workers named twice: {', '.join(repeated)}")
-        known = set(names)
-        for worker in self.workers:
-            if worker.fallback is not None and (worker.fallback not in known or worker.fallback == worker.name):
-                raise ValueError(f"the fallback of {worker.name} is no other worker of the team: {worker.fallback}")
-            if foreign := sorted({tool for tools in worker.needed_tools for tool in tools} - set(worker.tools)):
-                raise ValueError(f"{worker.name} must use tools that it does not have: {', '.join(foreign)}")
-            if not all(worker.needed_tools):
-                raise ValueError(f"{worker.name} must use one of no tools at all")
-        if len(set(self.conflict_resolution)) < len(self.conflict_resolution):
-            raise ValueError("conflict_resolution names a method twice")
-        if strangers := sorted({worker for route in self.routing for worker in route.workers} - known):
-            raise ValueError(f"routes lead to workers that the team lacks: {', '.join(strangers)}")
-        if self.tool_isolation == "exclusive" and (shared := self._tools_of_several()):
-            raise ValueError(f"workers share tools, and tool_isolation is exclusive: {', '.join(shared)}")
-        if self.tool_isolation == "exclusive" and (shared := sorted({*self.dynamic_tools} & {*self._tools_of_workers})):
-            raise ValueError(f"dynamic workers would share tools, and tool_isolation is exclusive: {', '.join(shared)}")
-        return self
-
-    def _tools_of_several(self) -> list[str]:
-        """Tools of several workers that are not of one kind."""
-        roles: dict[str, set[tuple[str | None, str]]] = {}
-        for worker in self.workers:
-            role = (worker.kind, "") if worker.kind else (None, worker.name)
-            for tool in worker.tools:
-                roles.setdefault(tool, set()).add(role)
-        return sorted(tool for tool, users in roles.items() if len(users) > 1)
-
-    @model_validator(mode="after")
-    def _kinds_make_sense(self) -> "Team":
-        for worker in self.workers:
-            if worker.kind is None:
-                continue
-            peers = [other for other in self.workers if other.kind == worker.kind and other is not worker]
-            if not peers:
-                raise ValueError(f"the kind {worker.kind} has one worker only: {worker.name}")
-            if any(other.output_schema != worker.output_schema for other in peers):
-                raise ValueError(f"the workers of the kind {worker.kind} have different output_schema")
+        found = [
+            *team_faults.of_workers(self.workers),
+            *team_faults.of_rules(self.workers, self.routing, self.conflict_resolution),
+            *team_faults.of_kinds(self.workers),
+            *team_faults.of_findings(
+                self.workers,
+                has_rules=self.findings != FindingRules(),
+                has_schema=self.output_schema is not None,
+            ),
+        ]
+        if self.tool_isolation == "exclusive":
+            found += team_faults.of_exclusive_tools(self.workers, self.dynamic_tools)
+        team_faults.refuse(found)
         return self
 
     def rule_for_job(self, objective: str, *, has_inputs: bool) -> Route | None:
@@ -151,6 +133,12 @@ class Team(TeamPart):
     def _rule(self, what: str, texts: Sequence[str], *, has_inputs: bool) -> Route | None:
         fitting = (route for route in self.routing if route.applies_to in (what, "both"))
         return next((route for route in fitting if route.when.holds_for(texts, has_inputs=has_inputs)), None)
+
+    @model_validator(mode="after")
+    def _has_a_template_that_it_can_follow(self) -> "Team":
+        if self.plan_template is not None:
+            check_template(self.plan_template, {worker.name for worker in self.workers}, self.strategy)
+        return self
 
     @property
     def dynamic(self) -> DynamicWorkers | None:
@@ -169,6 +157,16 @@ class Team(TeamPart):
         return dict.fromkeys(tool for worker in self.workers for tool in worker.tools)
 
     @property
+    def finds(self) -> bool:
+        """Whether workers of it report findings."""
+        return any(worker.finds for worker in self.workers)
+
+    def lens_of(self, worker: str) -> str:
+        """Who that worker is where opinions are counted: those of one kind are one."""
+        known = self.worker(worker)
+        return known.kind or worker if known is not None else worker
+
+    @property
     def critic_model(self) -> str:
         """The tier or model that plays the critic, the judge of candidates and that of conflicts."""
         return self.review.model or self.supervisor.model
@@ -181,6 +179,7 @@ class Team(TeamPart):
             self.supervisor.model,
             self.critic_model,
             *brought,
+            *((self.findings.model,) if self.finds else ()),
             *(name for worker in self.workers for name in worker.models),
         }
 
@@ -239,6 +238,8 @@ class Team(TeamPart):
             "workers": {n: left for n, each in enumerate(self.workers) if (left := unsaid_of(each))},
             "routing": {n: rule.unsaid for n, rule in enumerate(self.routing) if rule.unsaid},
         }
+        if not self.supervisor.artifacts:
+            unsaid["supervisor"] = {"artifacts"}
         defaults = {name: type(self).model_fields[name].default for name in _LATER}
         unsaid |= {name: True for name, default in defaults.items() if getattr(self, name) == default}
         return self.model_dump_json(exclude=unsaid)

@@ -65,7 +65,13 @@ class Route(TeamPart):
     @property
     def workers(self) -> tuple[str, ...]:
         """Whoever it sends anything to."""
-        return (self.worker,) if self.secondary is None else (self.worker, self.secondary.worker)
+        return tuple(worker for _, worker in self.workers_at)
+
+    @property
+    def workers_at(self) -> tuple[tuple[tuple[str, ...], str], ...]:
+        """The same, each with its place in the rule."""
+        second = self.secondary
+        return (("worker",), self.worker), *(() if second is None else ((("secondary", "worker"), second.worker),))
 
     @property
     def unsaid(self) -> dict[str, Any]:
@@ -116,6 +122,18 @@ class ApprovalRules(TeamPart):
         if self.required and self.above_cost_usd is not None:
             raise ValueError("above_cost_usd goes without required, which is about every plan")
         return self
+
+
+class FindingRules(TeamPart):
+    """What becomes of the findings of workers before the answer is made."""
+
+    threshold: int = Field(default=80, ge=0, le=100)
+    """The confidence that a finding must have to be left, 0 to 100."""
+    second_looks: int = Field(default=10, ge=0, le=50)
+    """How many findings of a run a verifier looks at, at most: critical ones, and those up to 20 points below the
+    threshold. Each is one model call, or two, within the budget of the run; 0 for none."""
+    model: ModelName = "deep"
+    """Who looks: a tier (`fast`, `balanced`, `deep`) or a model id."""
 
 
 class ReviewRules(TeamPart):

@@ -17,6 +17,7 @@ GO_ON: Mapping[str, Purpose] = {
     "review.rejected": "review",
     "selection.rejected": "select",
     "judgement.rejected": "arbitrate",
+    "verification.rejected": "verify",
 }
 """The events other than model calls that a conversation goes on by, and what it is for."""
 
@@ -27,7 +28,8 @@ class Topic(NamedTuple):
     purpose: Purpose
     task_id: str | None = None
     number: int = 1
-    """The attempt at the task; else the revision of the plan, the round of the answer, or the group of results."""
+    """The attempt at the task; else the revision of the plan, the round of the answer, the group of results, or the
+    finding."""
 
     @property
     def attempt(self) -> int | None:

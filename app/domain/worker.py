@@ -1,6 +1,6 @@
 """A worker of a team: an agent with instructions and tools, or a team of its own."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -36,6 +36,11 @@ class Worker(TeamPart):
     them names several of which one will do."""
     output_schema: dict[str, Any] | None = None
     """JSON schema that the `data` of the worker's result must fit."""
+    artifacts: bool = False
+    """Whether its results may hand over files. A worker that is a team hands on what its own run has."""
+    output: Literal["report", "findings"] = "report"
+    """`findings`: its data are findings, each at a place in an input of the job, and what becomes of them before the
+    answer is made is settled by rule. It goes with no `output_schema` then, and not with `team`."""
     fallback: WorkerName | None = None
     """Another worker of the team that may take over a task at which this one fails."""
     kind: WorkerName | None = None
@@ -55,6 +60,11 @@ class Worker(TeamPart):
             raise ValueError(f"{self.name} needs instructions, or a team that does its tasks")
         if self.team is not None and (self.tools or self.must_use):
             raise ValueError(f"{self.name} is a team: its own workers have tools, and it has none")
+        if self.team is not None and self.artifacts:
+            raise ValueError(f"{self.name} is a team: its files are those of its own workers, and it has no say in it")
+        if self.finds and (self.team is not None or self.output_schema is not None):
+            other = "a team" if self.team is not None else "an output_schema"
+            raise ValueError(f"{self.name} reports findings, which does not go with {other}")
         return self
 
     @classmethod
@@ -67,6 +77,11 @@ class Worker(TeamPart):
             model=planned.model,
             tools=planned.tools,
         )
+
+    @property
+    def finds(self) -> bool:
+        """Whether its data are findings."""
+        return self.output == "findings"
 
     @property
     def needed_tools(self) -> tuple[tuple[str, ...], ...]:
@@ -88,4 +103,5 @@ class Worker(TeamPart):
 
 def unsaid_of(worker: Worker) -> set[str]:
     """Its fields that the first release lacked and that say nothing."""
-    return {name for name in ("fallback", "kind", "must_use", "team") if not getattr(worker, name)}
+    unsaid = {name for name in ("fallback", "kind", "must_use", "team", "artifacts") if not getattr(worker, name)}
+    return unsaid if worker.finds else unsaid | {"output"}

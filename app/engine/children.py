@@ -1,6 +1,7 @@
 """Nested runs, as the engine sees them: begun for an attempt, followed while they last, stopped when nobody waits."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 
 import structlog
@@ -8,9 +9,12 @@ import structlog
 from app.agents.aside import done_aside
 from app.agents.worker.nested import material_of, objective_of
 from app.domain import events as ev
-from app.domain.errors import BudgetSpent, ErrorCode
+from app.domain.crew import Crew
+from app.domain.errors import BudgetSpent, ErrorCode, JobRefused
+from app.domain.expansion import expanded, takes_template
 from app.domain.job import Job, Limits
 from app.domain.nested import Allowance, Parent, child_id
+from app.domain.plan import Plan
 from app.domain.policy.agenda import attempt_in, worker_of
 from app.domain.policy.allowances import LEAST_TOKENS
 from app.domain.policy.budget import room_of_task
@@ -26,9 +30,18 @@ from app.runtime import TENANT, Runtime
 from app.store.acceptance import Nesting, NewRun, accept
 from app.store.children import cancel_orphans, nested_in_tree, tell_parents, terms_of
 from app.store.database import TROUBLE
+from app.store.inputs import contents_of
 from app.store.teams import StoredTeam, team_named
 
 log = structlog.get_logger(__name__)
+
+FAULTS_TOLD = 3
+_CODES: Mapping[str, ErrorCode] = {
+    "template_empty": "template_empty",
+    "template_too_large": "template_too_large",
+    "input_unparseable": "input_unparseable",
+}
+"""What keeps a nested run from its plan, as the codes of tasks have it."""
 
 
 class _CannotNest(Exception):
@@ -79,8 +92,10 @@ async def _accepted(runtime: Runtime, desk: RunDesk, topic: Topic, allowance: Al
     _check(runtime, team, limits)
     own = await terms_of(runtime.database, parent.run)
     assert own is not None  # It is ours.
+    objective = await done_aside(material_of(run, topic), lambda: objective_of(run, topic))
+    plan = await _plan_of_template(runtime, run, team, limits, objective)
     job = Job.model_construct(
-        objective=await done_aside(material_of(run, topic), lambda: objective_of(run, topic)),
+        objective=objective,
         inputs=(),
         output_schema=worker_of(run, attempt_in(run, topic)).output_schema,
         on_question=run.on_question,
@@ -88,7 +103,7 @@ async def _accepted(runtime: Runtime, desk: RunDesk, topic: Topic, allowance: Al
         metadata=own["metadata"],
     )
     nesting = Nesting(parent, ends_by(run, topic), run.brief.inputs)
-    new = NewRun(child_id(parent), job, team, limits, nested=nesting)
+    new = NewRun(child_id(parent), job, team, limits, plan, "template", nested=nesting)
     accepted = await accept(runtime.database, TENANT, new)
     if not accepted.replayed:
         return _told_of(run, new.run_id, TeamRef(name=team.team.name, version=team.version), limits)
@@ -115,6 +130,26 @@ async def _team_of(runtime: Runtime, run: Snapshot, topic: Topic) -> StoredTeam:
     if found is None:
         raise _CannotNest(f"The worker is the team {name}, which is not known.")
     return found
+
+
+async def _plan_of_template(
+    runtime: Runtime, run: Snapshot, stored: StoredTeam, limits: Limits, objective: str
+) -> Plan | None:
+    """The plan that the template of the team makes of the parent's inputs; None for a team without one. Raises
+    `_CannotNest`."""
+    team = stored.team.at_depth(limits.depth)
+    template = team.plan_template
+    if template is None or not takes_template(team, None, objective, has_inputs=bool(run.brief.inputs)):
+        return None
+    inputs = await contents_of(runtime.database, TENANT, run.brief.run_id)
+    crew = Crew(team, runtime.means, limits, tuple(given.name for given in inputs))
+    try:
+        return await done_aside(
+            [given.content for given in inputs], lambda: expanded(template, objective, inputs, crew)
+        )
+    except JobRefused as refused:
+        why = " ".join([refused.detail, *(detail for _, detail in refused.errors[:FAULTS_TOLD])])
+        raise _CannotNest(why, _CODES.get(refused.code, "request_rejected")) from None
 
 
 def _check_task(run: Snapshot, topic: Topic) -> None:

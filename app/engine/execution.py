@@ -18,13 +18,15 @@ from app.domain.errors import HeldBack, OwnershipLost
 from app.domain.events import Entry
 from app.domain.policy.agenda import is_open
 from app.domain.policy.children import has_orphans, wants_child
-from app.domain.policy.commands import Command, RunChild
+from app.domain.policy.commands import Command, Converse, PlaceFindings, RunChild
 from app.domain.policy.decide import decide
 from app.domain.policy.endings import fail
 from app.domain.policy.failed_attempts import break_attempt
+from app.domain.policy.findings_due import unplaced
 from app.domain.topics import Topic
 from app.engine.brake import Brake
 from app.engine.children import Nursery, begin_child
+from app.engine.placing import place_findings
 from app.engine.recovery import Lost, reckon_lost
 from app.engine.run_desk import RunDesk
 from app.engine.under_way import LAST_WORDS_SECONDS, UnderWay
@@ -145,6 +147,8 @@ class Execution:
         try:
             if isinstance(command, RunChild):
                 await begin_child(self._runtime, self.desk, command)
+            elif isinstance(command, PlaceFindings):
+                await place_findings(self.desk, command)
             else:
                 await converse(self.desk, topic)
         except HeldBack:
@@ -165,10 +169,17 @@ class Execution:
                     raise error
             elif error is not None:
                 log.error("attempt broke", command=str(command), exc_info=error)
-                topic = _topic_of(command)
-                is_wanted = wants_child if isinstance(command, RunChild) else is_open
-                if is_wanted(self.desk.run, topic):
-                    await self.desk.record(*self._end_broken(topic))
+                if self._is_wanted(command):
+                    await self.desk.record(*self._end_broken(_topic_of(command)))
+
+    def _is_wanted(self, command: Command) -> bool:
+        match command:
+            case PlaceFindings(tasks):
+                return unplaced(self.desk.run) == tasks
+            case RunChild():
+                return wants_child(self.desk.run, _topic_of(command))
+            case Converse(topic):
+                return is_open(self.desk.run, topic)
 
     def _end_broken(self, topic: Topic) -> Sequence[Entry]:
         """What comes of a bug of ours in the middle of a conversation."""
@@ -182,4 +193,10 @@ class Execution:
 
 def _topic_of(command: Command) -> Topic:
     """What a command is about, as the conversation that the attempt has or would have."""
-    return Topic("work", command.task_id, command.attempt) if isinstance(command, RunChild) else command.topic
+    match command:
+        case RunChild(task_id, attempt):
+            return Topic("work", task_id, attempt)
+        case PlaceFindings():
+            return Topic("verify")
+        case Converse(topic):
+            return topic

@@ -77,7 +77,7 @@ def _is_free(run: Snapshot, topic: Topic) -> bool:
 def _last_step_at(run: Snapshot, topic: Topic) -> datetime:
     """Since when a conversation was ready for its next call, as far as the state tells."""
     times = [run.claimed_at, run.conversation(topic).retry_at]
-    if topic in (SELECTING, ANSWERING, REVIEWING, ARBITRATING) or topic.purpose == "reduce":
+    if topic in (SELECTING, ANSWERING, REVIEWING, ARBITRATING) or topic.purpose in ("reduce", "verify"):
         times.append(run.executed_at)
     if topic.task_id is not None and (tries := run.tasks[topic.task_id].attempts):
         attempt = tries[topic.number - 1] if topic.purpose == "work" else tries[-1]

@@ -33,7 +33,7 @@ from app.tools.tool import Tool
 
 SETTLING = (
     "plan.", "task.", "attempt.", "child.", "ruling.", "question.", "selection.", "reduction.", "synthesis.",
-    "conflict.", "judgement.", "gap.", "review.", "budget.",
+    "conflict.", "judgement.", "gap.", "review.", "budget.", "finding",
 )  # fmt: skip
 """Types of events that may settle something else at once: what is ready, what is skipped, how the run ends."""
 
@@ -135,7 +135,7 @@ class RunDesk:
         if (spent := run.exhausted) is not None and topic.purpose != "select":
             raise BudgetSpent(spent.limit, spent.allowed, spent.needed, spent.left)
         tasks, answering = (task.status for task in run.tasks.values()), run.answering
-        told = answering.round, len(answering.selections), len(answering.reductions)
+        told = answering.round, len(answering.selections), len(answering.reductions), answering.sifting.is_settled
         reckoned_for = (*tasks, run.late, run.lacking, *told, topic.purpose == "select")
         if reckoned_for not in self._kept:
             self._kept = {reckoned_for: await kept_for_answer(run, self.model, topic)}
@@ -143,7 +143,9 @@ class RunDesk:
 
     def listener(self, topic: Topic) -> Callable[[str], None] | None:
         deltas, run_id = self._runtime.deltas, self._log.run_id
-        if topic.purpose == "reduce" or not deltas.wanted(run_id):  # Several are written at once, for no reader.
+        if topic.purpose in ("reduce", "verify") or not deltas.wanted(
+            run_id
+        ):  # Several are written at once, for no reader.
             return None
 
         def heard(text: str) -> None:

@@ -15,6 +15,8 @@ from typing import Any, assert_never
 from app.domain.conversation import Block, text_of
 from app.domain.quoting import CHARACTERS_PER_TOKEN
 from app.llm.demo_answer import answer, judgement, reduction, refinement, review, ruling, selection
+from app.llm.demo_files import with_file
+from app.llm.demo_findings import verdict
 from app.llm.demo_plan import plan
 from app.llm.demo_work import next_calls, report
 from app.llm.estimates import estimated_usage
@@ -75,7 +77,8 @@ def _written(request: Request) -> dict[str, Any]:
         case "plan":
             return plan(request)
         case "work":
-            return report(request)
+            reported = report(request)
+            return with_file(request, reported, name="result.md", text=reported["text"])
         case "rule":
             return ruling(request)
         case "refine":
@@ -83,13 +86,16 @@ def _written(request: Request) -> dict[str, Any]:
         case "select":
             return selection(request)
         case "synthesize":
-            return answer(request)
+            answered = answer(request)
+            return with_file(request, answered, name="answer.md", text=answered["answer"])
         case "reduce":
             return reduction(request)
         case "review":
             return review(request)
         case "arbitrate":
             return judgement(request)
+        case "verify":
+            return verdict(request)
         case _:
             assert_never(request.purpose)
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from app.llm.demo_findings import told_of
 from app.llm.demo_grid import compared, grids_in, in_words
 from app.llm.demo_prompts import SIGNED, excerpt, gist, opening_of, sections, unsigned, values
 from app.llm.model import Request
@@ -84,7 +85,7 @@ def answer(request: Request) -> dict[str, Any]:
     in_short = "\n".join(f"- {text} ({', '.join(tasks)})" for text, tasks in statements.items())
     heard = len(results) + sum(len(each["tasks"]) for each in values(found.get("reduction", [])))
     delivered = f"{heard} of {heard + len(missing)} tasks delivered."
-    parts = [NOTICE, f"# {objective}", delivered, in_short, *_missing(missing), *_chapters(results)]
+    parts = [NOTICE, f"# {objective}", delivered, in_short, *told_of(found), *_missing(missing), *_chapters(results)]
     return {
         "answer": "\n\n".join(part for part in parts if part),
         "confidence": _confidence(results, missing),

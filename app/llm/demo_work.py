@@ -11,6 +11,7 @@ from typing import Any
 from app.domain.conversation import Block
 from app.llm.demo_arithmetic import expressions_in
 from app.llm.demo_evidence import LINES_READ, Evidence, evidence_of, figures_in, listed_columns, named_values
+from app.llm.demo_findings import findings
 from app.llm.demo_grid import compared, grids_in, in_words
 from app.llm.demo_objective import MAKING, RETELLING, TOPMOST
 from app.llm.demo_prompts import (
@@ -194,6 +195,8 @@ def report(request: Request) -> dict[str, Any]:
         "sources": _sources(given.results, evidence),
         "escalation": escalation,
     }
+    if (found := findings(request)) is not None:
+        return written | {"data": None if escalation and not found["findings"] else found} | _found(found, written)
     schema = promised(request.output_schema)
     if schema is None:
         return written
@@ -202,6 +205,15 @@ def report(request: Request) -> dict[str, Any]:
     except NotComputed:
         why = "the data that was promised cannot be computed by rule from what the tools brought"
         return written | {"data": None, "escalation": _escalated(f"{why}; {NEEDED} {gist(given.task)}")}
+
+
+def _found(found: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]:
+    """What a report of findings says beside them. With one of them nothing is escalated."""
+    if not found["findings"]:
+        return {"summary": written["summary"]}
+    inputs = [each["location"]["input"] for each in found["findings"]]
+    said = f"{SIGNED} looked at {', '.join(inputs)} and named one line of it."
+    return {"summary": said, "text": f"{NOTICE}\n\n{said}", "sources": inputs, "escalation": None}
 
 
 def _confidence(evidence: Sequence[Evidence]) -> float:

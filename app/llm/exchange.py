@@ -17,6 +17,7 @@ from app.llm.model import Reply, Request
 from app.llm.partial_reply import PartialReply
 from app.llm.pricing import Prices
 from app.llm.refusals import ProviderRefused, request_id
+from app.llm.tool_names import as_ours
 from app.llm.transport import Incoming
 
 LAST_BYTES_S = 0.25
@@ -164,7 +165,7 @@ class Exchange:
         if draft.stop_reason is None:
             raise BrokenOff
         return Reply(
-            content=draft.content(),
+            content=as_ours(draft.content(), self.request.tools),
             stop_reason=draft.stop_reason,
             usage=self.usage(ended=True),
             model=draft.model or self.model_id,

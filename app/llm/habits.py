@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from app.domain.conversation import Message, ToolSpec
+from app.domain.conversation import ToolSpec
 from app.llm.model import Request
 from app.llm.refusals import ProviderRefused
+from app.llm.tool_names import on_the_wire, wire_name
 
 FEWEST_TOKENS = 256
 """A cap below this is none: no reply fits it."""
@@ -94,7 +95,7 @@ def body_of(request: Request, model_id: str, habits: Habits) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": model_id,
         "max_tokens": min(cap for cap in (request.max_tokens, habits.most_tokens, habits.room) if cap),
-        "messages": _messages_of(request.messages, cached),
+        "messages": _messages_of(request, cached),
     }
     tools, lacking = _tools_of(request.tools, habits)
     system = "\n\n".join(part for part in (request.system, lacking) if part)
@@ -119,12 +120,14 @@ def left_out(request: Request, habits: Habits) -> tuple[str, ...]:
     return tuple(lacks)
 
 
-def _messages_of(messages: Sequence[Message], cached: dict[str, Any]) -> list[dict[str, Any]]:
+def _messages_of(request: Request, cached: dict[str, Any]) -> list[dict[str, Any]]:
     """The conversation, with a cache breakpoint at the end of our last words once it goes to and fro.
 
     The model's own turns are never touched: they must come back as they were sent.
     """
-    sent = [{"role": message.role, "content": list(message.content)} for message in messages]
+    sent = [
+        {"role": message.role, "content": on_the_wire(message.content, request.tools)} for message in request.messages
+    ]
     if len(sent) > 1:
         ours: Any = next(message["content"] for message in reversed(sent) if message["role"] == "user")
         ours[-1] = {**ours[-1], **cached}
@@ -142,4 +145,4 @@ def _tool_of(tool: ToolSpec) -> dict[str, Any]:
     if tool.server is not None:
         return tool.server
     # Not `strict`: it refuses schemas with limits and defaults, and the tool checks its arguments anyway.
-    return {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+    return {"name": wire_name(tool.name), "description": tool.description, "input_schema": tool.input_schema}

@@ -15,7 +15,7 @@ from app.domain.fold import extend
 from app.domain.job import Job, Limits
 from app.domain.nested import Parent
 from app.domain.origin import RunOrigin
-from app.domain.plan import Plan
+from app.domain.plan import Plan, PlanSource
 from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
 from app.store.chronicle import tell
@@ -134,7 +134,9 @@ class NewRun:
     limits: Limits
     """As applied."""
     plan: Plan | None = None
-    """The client's own plan, validated."""
+    """The plan that it comes with, validated."""
+    plan_source: PlanSource | None = None
+    """Who has made that plan, if there is one."""
     origin: Origin = Origin()
     inherited: Inheritance | None = None
     """What it takes over from another run; then its job has no inputs of its own."""
@@ -147,7 +149,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
 
     Raises `JobRefused` (`idempotency_key_reused`) when the key was used with another body.
     """
-    if key and (found := await _replayed(database, tenant, key)):
+    if key and (found := await accepted_before(database, tenant, key)):
         return found
     queued = _queued(new)
     told = [Entry(queued), *([Entry(new.inherited.reused)] if new.inherited else [])]
@@ -159,7 +161,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
         return Accepted(new.run_id)
     if not stored:  # Somebody else has used the key while we were at it.
         assert key is not None
-        found = await _replayed(database, tenant, key)
+        found = await accepted_before(database, tenant, key)
         assert found is not None
         return found
     team = f"{new.team.team.name}@{new.team.version}"
@@ -200,6 +202,8 @@ def _queued(new: NewRun) -> ev.RunQueued:
         limits=new.limits,
         inputs=_inputs(new),
         plan=new.plan,
+        plan_source=new.plan_source if new.plan else None,
+        planning=new.job.planning,
         on_question=new.job.on_question,
         output_schema=new.job.output_schema,
         rubric=new.job.rubric,
@@ -265,7 +269,8 @@ def _source(new: NewRun) -> str | None:
     return new.inherited.origin.run if new.inherited else None
 
 
-async def _replayed(database: Database, tenant: str, key: IdempotencyKey) -> Accepted | None:
+async def accepted_before(database: Database, tenant: str, key: IdempotencyKey) -> Accepted | None:
+    """The run that an earlier request under the key has made. Raises `JobRefused` when that had another body."""
     async with database.transaction() as connection:
         found = await connection.execute(_KEY, {"tenant": tenant, "key": key.key, "request": key.request})
         row = found.one_or_none()

@@ -11,14 +11,16 @@ import structlog
 from sqlalchemy import text
 
 from app.domain import events as ev
+from app.domain.artifacts import Artifact
 from app.domain.errors import FAULTS, RunUnreadable
 from app.domain.events import Entry
 from app.domain.nested import Parent
-from app.domain.policy.children import heard_of, output_of, problem_of
+from app.domain.policy.children import files_to_hand_up, heard_of, output_of, problem_of
 from app.domain.results import Output, Result
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
 from app.domain.usage import Amount, Usage
+from app.store.artifacts import artifacts_named
 from app.store.database import Database
 from app.store.interventions import intervene, request_cancel
 from app.store.queue import RunQueue
@@ -93,7 +95,9 @@ async def tell_parents(database: Database, queue: RunQueue) -> int:
 
 async def _tell_parent(database: Database, queue: RunQueue, row: Any) -> None:
     parent = Parent.model_validate(row.parent)
-    ended, output = _end_of(row)
+    result = Result.model_validate(row.result) if row.result else None
+    names = files_to_hand_up(result)[0] if result is not None and result.artifacts else ()
+    ended, output = _end_of(row, result, await artifacts_named(database, row.id, names) if names else ())
 
     def hear(run: Snapshot) -> Sequence[Entry]:
         return heard_of(run, Topic("work", parent.task, parent.attempt), ended, output)
@@ -103,9 +107,8 @@ async def _tell_parent(database: Database, queue: RunQueue, row: Any) -> None:
         await connection.execute(_HEARD, {"id": row.id})
 
 
-def _end_of(row: Any) -> tuple[ev.ChildEnded, Output | None]:
-    result = Result.model_validate(row.result) if row.result else None
-    output = output_of(row.id, row.status, row.stop_reason, result)
+def _end_of(row: Any, result: Result | None, artifacts: tuple[Artifact, ...]) -> tuple[ev.ChildEnded, Output | None]:
+    output = output_of(row.id, row.status, row.stop_reason, result, artifacts)
     message = row.error["message"] if row.error else ""
     ended = ev.ChildEnded(
         run=row.id,

@@ -93,6 +93,27 @@ def _line(fact: ev.AnyFact) -> Line | None:
         case ev.BreakerClosed():
             return "info", "run no longer held", {"breaker": fact.name}
         case _:
+            return _line_of_findings(fact)
+
+
+def _line_of_findings(fact: ev.AnyFact) -> Line | None:
+    match fact:
+        case ev.FindingsPlaced():
+            fields = {"reported": fact.reported, "placed": fact.placed, "moved": len(fact.moved)}
+            return "info", "findings placed", fields
+        case ev.FindingsMerged():
+            fields = {"left": fact.left, "duplicates": fact.duplicates, "looks": len(fact.looks)}
+            return "info", "findings merged", fields
+        case ev.FindingVerified(verdict="unverified"):
+            return "warning", "finding not verified", {"finding": fact.id, "reason": fact.reason}
+        case ev.FindingVerified():
+            return "info", "finding verified", {"finding": fact.id, "verdict": fact.verdict}
+        case ev.VerificationRejected():
+            return "info", "verdict rejected", {"finding": f"f{fact.number}", "codes": _codes(fact)}
+        case ev.FindingsFiltered():
+            fields = {"left": fact.left, "below": len(fact.below), "refuted": len(fact.refuted)}
+            return "info", "findings filtered", fields
+        case _:
             return _task_line(fact)
 
 

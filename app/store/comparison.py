@@ -12,7 +12,7 @@ from app.domain.events import Event
 from app.domain.replay import Findings
 from app.domain.snapshot import Snapshot
 from app.store.database import Database
-from app.store.projection import Row, attempt_row, plans_of, run_row, task_row
+from app.store.projection import Row, attempt_row, file_row, plans_of, run_row, task_row
 from app.store.run_log import LOG_AS_TEXT
 
 _SPENT = ("usage", "steps", "tool_calls")
@@ -33,8 +33,12 @@ _PARTS = {
     "plans": text("SELECT * FROM plans WHERE run_id = :id ORDER BY revision"),
     "tasks": text("SELECT * FROM tasks WHERE run_id = :id ORDER BY position"),
     "attempts": text("SELECT * FROM attempts WHERE run_id = :id ORDER BY task_id, number"),
+    "artifacts": text(
+        "SELECT run_id, name, position, media_type, task_id, is_text, bytes FROM artifacts"
+        " WHERE run_id = :id ORDER BY position"
+    ),
 }
-_NAMES = {"plans": ("revision",), "tasks": ("task_id",), "attempts": ("task_id", "number")}
+_NAMES = {"plans": ("revision",), "tasks": ("task_id",), "attempts": ("task_id", "number"), "artifacts": ("name",)}
 """The columns that name a row of a run."""
 
 
@@ -48,7 +52,7 @@ class StoredRun:
     """Its events as JSON."""
     row: Row
     parts: Mapping[str, Sequence[Row]]
-    """Its plans, tasks and attempts, by table."""
+    """Its plans, tasks, attempts and files, by table."""
 
 
 async def stored_run(database: Database, tenant: str, run_id: str) -> StoredRun | None:
@@ -74,6 +78,7 @@ def compare(run: Snapshot, log: Sequence[Event], stored: StoredRun, findings: Fi
         "plans": plans_of(log)[0],
         "tasks": [task_row(run, task) for task in run.every_task],
         "attempts": [attempt_row(run, task, tried) for task in run.every_task for tried in task.attempts],
+        "artifacts": [file_row(run, filed, position) for position, filed in enumerate(run.files)],
     }
     for table, rows in folded.items():
         _compare_rows(findings, table, stored.parts[table], rows)

@@ -15,6 +15,13 @@ _LISTED = text(
     WHERE run_inputs.run_id = :id AND runs.tenant = :tenant ORDER BY run_inputs.position
     """
 )
+_WHOLE = text(
+    """
+    SELECT run_inputs.name, run_inputs.media_type, run_inputs.content
+    FROM run_inputs JOIN runs ON runs.id = run_inputs.run_id
+    WHERE run_inputs.run_id = :id AND runs.tenant = :tenant ORDER BY run_inputs.position
+    """
+)
 _NAMED = text(
     """
     SELECT run_inputs.name, run_inputs.media_type, run_inputs.content
@@ -39,6 +46,13 @@ async def inputs_of(database: Database, tenant: str, run_id: str) -> Sequence[Li
     async with database.reading() as connection:
         found = await connection.execute(_LISTED, {"id": run_id, "tenant": tenant})
         return [ListedInput(row.name, row.media_type, row.characters) for row in found]
+
+
+async def contents_of(database: Database, tenant: str, run_id: str) -> Sequence[JobInput]:
+    """The run's inputs with what is in them, in the order of the job."""
+    async with database.reading() as connection:
+        found = await connection.execute(_WHOLE, {"id": run_id, "tenant": tenant})
+        return [JobInput.model_construct(**row) for row in found.mappings()]
 
 
 async def input_named(database: Database, tenant: str, run_id: str, name: str) -> JobInput | None:

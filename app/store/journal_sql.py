@@ -11,7 +11,7 @@ from app.domain.events import Event, event_from
 from app.domain.snapshot import Snapshot
 from app.store.connections import ImpatientConnection
 from app.store.database import Database
-from app.store.projection import Row, as_json, changed_rows, event_row, run_row
+from app.store.projection import Row, as_json, changed_rows, event_row, new_files, run_row
 
 EVENTS_CHANNEL = "chargehand_events"
 NO_PROGRESS = ("run.resumed", "run.cancel_requested")
@@ -94,6 +94,12 @@ _COMMIT = """
         -- Releases before this one write the row when the attempt starts.
         ON CONFLICT (run_id, task_id, number) DO UPDATE SET
             status = excluded.status, detail = excluded.detail, finished_at = excluded.finished_at
+    ), new_files AS (
+        INSERT INTO artifacts (run_id, name, position, media_type, task_id, is_text, bytes, content)
+        SELECT n.run_id, n.name, n.position, n.media_type, n.task_id, n.is_text, n.bytes, decode(n.content, 'base64')
+        FROM json_to_recordset(CAST(%(artifacts)s AS json)) AS n(
+            run_id text, name text, position int, media_type text, task_id text, is_text bool, bytes int, content text)
+        JOIN changed ON changed.id = n.run_id
     )
     SELECT array_agg(id) AS ids, pg_notify(%(channel)s, string_agg(id || ':' || last_seq, ' '))
     FROM changed HAVING count(*) > 0
@@ -131,7 +137,7 @@ async def write(connection: ImpatientConnection, owner: str | None, batches: Seq
 
 def _values_of(batches: Sequence[Batch]) -> dict[str, str]:
     """The new rows of each table as JSON."""
-    rows: dict[str, list[Any]] = {"runs": [], "events": [], "plans": [], "tasks": [], "attempts": []}
+    rows: dict[str, list[Any]] = {"runs": [], "events": [], "plans": [], "tasks": [], "attempts": [], "artifacts": []}
     for batch in batches:
         rows["runs"].append(run_row(batch.run, batch.now) | _guard(batch))
         rows["events"].extend(event_row(event) for event in batch.events)
@@ -139,6 +145,7 @@ def _values_of(batches: Sequence[Batch]) -> dict[str, str]:
         rows["plans"].extend(plans)
         rows["tasks"].extend(tasks)
         rows["attempts"].extend(attempts)
+        rows["artifacts"].extend(new_files(batch.run, batch.events))
     return {name: as_json(listed) for name, listed in rows.items()}
 
 

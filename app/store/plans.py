@@ -22,12 +22,12 @@ from app.store.queue import RunQueue
 
 _REVISIONS = text(
     """
-    SELECT plans.plan, plans.created_at, told.reason, told.type AS made_by, queued.own,
+    SELECT plans.plan, plans.created_at, told.reason, told.type AS made_by, told.source, queued.own,
            EXISTS (SELECT FROM events WHERE run_id = runs.id AND type = 'llm.completed' AND seq < told.seq) AS asked
     FROM runs
     JOIN plans ON plans.run_id = runs.id
     JOIN LATERAL (
-        SELECT seq, type, data->>'reason' AS reason FROM events
+        SELECT seq, type, data->>'reason' AS reason, data->>'source' AS source FROM events
         WHERE run_id = runs.id AND type IN ('plan.created', 'plan.revised', 'plan.edited')
           AND CAST(data->>'revision' AS int) = plans.revision
     ) AS told ON true
@@ -43,9 +43,13 @@ _DECISION = text(
     WHERE runs.id = :id AND runs.tenant = :tenant AND events.type IN ('plan.approved', 'plan.rejected')
     """
 )
-_OWN = "The job brought it."
-_PLANNED = "The supervisor made it."
-_BY_RULE = "A rule of the team made it."
+_MADE_BY: Mapping[str, str] = {
+    "client": "The job brought it.",
+    "supervisor": "The supervisor made it.",
+    "rule": "A rule of the team made it.",
+    "template": "The template of the team made it.",
+    "run": "It is that of the run which this one comes from.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,8 @@ async def revisions_of(database: Database, tenant: str, run_id: str) -> Sequence
 def _reason(row: Any) -> str:
     if row.made_by != "plan.created":
         return str(row.reason)
-    return _OWN if row.own else _PLANNED if row.asked else _BY_RULE
+    in_earlier_releases = "client" if row.own else "supervisor" if row.asked else "rule"
+    return _MADE_BY.get(row.source or in_earlier_releases, str(row.source))
 
 
 async def approve_plan(database: Database, queue: RunQueue, about: Addressed) -> bool | None:

@@ -3,6 +3,7 @@
 Values stay as the domain has them; `as_json` writes many rows at once.
 """
 
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,6 +11,7 @@ from typing import Any, get_args
 
 from pydantic_core import to_json, to_jsonable_python
 
+from app.domain.artifacts import Filed, listed
 from app.domain.events import Event, PlanCreated, PlanEdited, PlanRevised
 from app.domain.plan import Plan
 from app.domain.snapshot import Snapshot
@@ -92,10 +94,42 @@ def task_row(run: Snapshot, task: TaskState) -> Row:
         "position": task.position,
         "status": task.status,
         "error": task.error,
-        "output": task.output,
+        "output": _told(run, task),
         "usage": task.usage,
         "finished_at": task.finished_at,
     }
+
+
+def _told(run: Snapshot, task: TaskState) -> Any:
+    """What a task delivered: of files their names and sizes, since their contents have a table of their own."""
+    if task.output is None or not task.output.artifacts:
+        return task.output
+    told = task.output.model_dump(mode="json", exclude={"artifacts"})
+    return told | {"artifacts": [listed(each, run.brief.run_id, task.task.id) for each in task.output.artifacts]}
+
+
+def file_row(run: Snapshot, filed: Filed, position: int) -> Row:
+    """The row of a file, but for its content."""
+    return {
+        "run_id": run.brief.run_id,
+        "name": filed.artifact.name,
+        "position": position,
+        "media_type": filed.artifact.media_type,
+        "task_id": filed.task,
+        "is_text": filed.artifact.text is not None,
+        "bytes": filed.artifact.size,
+    }
+
+
+def new_files(run: Snapshot, events: Sequence[Event]) -> list[Row]:
+    """Rows of the files that `events`, the newest of the run, have brought; their content as base64."""
+    if not run.files or not events:
+        return []
+    return [
+        file_row(run, filed, position) | {"content": b64encode(filed.artifact.content).decode()}
+        for position, filed in enumerate(run.files)
+        if filed.seq >= events[0].seq
+    ]
 
 
 def attempt_row(run: Snapshot, task: TaskState, attempt: Attempt) -> Row:

@@ -42,13 +42,14 @@ TABLES = (
     "plans",
     "tasks",
     "attempts",
+    "artifacts",
     "idempotency_keys",
     "breakers",
     "worker_loads",
     "procrastinate_jobs",
     "procrastinate_workers",
 )
-ADDED_SINCE = {"breakers", "worker_loads"}
+ADDED_SINCE = {"breakers", "worker_loads", "artifacts"}
 """Those of them that the first releases did not have."""
 
 _THERE = "SELECT coalesce(array_agg(name), '{}') FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from app.domain import events as ev
 from app.domain.errors import ChargehandError
 from app.domain.events import event_from
+from app.domain.plan import Planning
 from app.domain.questions import OnQuestion
 from app.domain.retries import Patience
 from app.domain.snapshot import Snapshot
@@ -42,6 +43,7 @@ class Source:
     models: Mapping[str, str]
     """Those models, by worker."""
     on_question: OnQuestion | None
+    planning: Planning | None
     priority: int
     metadata: Mapping[str, Any]
 
@@ -70,4 +72,4 @@ def _read(run_id: str, row: Any) -> Source:
     job = event_from(log[0]).data
     assert isinstance(job, ev.RunQueued)
     team = StoredTeam(Team.model_validate(row.definition), row.version, row.team_created_at)
-    return Source(run, team, job.models, job.on_question, row.priority, row.metadata)
+    return Source(run, team, job.models, job.on_question, job.planning, row.priority, row.metadata)

@@ -9,6 +9,7 @@ from typing import get_args
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -16,6 +17,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -58,8 +60,9 @@ teams = Table(
     Column("definition", JSON, nullable=False),
     Column("digest", Text, nullable=False, comment="SHA-256 of the definition: an unchanged team makes no version"),
     Column("created_at", TIME, nullable=False, server_default=text("now()")),
-    Column("origin", Text, comment="who brought it: built_in or operator; the first release does not say"),
-    CheckConstraint("origin IN ('built_in', 'operator')", name="origin"),
+    Column("origin", Text, comment="who brought it; the first release does not say"),
+    Column("archived_at", TIME, comment="when the team was withdrawn from new jobs; the same in all its versions"),
+    CheckConstraint("origin IN ('built_in', 'client', 'operator')", name="origin"),
 )
 
 runs = Table(
@@ -143,6 +146,19 @@ events = Table(
     Column("attempt", Integer),
     Column("data", JSON, nullable=False, comment="as written: a resumed conversation repeats its words byte by byte"),
     CheckConstraint("seq > 0", name="seq_from_one"),
+)
+
+artifacts = Table(
+    "artifacts",
+    metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("position", Integer, nullable=False, comment="place among the files of the run"),
+    Column("media_type", Text, nullable=False, comment="as it was handed over"),
+    Column("task_id", Text, comment="who handed it over; null: it came with the answer"),
+    Column("is_text", Boolean, nullable=False, comment="whether it was handed over as text"),
+    Column("bytes", Integer, nullable=False),
+    Column("content", LargeBinary, nullable=False),
 )
 
 plans = Table(

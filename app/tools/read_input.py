@@ -1,5 +1,9 @@
-"""The tool `read_input`: lists, reads and searches the job's own text inputs. Names are looked up in the job alone."""
+"""The tool `read_input`: lists, reads and searches the job's own text inputs. Names are looked up in the job alone.
 
+Documents are read as the text that they hold (`documents.py`).
+"""
+
+import asyncio
 from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
@@ -8,6 +12,8 @@ from pydantic import Field
 
 from app.domain.errors import ToolError
 from app.domain.job import JobInput
+from app.domain.media_types import document_kind
+from app.tools.documents import Documents, Readable
 from app.tools.likeness import folded, reads_the_same
 from app.tools.line_search import matches
 from app.tools.lines import LINE_CHARACTERS, lines_of
@@ -18,6 +24,8 @@ LINES_READ = 500
 CHARACTERS_READ = 18_000
 MATCHES_SHOWN = 50
 MATCHES_COUNTED = 5_000
+WAIT_S = 150
+"""For a place in the sandbox and for the work, where the input is a document."""
 
 
 class ReadInput(Arguments):
@@ -52,12 +60,15 @@ def _listed(inputs: Sequence[JobInput]) -> str:
 def _size(item: JobInput) -> str:
     if _is_binary(item):
         return "binary: use query_data"
+    if kind := document_kind(item.media_type, item.content):
+        return f"{kind} of about {len(item.content) * 3 // 4} bytes: read and search it as text"
     return f"{len(item.content)} characters, {lines_of(item.content).count} lines"
 
 
-def _read(arguments: ReadInput, inputs: Sequence[JobInput]) -> str:
-    item = _named(arguments.name, inputs)
-    lines = lines_of(item.content)
+def _read(arguments: ReadInput, item: Readable) -> str:
+    if item.problem is not None:
+        raise item.problem
+    lines = lines_of(item.text)
     if arguments.first_line > lines.count:
         raise ToolError(f"{item.name} has only {lines.count} lines", "line_unknown")
     shown: list[str] = []
@@ -74,23 +85,26 @@ def _read(arguments: ReadInput, inputs: Sequence[JobInput]) -> str:
     return "\n".join([head, "", *shown])
 
 
-def _searched(arguments: ReadInput, inputs: Sequence[JobInput]) -> str:
-    if arguments.text is None:
+def _wanted(text: str | None) -> str:
+    """What a search looks for, in the form that texts are compared in. Raises `ToolError`."""
+    if text is None:
         raise ToolError("search needs `text`", "argument_missing")
-    items = [item for item in inputs if not _is_binary(item)]
-    if arguments.name is not None:
-        items = [_named(arguments.name, inputs)]
-    if not (wanted := folded(arguments.text.replace("\n", " "))):
+    if not (wanted := folded(text.replace("\n", " "))):
         raise ToolError("`text` holds nothing that can be seen", "argument_missing")
-    places = ((item, place) for item in items for place in matches(lines_of(item.content), wanted))
+    return wanted
+
+
+def _searched(text: str | None, wanted: str, items: Sequence[Readable]) -> str:
+    places = ((item, place) for item in items for place in matches(lines_of(item.text), wanted))
     shown = [f"{item.name}:{place.number}: {place.text}" for item, place in islice(places, MATCHES_SHOWN)]
+    unread = [f"Not searched: {item.problem.message}" for item in items if item.problem is not None]
     if not shown:
-        return f"No line contains {arguments.text!r}."
+        return "\n".join([f"No line contains {text!r}.", *unread])
     further = sum(1 for _ in islice(places, MATCHES_COUNTED - MATCHES_SHOWN))
     found = len(shown) + further
     count = f"{found} or more" if found == MATCHES_COUNTED else str(found)
     more = f", of which the first {MATCHES_SHOWN} are shown" if further else ""
-    return "\n".join([f"Lines that contain {arguments.text!r}: {count}{more}", "", *shown])
+    return "\n".join([f"Lines that contain {text!r}: {count}{more}", "", *shown, *unread])
 
 
 def _is_binary(item: JobInput) -> bool:
@@ -111,27 +125,36 @@ def _named(name: str | None, inputs: Sequence[JobInput]) -> JobInput:
     return same[0]
 
 
-def _run(arguments: ReadInput, context: ToolContext) -> str:
-    match arguments.action:
-        case "list":
-            return _listed(context.inputs)
-        case "read":
-            return _read(arguments, context.inputs)
-        case "search":
-            return _searched(arguments, context.inputs)
+def read_input(documents: Documents) -> Tool:
+    """The tool, with documents turned into text by `documents`."""
 
+    async def run(arguments: ReadInput, context: ToolContext) -> str:
+        if arguments.action == "list":
+            return await asyncio.to_thread(_listed, context.inputs)
+        if arguments.action == "read":
+            [item] = await documents.readable([_named(arguments.name, context.inputs)])
+            return await asyncio.to_thread(_read, arguments, item)
+        wanted = _wanted(arguments.text)
+        items = [item for item in context.inputs if not _is_binary(item)]
+        if arguments.name is not None:
+            items = [_named(arguments.name, context.inputs)]
+        readable = await documents.readable(items)
+        if len(readable) == 1 and readable[0].problem is not None:
+            raise readable[0].problem
+        return await asyncio.to_thread(_searched, arguments.text, wanted, readable)
 
-READ_INPUT = Tool(
-    name="read_input",
-    description=(
-        "Lists, reads and searches the texts that came with the job. Start with action list. Reading returns "
-        f"numbered lines, at most {LINES_READ} lines or {CHARACTERS_READ} characters at a time, and says where to "
-        f"continue; a line longer than {LINE_CHARACTERS} characters counts as several. Searching returns at most "
-        f"{MATCHES_SHOWN} matching lines with their numbers. It knows no files other than the job's inputs. To count "
-        "or add up rows of a data input use query_data."
-    ),
-    arguments=ReadInput,
-    effect="read",
-    reads="inputs",
-    run=_run,
-)
+    return Tool(
+        name="read_input",
+        description=(
+            "Lists, reads and searches the texts that came with the job. Start with action list. Reading returns "
+            f"numbered lines, at most {LINES_READ} lines or {CHARACTERS_READ} characters at a time, and says where to "
+            f"continue; a line longer than {LINE_CHARACTERS} characters counts as several. Searching returns at most "
+            f"{MATCHES_SHOWN} matching lines with their numbers. It knows no files other than the job's inputs. To "
+            "count or add up rows of a data input use query_data."
+        ),
+        arguments=ReadInput,
+        effect="read",
+        reads="inputs",
+        run=run,
+        timeout_s=WAIT_S,
+    )

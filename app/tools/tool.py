@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -20,6 +20,7 @@ from app.domain.errors import ToolError, ToolInputInvalid, place_of
 from app.domain.events import Effect
 from app.domain.job import JobInput
 from app.domain.text import DEEPEST, clean_text, shorten
+from app.tools.foreign_schema import ForeignSchema
 from app.tools.showing import Shown
 
 log = structlog.get_logger(__name__)
@@ -47,13 +48,30 @@ class ToolContext:
     """Idempotency key: the same string whenever this very call is repeated."""
 
 
+OriginState = Literal["connecting", "ready", "down"]
+"""Whether a server is there: nobody knows yet, it is, or it is not."""
+
+
+class Origin(Protocol):
+    """The server that a tool comes from."""
+
+    @property
+    def name(self) -> str:
+        """Its name, as the operator gave it."""
+
+    @property
+    def state(self) -> OriginState:
+        """Whether it is there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A typed function that a worker may call."""
 
     name: str
     description: str
-    arguments: type[Arguments]
+    arguments: type[Arguments] | ForeignSchema
+    """What it takes: a type of ours, or what a server says, whose tool is given the JSON object."""
     effect: Effect
     run: Callable[[Any, ToolContext], Any] | None = None
     """Takes the checked arguments; returns text or a JSON value, or raises `ToolError`. None: the provider runs it.
@@ -68,6 +86,10 @@ class Tool:
     timeout_s: float = 30
     output_limit: int = 20_000
     """Characters of output that the model sees."""
+    package: str | None = None
+    """The installed package that brings it, with its version; None for a tool of the service."""
+    origin: Origin | None = None
+    """The server that it comes from; None for a tool of this process."""
 
     @property
     def means(self) -> Means:
@@ -78,7 +100,13 @@ class Tool:
     def spec(self) -> ToolSpec:
         """The tool as it is offered to a model."""
         server = dict(self.server) if self.server is not None else None
-        return ToolSpec(self.name, self.description, _schema(self.arguments), server)
+        return ToolSpec(self.name, self.description, self.input_schema, server)
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON schema of what it takes."""
+        taken = self.arguments
+        return dict(taken.shown) if isinstance(taken, ForeignSchema) else _schema(taken)
 
 
 @lru_cache(maxsize=256)
@@ -116,9 +144,11 @@ def _named(tools: Mapping[str, Tool], name: str) -> Tool:
     return tool
 
 
-def _checked(tool: Tool, arguments: Any) -> Arguments:
+def _checked(tool: Tool, arguments: Any) -> Arguments | dict[str, Any]:
     if excess := _excess_in(arguments):
         raise ToolInputInvalid(f"the input of {tool.name} has {excess}", "tool_call_invalid")
+    if isinstance(tool.arguments, ForeignSchema):
+        return _checked_by(tool.arguments, tool.name, arguments)
     try:
         return tool.arguments.model_validate(_with_whole_numbers(arguments))
     except ValidationError as error:
@@ -127,6 +157,15 @@ def _checked(tool: Tool, arguments: Any) -> Arguments:
             for item in error.errors(include_url=False, include_input=False, include_context=False)
         )
         raise ToolInputInvalid(f"the input of {tool.name} is not valid: {problems}", "tool_call_invalid") from None
+
+
+def _checked_by(schema: ForeignSchema, name: str, arguments: Any) -> dict[str, Any]:
+    checked = _with_whole_numbers(arguments)
+    problems = schema.problems(checked) if isinstance(checked, dict) else ["input: it must be an object"]
+    if problems:
+        raise ToolInputInvalid(f"the input of {name} is not valid: {'; '.join(problems)}", "tool_call_invalid")
+    known: dict[str, Any] = checked
+    return known
 
 
 def _excess_in(arguments: Any) -> str | None:
@@ -159,7 +198,7 @@ def _with_whole_numbers(arguments: Any) -> Any:
             return arguments
 
 
-async def _answer_within_limits(tool: Tool, checked: Arguments, context: ToolContext) -> ToolAnswer:
+async def _answer_within_limits(tool: Tool, checked: Arguments | dict[str, Any], context: ToolContext) -> ToolAnswer:
     assert tool.run is not None
     deadline = asyncio.timeout(tool.timeout_s)
     try:

@@ -7,6 +7,7 @@ from app.domain import events as ev
 from app.domain.planned_worker import DynamicWorkers
 from app.domain.results import Claim, Conflict
 from app.domain.topics import Topic
+from tests.support.found import FINDERS, verifying
 from tests.support.many import first_group, reducing
 from tests.support.story import PAIR, TEAM, Story, brief, planning, started, task, with_team
 
@@ -94,6 +95,13 @@ def synthesizing_to_a_schema() -> Story:
     return story
 
 
+def working_to_findings() -> Story:
+    story = Story(replace(brief(), team=FINDERS))
+    story.begin(task("a"))
+    story.start("a")
+    return story
+
+
 ASKED: Mapping[str, tuple[Topic, Callable[[], Story]]] = {
     "plan": (Topic("plan"), planning),
     "plan with workers": (Topic("plan"), planning_with_workers),
@@ -106,6 +114,8 @@ ASKED: Mapping[str, tuple[Topic, Callable[[], Story]]] = {
     "reduce": (first_group(), reducing),
     "review": (Topic("review"), reviewing),
     "arbitrate": (Topic("arbitrate"), judging),
+    "work to findings": (Topic("work", "a"), working_to_findings),
+    "verify": (Topic("verify"), verifying),
     "synthesize to a schema": (Topic("synthesize"), synthesizing_to_a_schema),
 }
 """What a model is asked, and how it comes to that."""

@@ -48,6 +48,7 @@ OUTCOMES: Mapping[Purpose, tuple[str, str]] = {
     "reduce": ("reduction.completed", "reduction.rejected"),
     "review": ("review.completed", "review.rejected"),
     "arbitrate": ("conflict.judged", "judgement.rejected"),
+    "verify": ("finding.verified", "verification.rejected"),
 }
 """What comes of an answer that can be read, and of one that cannot."""
 ALSO_POSSIBLE = {"rule": ("task.retrying", "task.succeeded", "task.failed", "question.asked")}
@@ -65,7 +66,7 @@ def test_every_purpose_has_a_role_and_a_scripted_answer_and_is_asked_for_here() 
 
 def answered(story: Story, topic: Topic, text: str) -> list[str]:
     """The types of what follows from a final reply, all of which is recorded."""
-    number = topic.number if topic.purpose == "reduce" else None
+    number = topic.number if topic.purpose in ("reduce", "verify") else None
     reply = called(topic.purpose, number=number).completed(stop_reason="end_turn", content=[text_block(text)])
     follows = consequences(story.run, topic, conversation_after(story.talk(topic), reply), {})
     story.record(topic.entry(reply), *follows)
@@ -97,7 +98,7 @@ def test_what_answers_nothing_is_turned_down(asked: str, number: int) -> None:
 def test_prose_is_an_answer_where_no_form_is_needed(asked: str) -> None:
     needs_form = asked in (
         "plan", "plan with workers", "work to a schema", "rule", "select", "reduce", "review", "arbitrate",
-        "synthesize to a schema",
+        "synthesize to a schema", "work to findings", "verify",
     )  # fmt: skip
 
     assert written(asked, "prose") == [OUTCOMES[ASKED[asked][0].purpose][needs_form]]
@@ -107,7 +108,7 @@ def test_an_instruction_that_was_tried_before_ends_the_task() -> None:
     assert written("refine", "stale") == ["task.failed"]
 
 
-@pytest.mark.parametrize("asked", ["work", "work to a schema"])
+@pytest.mark.parametrize("asked", ["work", "work to a schema", "work to findings"])
 def test_an_escalation_needs_no_data(asked: str) -> None:
     assert written(asked, "escalate") == ["task.escalated"]
 

@@ -45,6 +45,7 @@ TAGS = (
     "objective", "task", "context", "result", "failed", "final_instruction", "success_criterion", "flaws",
     "dependency", "escalation", "attempt", "inputs", "worker", "workers", "tools", "assumption", "conflict", "settled",
     "answer", "review", "candidate", "reduction", "judged", "tie_break",
+    "finding", "findings", "surroundings", "file_change",
 )  # fmt: skip
 
 
@@ -83,7 +84,7 @@ def test_no_tag_that_a_template_writes_can_be_written_in_a_text() -> None:
 
 
 @pytest.mark.parametrize("form", HOSTILE)
-@pytest.mark.parametrize("kind", ["plan", "work", "rule", "synthesis", "review", "select", "arbitrate"])
+@pytest.mark.parametrize("kind", ["plan", "work", "rule", "synthesis", "review", "select", "arbitrate", "verify"])
 def test_what_was_wrong_with_a_reply_cannot_leave_its_tags(kind: str, form: str) -> None:
     flaws = [Flaw(code="output_invalid", detail=attack(form, "flaws"))]
 
@@ -141,6 +142,7 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
         settled=[Settled(said, (said,), said, conflict)],
         judged=[Settled(said, (said,), said, conflict, "judge")],
         ties={"a": conflict},
+        findings={"left": 1, "not_shown": 0, "suppressed": {}, "shown": [{"message": said}]},
         data_schema={"description": said},
         review=Review(verdict="needs_revision", rounds=1, notes=said),
         closable=["a"],
@@ -160,6 +162,7 @@ def test_results_cannot_leave_their_tags_nor_forge_others(form: str) -> None:
         "settled": 1,
         "judged": 1,
         "tie_break": 1,
+        "findings": 1,
         "review": 1,
         "workers": 1,
     }

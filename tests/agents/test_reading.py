@@ -6,7 +6,7 @@ import pytest
 from app.agents.reading import DETAIL_CHARACTERS, MOST_FLAWS, Unreadable, read_json
 from app.agents.supervisor.plan import read_plan
 from app.agents.supervisor.refine import read_refinement
-from app.agents.supervisor.synthesize import read_synthesis
+from app.agents.supervisor.synthesis_reply import read_synthesis
 from app.agents.worker.report import read_report
 from app.domain.results import Escalation, Output
 

@@ -99,7 +99,7 @@ async def test_the_plan_the_events_and_the_trace_show_plan_and_quote_each_in_its
     trace = (await client.get(run["links"]["trace"])).json()
 
     [planned] = [event["data"] for event in trace["events"] if event["type"] == "plan.created"]
-    assert planned == plan | {"quote": run["quote"]}
+    assert planned == plan | {"quote": run["quote"], "source": "supervisor"}
     assert trace["plan_revisions"] == [plan]
     assert trace["run"]["quote"] == run["quote"]
 

@@ -6,6 +6,7 @@ import pytest
 
 from app.api.schemas.runs import InputPage
 from tests.support.api import Api
+from tests.support.documents import as_input, docx_of, pdf_of
 
 PARQUET = "application/vnd.apache.parquet"
 
@@ -56,7 +57,6 @@ async def test_inputs_are_listed_with_a_link_whatever_their_names(api: Api, name
         "application/xhtml+xml",
         "text/xml",
         "text/javascript",
-        "application/pdf",
         "nonsense",
         "tëxt/plain",
         "text/plain/html",
@@ -118,3 +118,47 @@ async def test_inputs_of_a_run_that_is_not_there_are_those_of_no_run(api: Api, p
 
 async def test_a_job_without_inputs_has_none_to_read(api: Api) -> None:
     assert (await api.get(f"/v1/runs/{await api.post()}/inputs"))["data"] == []
+
+
+@pytest.mark.parametrize("name", ["report.pdf", "report.docx"])
+async def test_a_document_comes_back_as_the_file_it_is(api: Api, name: str) -> None:
+    file = pdf_of("The mill.") if name.endswith("pdf") else docx_of("The mill.")
+    item = as_input(file, name)
+    run_id = await posted(api, **item.model_dump())
+    answer = await api.client.get(f"/v1/runs/{run_id}/inputs/{name}")
+
+    assert (answer.content, answer.headers["content-type"]) == (file, item.media_type)
+    assert answer.headers["content-disposition"].startswith("attachment;")
+
+
+@pytest.mark.parametrize(
+    ("content", "detail"),
+    [
+        ("no base64!", "A PDF is sent as base64, and this is none."),
+        (base64.b64encode(b"PK\x03\x04 an archive").decode(), "This does not begin like a PDF."),
+        ("", "This does not begin like a PDF."),
+    ],
+)
+async def test_a_document_that_is_plainly_none_is_refused_with_its_place(api: Api, content: str, detail: str) -> None:
+    inputs = [{"name": "a.txt", "content": "A"}, {"name": "a.pdf", "media_type": "application/pdf", "content": content}]
+    answer = await api.client.post("/v1/jobs", json={"objective": "Find out.", "inputs": inputs})
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [{"pointer": "/inputs/1/content", "detail": detail}]
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda text: f"data:application/pdf;base64,{text}",
+        lambda text: text.replace("+", "-").replace("/", "_").rstrip("="),
+        lambda text: "\r\n".join(text[start : start + 76] for start in range(0, len(text), 76)),
+    ],
+    ids=["data URL", "for URLs", "lines"],
+)
+async def test_a_document_may_be_written_in_any_base64(api: Api, spell: Any) -> None:
+    file = pdf_of("The mill.") + bytes(range(256))
+    content = spell(base64.b64encode(file).decode())
+    run_id = await posted(api, name="a.pdf", media_type="application/pdf", content=content)
+
+    assert (await api.client.get(f"/v1/runs/{run_id}/inputs/a.pdf")).content == file

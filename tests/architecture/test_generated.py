@@ -28,7 +28,9 @@ def locked(lock: str) -> dict[str, list[str]]:
     return {name: [line for line in lines if "#" not in line] for name, lines in listed.items()}
 
 
-@pytest.mark.parametrize("arguments", [["openapi", "--check"], ["states", "README.md", "--check"]])
+@pytest.mark.parametrize(
+    "arguments", [["openapi", "--check"], ["team", "schema", "--check"], ["states", "README.md", "--check"]]
+)
 def test_what_is_generated_from_the_code_is_up_to_date(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ PLANTED = [
     ("app/engine/planted.py", "import sqlalchemy", "SQLAlchemy stays in the store"),
     ("app/engine/planted.py", "import app.settings", "Settings are read at the entry"),
     ("app/api/planted.py", "import app.llm.model", "The API records and reads runs"),
+    ("app/evaluation/planted.py", "import app.store.tables", "The harness knows the service by its API alone"),
     ("app/planted.py", "", "Layers"),
 ]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from app.agents.supervisor.plan import read_plan
-from app.agents.supervisor.synthesize import read_synthesis
+from app.agents.supervisor.synthesis_reply import read_synthesis
 from app.agents.worker.report import read_report, report_schema
 from app.domain.conversation import Message, text_of, tool_calls_of
 from app.domain.plan import validated

@@ -6,7 +6,7 @@ Whoever asks the same thing again gets the same answer, so the run comes to the 
 import re
 from typing import Any
 
-from app.domain.team import Team
+from app.domain.team import Supervisor, Team
 from app.domain.team_rules import ReviewRules
 from app.domain.worker import Worker
 from tests.support.service import plan_of, report, synthesis, task
@@ -31,6 +31,7 @@ EVERYBODY = Team(
     name="everybody",
     question_timeout_s=QUESTION_S,
     review=ReviewRules(critic=True),
+    supervisor=Supervisor(artifacts=True),
     conflict_resolution=("judge", "tie_break"),
     workers=(
         Worker(
@@ -40,7 +41,7 @@ EVERYBODY = Team(
             tools=("send_mail", "put_record", "look_up"),
         ),
         Worker(name="searcher", description="Searches.", instructions="Search.", tools=("web_search",)),
-        Worker(name="writer", description="Writes.", instructions="Write."),
+        Worker(name="writer", description="Writes.", instructions="Write.", artifacts=True),
     ),
 )
 
@@ -111,6 +112,11 @@ _TASK_RULED_ON = re.compile(r'<task>\s*{"id": "([a-z]+)"')
 _TASK = re.compile(r"<task>\s*Do ([a-z-]+)(, narrowly)?\.")
 
 
+def file_of(name: str) -> dict[str, Any]:
+    """What is handed over beside a result."""
+    return {"name": "notes.md", "media_type": "text/markdown", "text": f"{name} is done", "base64": None}
+
+
 class Features:
     """Answers every request of one such run."""
 
@@ -132,7 +138,7 @@ class Features:
                 return self._rule(seen, turns)
             case "synthesize" if "hopeless-1" in seen.body["messages"][0]["content"][0]["text"]:
                 told = (*DELIVERED, "hopeless-1", "needs-hopeless-1")
-                return as_json(synthesis(ANSWER, *told, conflicts=[DISPUTED]))
+                return as_json(synthesis(ANSWER, *told, conflicts=[DISPUTED], artifacts=[file_of("answer")]))
             case "synthesize" if turns == 1:
                 return as_json(synthesis(ANSWER, "hopeless"))
             case "synthesize":
@@ -160,7 +166,8 @@ class Features:
         assert found is not None
         name, narrowed = found.groups()
         told = ASSUMED in seen.body["messages"][0]["content"][0]["text"]
-        done = as_json(report(f"{name} is done"))
+        files = [file_of(name)] if name in ("long", "last") else []
+        done = as_json(report(f"{name} is done", artifacts=files))
         match name:
             case "errands" if turns == 1:
                 return tool_calls(*(call(tool, {"text": tool}) for tool in ("send_mail", "put_record", "look_up")))

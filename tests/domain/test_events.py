@@ -50,6 +50,19 @@ REJECTED = {"errors": [{"code": "cycle", "pointer": "/tasks", "detail": "a -> a"
 ENDED = {"stop_reason": "gaps", "result": RESULT}
 TOOL = {"call_id": "call_1", "name": "look", "duration_ms": 4}
 
+FINDING: dict[str, Any] = {
+    "id": "f1",
+    "severity": "warning",
+    "category": "year",
+    "message": "It is not 2009.",
+    "location": {"input": "a.txt", "path": None, "line": 3, "end_line": 4, "side": "new"},
+    "evidence": "founded 2009",
+    "suggestion": "Say 2011.",
+    "confidence": 85,
+    "tasks": ["a"],
+    "verdict": None,
+    "note": "",
+}
 GROUP: dict[str, Any] = {"number": 7, "level": 1, "group": 2, "tasks": ["a", "b"], "holds": []}
 DATA: dict[str, dict[str, Any]] = {
     "run.queued": {
@@ -57,6 +70,8 @@ DATA: dict[str, dict[str, Any]] = {
         "team": {"name": "crew", "version": 2},
         "limits": {"cost_usd": "2.50"},
         "plan": PLAN,
+        "plan_source": "template",
+        "planning": "template",
     },
     "results.reused": {
         "run": "run_0",
@@ -81,7 +96,7 @@ DATA: dict[str, dict[str, Any]] = {
     },
     "breaker.closed": {"name": "model:model-1", "kind": "model"},
     "budget.exhausted": {"limit": "cost_usd", "call": "work", "allowed": "1.00", "needed": "0.05", "left": "0.04"},
-    "plan.created": PLAN,
+    "plan.created": PLAN | {"source": "template"},
     "plan.invalid": REJECTED | {"sound": PLAN},
     "task.started": {"worker": "able", "model": "model-1", "instruction": "do", "tools": ["look"]},
     "task.succeeded": {
@@ -176,6 +191,34 @@ DATA: dict[str, dict[str, Any]] = {
     },
     "reduction.rejected": REJECTED | {"number": 7},
     "reduction.skipped": GROUP | {"reason": "timeout"},
+    "findings.placed": {
+        "tasks": ["a"],
+        "reported": 2,
+        "placed": 1,
+        "moved": ["f1"],
+        "findings": [FINDING],
+        "dropped": [FINDING | {"id": "f2", "reason": "not_at_location", "detail": "It stands nowhere."}],
+    },
+    "findings.merged": {
+        "left": 1,
+        "duplicates": 1,
+        "merges": [{"id": "f1", "duplicates": ["f2"], "tasks": ["a", "b"], "severity": "warning", "confidence": 90}],
+        "looks": [{"id": "f1", "lines": "> 3: x", "change": "@@"}],
+        "unlooked": ["f3"],
+    },
+    "finding.verified": {
+        "id": "f1",
+        "number": 1,
+        "verdict": "corrected",
+        "confidence": 85,
+        "severity": "info",
+        "message": "It is 2011.",
+        "suggestion": "Say 2011.",
+        "reason": "The register says so.",
+    },
+    "verification.rejected": REJECTED | {"number": 1},
+    "findings.filtered": {"threshold": 80, "left": 1, "below": ["f2"], "refuted": ["f3"], "unverified": ["f4"]},
+    "findings.ranked": {"order": ["f1"], "counts": {"critical": 0, "warning": 1, "info": 0}},
     "conflict.judged": {
         "id": "c1",
         "resolution": "2009",

@@ -192,7 +192,7 @@ def test_workers_of_one_kind_deliver_in_one_form() -> None:
 
 
 def test_workers_of_one_kind_may_share_tools_and_others_may_not() -> None:
-    refused("exclusive: look", {"tools": ["look"]}, {"tools": ["look"]})
+    refused("exclusive, and look belongs to one", {"tools": ["look"]}, {"tools": ["look"]})
     workers = [each.model_copy(update={"kind": "cook", "tools": ("look",)}) for each in (WORKER, BAKER)]
 
     assert Team(name="crew", workers=tuple(workers)).peers_of("able") == ("baker",)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.domain import events as ev
+from app.domain.coverage import Coverage
 from app.domain.job import Limits
 from app.domain.nested import Allowance, Parent, child_id
 from app.domain.policy.allowances import share_in
@@ -20,7 +21,7 @@ from app.domain.policy.children import (
     problem_of,
 )
 from app.domain.policy.commands import Converse, RunChild
-from app.domain.results import Conflict, Coverage, Gap, Output, Result, TaskReport
+from app.domain.results import Conflict, Gap, Output, Result, TaskReport
 from app.domain.team import Team, TeamRef
 from app.domain.team_rules import Condition, Route
 from app.domain.topics import Topic

@@ -18,13 +18,15 @@ from app.domain.quoting import ENOUGH, quote_of
 from app.domain.schedule import time_for
 from app.domain.snapshot import Snapshot
 from app.domain.team import Team, TeamRef
+from app.domain.team_rules import FindingRules
 from app.domain.usage import Amount, Usage
 from app.domain.values import changed
 from app.domain.worker import Worker
 from tests.domain.test_run_properties import MANY, MORE
+from tests.support.found import FINDERS
 from tests.support.rehearsal import rehearse, runs
 from tests.support.script import Script, scripts
-from tests.support.story import START, Story, plan_of, task
+from tests.support.story import START, Story, brief, plan_of, task
 
 CHEAP = TokenPrices(
     read=Decimal("0.000001"),
@@ -282,3 +284,16 @@ def test_a_plan_that_reduces_few_results_most_probably_puts_nothing_together_fir
     assert (reduced.tokens.least, reduced.tokens.likely) == (merged.tokens.least, merged.tokens.likely)
     assert (reduced.basis, reduced.duration_s.likely) == ("history", merged.duration_s.likely)
     assert reduced.tokens.most > merged.tokens.most
+
+
+def test_second_looks_at_findings_are_in_the_quote() -> None:
+    plan = Plan(tasks=(task("a"), task("b")))
+    without = FINDERS.model_copy(update={"findings": FindingRules(second_looks=0)})
+    quotes = []
+    for team in (without, FINDERS):
+        run = Snapshot(replace(brief(), team=team, grounds=GROUNDS))
+        quotes.append(quote_of(run, plan, GROUNDS, START))
+
+    assert quotes[0].tokens.least == quotes[1].tokens.least
+    assert quotes[0].tokens.likely < quotes[1].tokens.likely
+    assert quotes[0].tokens.most < quotes[1].tokens.most

@@ -112,6 +112,7 @@ async def test_what_a_nested_run_lacks_is_told_with_its_result(services: Service
         "gaps": child["result"]["gaps"],
         "conflicts": [],
         "assumptions": [],
+        "files_left": [],
     }
     [asked] = [seen for seen in stub.of("synthesize") if is_outer(seen)]
     assert '"missing": ["Something is missing."]' in str(asked.body["messages"][0]["content"])

@@ -169,7 +169,7 @@ async def test_no_secret_is_in_a_trace_even_when_the_provider_repeats_it(
     service: Service, stub: StubProvider, status: int
 ) -> None:
     stub.on("*", fault(status, "some_error", "invalid x-api-key: sk-test, Authorization: Bearer sk-test"))
-    run_id = await service.submit()
+    run_id = await service.submit(limits={"timeout_s": 2})
     await service.ended(run_id)
 
     text = json.dumps(await trace_of(service, run_id, "?include=content"))

@@ -10,8 +10,8 @@ from app.agents.supervisor.checks import objections_to
 from app.agents.supervisor.ground import Ground, Missing
 from app.agents.supervisor.plan import PLAN, read_plan
 from app.agents.supervisor.refine import REFINE
-from app.agents.supervisor.synthesize import read_synthesis, synthesis_schema
-from app.agents.worker.report import read_report, report_schema
+from app.agents.supervisor.synthesis_reply import read_synthesis, synthesis_schema
+from app.agents.worker.report import data_schema_of, report_of, report_schema
 from app.agents.worker.tools import INPUT_TOOLS
 from app.domain.brief import Brief
 from app.domain.conversation import Block, Conversation, Message, Prompt, ToolResult, Turn
@@ -123,12 +123,12 @@ async def worked(worker: Worker, instruction: str, *, max_steps: int = 10, **giv
                 continue
             request = request_of("work", prompt, tools=[tool.spec for tool in offered.values()])
             messages = [*request.messages, *talk.messages()]
-            schema = report_schema(worker.output_schema)
+            schema = report_schema(data_schema_of(worker))
             reply = await DemoModel(delay_s=0).reply(
                 request_of("work", prompt, tools=request.tools, messages=messages, output_schema=schema)
             )
             talk = Conversation(prompt, (*talk.turns, Turn(reply.content, reply.stop_reason)))
-    done.outcome = read_report(step.text, worker.output_schema)
+    done.outcome = report_of(step.text, worker)
     return done
 
 
@@ -179,7 +179,15 @@ def synthesis_request(
 ) -> Request:
     plan = Plan(goal="Demo model: compare", final_instruction="Say so.")
     beside: dict[str, Any] = {"assumptions": (), "conflicts": (), "settled": (), "data_schema": None}
-    beside |= {"judged": (), "ties": {}, "reductions": (), "review": None, "closable": (), "chosen": None}
+    beside |= {
+        "judged": (),
+        "ties": {},
+        "reductions": (),
+        "review": None,
+        "closable": (),
+        "chosen": None,
+        "findings": None,
+    }
     beside |= {"workers": team.workers}
     prompt = opening("synthesis", team=team, objective=objective, plan=plan, results=results, missing=missing, **beside)
     schema = synthesis_schema([each["task"] for each in results], closed(task=TEXT, impact=TEXT))

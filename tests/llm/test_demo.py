@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.agents.arbiter import ARBITRATE
-from app.agents.supervisor.synthesize import read_synthesis
+from app.agents.supervisor.synthesis_reply import read_synthesis
 from app.domain.events import ConflictJudged
 from app.domain.policy.agenda import ARBITRATING
 from app.domain.team import Team

@@ -14,6 +14,7 @@ import pytest
 
 from app import cli, version
 from app.api.server import listening_socket, shown_address
+from app.cli.kept_files import STATES_MARKS
 from app.store.schema import NEWEST
 from tests.support.postgres import ROOT, Databases
 
@@ -158,7 +159,7 @@ def test_states_prints_one_diagram_for_each_table(run: Run) -> None:
 
 def test_states_fills_the_marked_block_and_then_finds_it_up_to_date(run: Run, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
-    readme.write_text("# Title\n\n{}{}\n\nThe end.\n".format(*cli.STATES_MARKS))
+    readme.write_text("# Title\n\n{}{}\n\nThe end.\n".format(*STATES_MARKS))
 
     assert run("states", str(readme), "--check")[0] == 1
     assert run("states", str(readme))[0] == 0

@@ -71,7 +71,7 @@ def test_an_output_schema_that_is_none_is_refused_with_its_place(
 ) -> None:
     file = write("general.yaml", TEAM % f", output_schema: {schema}")
 
-    with pytest.raises(TeamFileInvalid, match=f"^{file}: worker writer: {problem}"):
+    with pytest.raises(TeamFileInvalid, match=rf"^{file}:1: workers\.0\.{problem}"):
         known_teams(settings)
 
 
@@ -85,10 +85,13 @@ def test_an_output_schema_may_hold_whatever_yaml_reads(settings: Settings, write
     ("text", "problems"),
     [
         ("[]", "the file: this must be a mapping, of names to values"),
-        (TEAM % ", tools: [drill]", "unknown tools: drill; known are: calculate, .+, web_search"),
+        (
+            TEAM % ", tools: [drill]",
+            r"workers\.0\.tools\.0: there is no tool drill; known are: calculate, .+, web_search",
+        ),
         (
             TEAM.removesuffix("}") % "" + ", dynamic_workers: {tools: [saw]}}",
-            "unknown tools: saw; known are: calculate, .+, web_search",
+            r"dynamic_workers\.tools\.0: there is no tool saw; known are: calculate, .+, web_search",
         ),
         ("{name: general, workers: []}", "workers: this must have at least 1"),
         ("{name: general, workers: {a: b}}", "workers: this must be a list"),
@@ -117,14 +120,14 @@ def test_all_that_is_wrong_with_a_file_is_said_in_one_line(
 ) -> None:
     file = write("team.yaml", text)
 
-    with pytest.raises(TeamFileInvalid, match=f"^{file}: {problems}$"):
+    with pytest.raises(TeamFileInvalid, match=f"^{file}:1: {problems}$"):
         known_teams(settings)
 
 
 def test_a_worker_that_is_an_unknown_team_is_told_with_those_that_are_known(settings: Settings, write: Write) -> None:
     write("office.yaml", "{name: office, workers: [{name: counsel, description: Reviews., team: contract-review}]}")
 
-    with pytest.raises(TeamFileInvalid, match=r"worker counsel is the team contract-review, .+: general, office"):
+    with pytest.raises(TeamFileInvalid, match=r"workers\.0\.team: there is no team contract-review; .+: general, of"):
         known_teams(settings)
 
 
@@ -140,7 +143,7 @@ def test_a_broken_team_file_ends_the_start_in_one_line(
 
     (line,) = capsys.readouterr().err.splitlines()
     assert end.value.code == 2
-    assert line.startswith(f"chargehand: {file}: worker writer: output_schema.type: ")
+    assert line.startswith(f"chargehand: {file}:1: workers.0.output_schema.type: ")
 
 
 def test_a_team_in_which_two_may_try_the_same_has_no_tools_that_act(tmp_path: Path) -> None:

@@ -28,9 +28,9 @@ from tests.support.postgres import Databases
 from tests.support.stub_provider import StubProvider
 from tests.support.summary import TOLD
 
-MINUTES = float(os.environ.get("CHARGEHAND_SOAK_MINUTES", "1"))
+MINUTES = float(os.environ.get("CHARGEHAND_SOAK_MINUTES", "0.5"))
 SEED = int(os.environ.get("CHARGEHAND_SOAK_SEED", randrange(10**6)))
-LEAST_RUNS = 200
+LEAST_RUNS = 100
 """So many, however long they take."""
 RUNS_AT_ONCE = 16
 REQUESTS_BETWEEN_DISTURBANCES = 25

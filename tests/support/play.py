@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from app.domain import events as ev
+from app.domain.coverage import Coverage
 from app.domain.events import Entry
 from app.domain.plan import Plan, Task, validated
-from app.domain.results import Coverage, Problem, Result
+from app.domain.results import Problem, Result
 from app.domain.retries import Patience
 from app.domain.usage import Usage
 from app.store.database import Database

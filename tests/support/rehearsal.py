@@ -32,7 +32,7 @@ from app.domain.plan_decisions import approve, edit, reject
 from app.domain.policy.agenda import is_open, left_behind, step_in
 from app.domain.policy.breakers import Breaker, Fault, fail, leave_probe, stance, succeed, take_probe
 from app.domain.policy.budget import Kept, WorstCase
-from app.domain.policy.commands import Converse, Decision
+from app.domain.policy.commands import Converse, Decision, PlaceFindings
 from app.domain.policy.conditions import Conditions
 from app.domain.policy.decide import ends_now
 from app.domain.policy.endings import fail as fail_run
@@ -45,13 +45,14 @@ from app.domain.snapshot import Snapshot
 from app.domain.team_rules import ApprovalRules, ConflictMethod, Stragglers
 from app.domain.topics import Topic
 from app.domain.usage import Usage
+from app.engine.placing import place_findings
 from app.engine.recovery import reckon_lost
 from app.engine.reservations import Reservations
 from app.llm.model import Reply, Request
 from app.llm.pricing import Prices
 from app.tools.tool import Tool
 from tests.support.script import BUGS, FAULTS, POLICIES, RESOLUTIONS, TOOLS, Script, scripts
-from tests.support.scripted_replies import STOP_REASONS, Scene, content_of
+from tests.support.scripted_replies import NOTES, STOP_REASONS, Scene, content_of
 from tests.support.story import Story
 
 TURNS_ALLOWED = 3_000
@@ -210,7 +211,7 @@ class _Desk:
         return TOOLS
 
     async def inputs(self) -> Sequence[JobInput]:
-        return ()
+        return (NOTES,)
 
     def now(self) -> datetime:
         return self._story.now
@@ -338,6 +339,7 @@ class _Stage:
 
     def _advance(self, decision: Decision) -> None:
         wanted = [command.topic for command in decision.commands if isinstance(command, Converse)]
+        placing = next((command for command in decision.commands if isinstance(command, PlaceFindings)), None)
         unwanted = [topic for topic in self._under_way if topic not in wanted]
         self._under_way = tuple(topic for topic in self._under_way if topic in wanted)
         self._gone_on &= set(wanted)
@@ -345,6 +347,8 @@ class _Stage:
             self._stop(unwanted)
         elif decision.entries:
             self._story.record(*decision.entries)
+        elif placing is not None:
+            _taken_up(place_findings(self._desk, placing))
         elif wanted:
             self._under_way = tuple(wanted)
             self._carry_on(wanted[next(self._choices) % len(wanted)])

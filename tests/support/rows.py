@@ -73,6 +73,8 @@ _NEWS: tuple[tuple[str, object], ...] = (
     ("nested", None),
     ("child", None),
     ("children", []),
+    ("artifacts", []),
+    ("files_left", []),
 )
 """What release 0.1 had no word for, where it says nothing."""
 

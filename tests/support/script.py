@@ -63,6 +63,8 @@ class Script:
     own_plan: bool = False
     strict: bool = False
     """Whether the worker must deliver data of a certain form."""
+    finds: bool = False
+    """Whether its data are findings."""
     pair: bool = False
     """Whether there is another worker that may stand in."""
     kind: str | None = None
@@ -98,12 +100,14 @@ class Script:
     @property
     def brief(self) -> Brief:
         schema = DATA_SCHEMA if self.strict else None
-        worker = WORKER.model_copy(update={"tools": tuple(TOOLS), "output_schema": schema})
+        output = "findings" if self.finds else "report"
+        worker = WORKER.model_copy(update={"tools": tuple(TOOLS), "output_schema": schema, "output": output})
         if not self.pair:
             return self._with(worker)
         stand_in = BAKER.model_copy(update={"fallback": worker.name, "kind": self.kind})
         if self.kind is not None:
-            stand_in = stand_in.model_copy(update={"tools": worker.tools, "output_schema": schema})
+            own = {"tools": worker.tools, "output_schema": schema, "output": output}
+            stand_in = stand_in.model_copy(update=own)
         return self._with(worker.model_copy(update={"fallback": "baker", "kind": self.kind}), stand_in)
 
     def _with(self, *workers: Worker) -> Brief:

@@ -11,6 +11,8 @@ from app.agents.critic import criteria_of
 from app.agents.judge import labelled
 from app.domain.conversation import Block
 from app.domain.events import Purpose
+from app.domain.findings import SEVERITIES
+from app.domain.job import JobInput
 from app.domain.plan import Plan
 from app.domain.policy.rounds import gaps_to_close
 from app.domain.reduction_tree import tree_of
@@ -98,6 +100,41 @@ def _judgement(scene: Scene) -> dict[str, Any]:
     return {"judgements": [{"conflict": name, "holds": holds, **told} for name, holds in letters.items()], "notes": ""}
 
 
+def _report(scene: Scene) -> dict[str, Any]:
+    """A result, with findings where the worker reports such."""
+    name = scene.topic.task_id or ""
+    finds = scene.run.brief.finds(scene.run.tasks[name].tried(scene.topic.number).worker)
+    data = {"findings": [finding(scene.number + each) for each in range(3)]} if finds else {"n": 3}
+    return {"summary": f"{name} done", "text": f"#{scene.number}", "data": data}
+
+
+def finding(number: int) -> dict[str, Any]:
+    """A finding about a line of `NOTES`, or about none: which, and how grave and sure, is read off the number."""
+    line = number % (len(NOTES.content.splitlines()) + 2) + 1
+    return {
+        "severity": SEVERITIES[number % 3],
+        "category": "wording",
+        "message": f"Line {line} says the wrong thing about its colour.",
+        "location": {"input": NOTES.name, "path": None, "line": line, "end_line": line},
+        "evidence": f"line {line} is {COLOURS[line % 2]}",
+        "suggestion": "Say it otherwise.",
+        "confidence": 50 + 7 * number % 51,
+    }
+
+
+COLOURS = ("green", "violet")
+NOTES = JobInput(name="notes.txt", content="".join(f"line {line} is {COLOURS[line % 2]}\n" for line in range(1, 8)))
+"""What scripted findings are about."""
+
+
+def _verdict(scene: Scene) -> dict[str, Any]:
+    """A second look, whose verdict is read off the number."""
+    verdict = ("confirmed", "corrected", "refuted")[scene.number % 3]
+    severity = "warning" if verdict == "corrected" else None
+    told = {"severity": severity, "message": None, "suggestion": None}
+    return {"reason": "so it is", "verdict": verdict, "confidence": 60 + scene.number % 41, **told}
+
+
 DISPUTED = ("green", "violet")
 
 
@@ -117,7 +154,7 @@ def _conflicts(scene: Scene) -> list[dict[str, Any]]:
 
 ANSWERS: Mapping[Purpose, Callable[[Scene], Any]] = {
     "plan": lambda scene: scene.plan.model_dump(mode="json", include={"goal", "strategy", "tasks"}),
-    "work": lambda scene: {"summary": f"{scene.topic.task_id} done", "text": f"#{scene.number}", "data": {"n": 3}},
+    "work": lambda scene: _report(scene),
     "rule": lambda scene: ruling(scene.number),
     "refine": lambda scene: {"instruction": f"do {scene.topic.task_id}{scene.number or ''}", "change": "more exact"},
     "select": lambda scene: _choice(scene),
@@ -132,6 +169,7 @@ ANSWERS: Mapping[Purpose, Callable[[Scene], Any]] = {
     "reduce": lambda scene: _reduction(scene),
     "review": lambda scene: _review(scene),
     "arbitrate": lambda scene: _judgement(scene),
+    "verify": lambda scene: _verdict(scene),
 }
 """A good answer, as the JSON value that is asked for."""
 

@@ -125,7 +125,7 @@ class Service:
         plan = body.plan and validated(body.plan, [worker.name for worker in team.workers], limits.tasks)
         run_id = run_id or new_run_id()
         limits = with_approval(limits) if body.approval == "plan" else limits
-        new = NewRun(run_id, body, stored, limits, plan)
+        new = NewRun(run_id, body, stored, limits, plan, "client")
         await accept(self.runtime.database, TENANT, new)
         return run_id
 
@@ -231,7 +231,8 @@ async def running_service(
         runtime.database = database = CutDatabase(url, pool=settings.database_pool)
         await asyncio.wait_for(runtime.wakeups.connected.wait(), 10)
         service = Service(url, runtime, database, None)
-        service.offer(*tools)
+        if tools:
+            service.offer(*tools)
         if not engine:
             yield service
             return

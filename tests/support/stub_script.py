@@ -12,6 +12,7 @@ _WORKER = re.compile(r'worker "([^"]+)"')
 _ROLE_OF_PROPERTY = {
     "tasks": "plan",
     "answer": "synthesize",
+    "severity": "verify",
     "verdict": "review",
     "choice": "select",
     "uncertain": "reduce",

@@ -3,10 +3,13 @@ import time
 import pytest
 
 from app.domain.job import JobInput
+from app.tools.documents import Documents
 from app.tools.lines import lines_of
-from app.tools.read_input import READ_INPUT
+from app.tools.read_input import read_input
+from app.tools.sandbox import Sandbox
 from app.tools.tool import ToolAnswer, ToolContext, call
 
+READ_INPUT = read_input(Documents(Sandbox()))
 NOTES = JobInput(name="notes.txt", content="Alpha\r\nbeta\nGamma beta\n")
 LONG = JobInput(name="long.txt", content="\n".join(f"line {number}" for number in range(1, 3_001)))
 PARQUET = JobInput(name="data.parquet", media_type="application/vnd.apache.parquet", content="UEFSMQ==")

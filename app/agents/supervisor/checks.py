@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from app.agents.supervisor.conflict_checks import CONFLICT_CHECKS
 from app.agents.supervisor.data_checks import DATA_CHECKS
+from app.agents.supervisor.finding_checks import FINDING_CHECKS
 from app.agents.supervisor.ground import Ground, Missing
 from app.domain.answer_figures import counts_in, strange_figures
 from app.domain.figures import figures_in
@@ -188,6 +189,7 @@ CHECKS: Sequence[Check] = (
     names_gaps,
     *CONFLICT_CHECKS,
     *DATA_CHECKS,
+    *FINDING_CHECKS,
 )
 """Everything an answer is checked for, in the order in which the model is told."""
 

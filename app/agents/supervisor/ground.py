@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from app.agents.findings_shown import counts_said
 from app.domain.answer_figures import counts_in
 from app.domain.answering import Settled
 from app.domain.contradictions import Source, contradictions
 from app.domain.figures import Seen, values_in, values_of
+from app.domain.findings import Finding, Suppressed
 from app.domain.policy.handed_up import conflicts_handed_up
 from app.domain.quotations import Words
 from app.domain.reduction_tree import contradictions_in, named_in
@@ -49,6 +51,10 @@ class Ground:
     """Conflicts that a task was to decide which has delivered, by the ids of these tasks."""
     schema: Mapping[str, Any] | None = None
     """The form of the caller's `data`."""
+    findings: Sequence[Finding] = ()
+    """What workers found, as far as it is left."""
+    suppressed: Sequence[Suppressed] = ()
+    """What they found that was left out."""
     vouched: Sequence[str] = ()
     """Reductions of the results, held against these before: their figures may be repeated, their words not quoted."""
 
@@ -86,7 +92,7 @@ class Ground:
 
     def _figures_of(self, name: str) -> Iterator[float]:
         output = self.outputs[name]
-        for text in (output.summary, output.text, *output.sources):
+        for text in (*output.texts, *output.sources):
             yield from values_in(text)
         yield from counts_in((output.text,))
         yield from values_of(output.data)
@@ -94,7 +100,7 @@ class Ground:
     def texts_of(self, name: str) -> Iterator[str]:
         """All the texts of a result."""
         output = self.outputs[name]
-        yield from (output.summary, output.text, *output.sources)
+        yield from (*output.texts, *output.sources)
         yield from texts_within(output.data)
 
 
@@ -102,7 +108,7 @@ def ground_of(run: Snapshot) -> Ground:
     """What the answer in the making may rest on."""
     delivered, missing = run.reconcilable, run.lacked
     return Ground(
-        outputs={task.task.id: task.output for task in delivered if task.output is not None},
+        outputs=_outputs(run, delivered),
         given=tuple(_given(run, delivered, missing)),
         vouched=tuple(part.text for part in named_in(run) if isinstance(part, Reduction)),
         missing=tuple(_missing(run, task) for task in missing),
@@ -111,7 +117,19 @@ def ground_of(run: Snapshot) -> Ground:
         settled=run.answering.settled,
         ties=broken_ties(run),
         schema=run.brief.output_schema,
+        findings=run.answering.sifting.left,
+        suppressed=run.answering.sifting.suppressed,
     )
+
+
+def _outputs(run: Snapshot, delivered: Sequence[TaskState]) -> dict[str, Output]:
+    """What was delivered. Findings count as far as they are left, for each of the tasks that found them."""
+    outputs = {task.task.id: task.output for task in delivered if task.output is not None}
+    sifting = run.answering.sifting
+    for name in sifting.tasks & outputs.keys():
+        own = [each.model_dump(exclude={"id", "tasks"}) for each in sifting.left if name in each.tasks]
+        outputs[name] = outputs[name].model_copy(update={"data": {"findings": own}})
+    return outputs
 
 
 def broken_ties(run: Snapshot) -> dict[str, Conflict]:
@@ -153,6 +171,7 @@ def _given(run: Snapshot, delivered: Sequence[TaskState], missing: Sequence[Task
         yield from (each.question, each.assumption)
     yield from (each.answer for each in run.answering.settled)
     yield from (item.name for item in run.brief.inputs)
+    yield from counts_said(run)
 
 
 def _missing(run: Snapshot, task: TaskState) -> Missing:

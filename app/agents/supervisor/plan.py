@@ -129,7 +129,7 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
         raise Unreadable(plan.validation.errors)
     if (flaws := serious_in(plan)) and run.conversation(topic).may_be_repaired:
         return _reject(run, topic, flaws[:MOST_FLAWS], plan)
-    return [topic.entry(ev.PlanCreated.of(plan))]
+    return [topic.entry(ev.PlanCreated.made_by("supervisor", plan))]
 
 
 def _reject(run: Snapshot, topic: Topic, flaws: Sequence[Flaw], sound: Plan | None = None) -> Sequence[Entry]:

@@ -31,7 +31,7 @@ def _details(output: Output, run: Snapshot, topic: Topic) -> Iterator[str]:
     asked = attempt.instruction, task.title, task.success_criterion
     if said and said <= set(map(_plain, asked)):
         yield "the result only repeats the task"
-    if output.data is None and all(_PLACEHOLDER.fullmatch(text) for text in said):
+    if output.data is None and not output.artifacts and all(_PLACEHOLDER.fullmatch(text) for text in said):
         yield "the result is a placeholder, and says nothing"
     if unseen := _unseen(output.sources, run, topic):
         yield (
@@ -86,7 +86,7 @@ def _seen(run: Snapshot, topic: Topic) -> Iterator[str]:
     yield task.context
     for output in (run.tasks[name].output for name in task.depends_on):
         if output is not None:
-            yield from (output.summary, output.text, str(output.data), *output.sources)
+            yield from (*output.texts, str(output.data), *output.sources)
     for turn in run.conversation(topic).turns:
         yield from (str(block.get("input")) for block in tool_calls_of(turn.content))
         yield from (result.text for result in turn.results.values())

@@ -7,29 +7,58 @@ from typing import Annotated, Any, get_args
 import jsonschema_rs
 from pydantic import BaseModel, BeforeValidator
 
+from app.agents.files import FILES, read_files
+from app.agents.finding_shapes import FINDINGS
 from app.agents.reading import MOST_FLAWS, Unreadable, read_as, read_json, read_json_or_prose
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
+from app.domain.findings import ReportedFindings
 from app.domain.flaws import Flaw, pointer_to
 from app.domain.instruction_like import is_instruction_like
 from app.domain.results import Escalation, EscalationReason, Output
 from app.domain.text import shorten, texts_within
+from app.domain.worker import Worker
 
 SUMMARY_CHARACTERS = 500
 REPORT_FIELDS = frozenset({"summary", "text", "escalation"})
 
 
-def report_schema(data: Schema | None) -> Schema:
-    """A worker's result or escalation; `data` is the schema of the worker's own structured part.
+def report_schema(data: Schema | None, *, files: bool = False) -> Schema:
+    """A worker's result or escalation; `data` is the schema of the worker's own structured part, and `files` says
+    whether it may hand some over.
 
     Who escalates has none, so it may be null. What it defines is defined for the whole, where its references look.
     """
     escalation = closed(reason=one_of(get_args(EscalationReason)), message=TEXT)
     fields = {"summary": TEXT, "text": TEXT, "confidence": NUMBER, "sources": listed(TEXT)}
+    if files:
+        fields["artifacts"] = FILES
     if data is None:
         return closed(**fields, escalation=or_null(escalation))
     own = {name: value for name, value in data.items() if name != "$defs"}
     report = closed(**fields, data=or_null(own), escalation=or_null(escalation))
     return report | {"$defs": data["$defs"]} if "$defs" in data else report
+
+
+def data_schema_of(worker: Worker) -> Schema | None:
+    """What the data of a worker's report must fit; None for one that has none."""
+    return FINDINGS if worker.finds else worker.output_schema
+
+
+def report_of(text: str, worker: Worker) -> Output | Escalation:
+    """What a worker handed back. Raises `Unreadable` for what cannot be used."""
+    said = read_report(text, data_schema_of(worker), files=worker.artifacts)
+    if worker.finds and isinstance(said, Output):
+        _read_findings(said.data)
+    return said
+
+
+def _read_findings(data: Any) -> None:
+    """Check what the schema cannot say: the bounds of numbers and texts."""
+    try:
+        read_as(ReportedFindings, data, "output_invalid")
+    except Unreadable as error:
+        placed = [flaw.model_copy(update={"pointer": f"/data{flaw.pointer}"}) for flaw in error.flaws]
+        raise Unreadable(placed) from None
 
 
 def _listed(value: Any) -> Any:
@@ -54,8 +83,8 @@ class _Report(BaseModel):
     escalation: _Escalated | None = None
 
 
-def read_report(text: str, data_schema: dict[str, Any] | None) -> Output | Escalation:
-    """What a worker handed back. Raises `Unreadable` when nothing usable is there.
+def read_report(text: str, data_schema: dict[str, Any] | None, *, files: bool = False) -> Output | Escalation:
+    """What a worker handed back, with `files` if it may. Raises `Unreadable` when nothing usable is there.
 
     A model that does not keep to JSON may answer in prose: that is the result then, without a confidence. Where the
     worker has a schema for its data, the data must be there and fit.
@@ -75,15 +104,17 @@ def read_report(text: str, data_schema: dict[str, Any] | None) -> Output | Escal
         _must_fit(report.data, data_schema)
     if not (report.summary.strip() or report.text.strip()):
         raise Unreadable([Flaw(code="output_invalid", detail="both summary and text are empty")])
-    return Output(
+    output = Output(
         summary=report.summary or shorten(report.text, SUMMARY_CHARACTERS)[0],
         data=report.data,
         text=report.text,
         confidence=None if report.confidence is None else min(max(report.confidence, 0.0), 1.0),
         sources=report.sources,
         free_form=free_form,
-        instruction_like=any(map(is_instruction_like, (report.summary, report.text, *texts_within(report.data)))),
+        artifacts=read_files(value) if files else (),
     )
+    speaks_so = any(map(is_instruction_like, (*output.texts, *texts_within(output.data))))
+    return output.model_copy(update={"instruction_like": speaks_so})
 
 
 def _value(text: str, *, strict: bool) -> Any:

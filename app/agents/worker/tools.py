@@ -136,18 +136,19 @@ def _own_tools(desk: Desk, topic: Topic) -> dict[str, Tool]:
 
 
 async def settle_unknown(desk: Desk, topic: Topic) -> None:
-    """Answer calls that a process before us had begun, and that must not be repeated: nobody knows what they did."""
+    """Answer calls that a process before us had begun, and that must not be repeated: nobody knows what they did.
+
+    What a call was to do counts, and what its tool does now: a server may have come to say something else of it.
+    """
     run = desk.run
     step = step_in(run, topic) if is_open(run, topic) else None
     if not isinstance(step, UseTools):
         return
     intended = run.conversation(topic).turns[-1].intents
     for block in step.calls:
-        tool = desk.tools.get(block["name"])
-        if block["id"] in intended and tool is not None and tool.effect == "once":
-            message = (
-                f"{tool.name} had begun when the process ended; whether it took effect is not known. Find out first."
-            )
+        name, meant = block["name"], intended.get(block["id"])
+        if meant is not None and "once" in (meant, desk.tools[name].effect if name in desk.tools else meant):
+            message = f"{name} had begun when the process ended; whether it took effect is not known. Find out first."
             problem = Problem(code="tool_outcome_unknown", message=message)
-            end = ev.ToolFailed(call_id=block["id"], name=tool.name, duration_ms=0, error=problem)
+            end = ev.ToolFailed(call_id=block["id"], name=name, duration_ms=0, error=problem)
             await desk.record(topic.entry(end))

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from app.agents.aside import outputs_of
+from app.agents.files import BOUNDS
 from app.agents.prompting import opening, render
 from app.agents.reading import Unreadable
 from app.agents.results_shown import missing_of, results_of
 from app.agents.role import Offer, Role
 from app.agents.worker.proof import objections_to
-from app.agents.worker.report import read_report, report_schema
+from app.agents.worker.report import data_schema_of, report_of, report_schema
 from app.agents.worker.tools import INPUT_TOOLS
 from app.domain import events as ev
 from app.domain.conversation import Prompt
@@ -41,9 +42,10 @@ def _open(run: Snapshot, topic: Topic) -> Prompt:
         max_steps=max_steps(run, topic),
         task=task.task,
         instruction=attempt.instruction,
-        inputs=run.brief.inputs if INPUT_TOOLS & set(worker.tools) else (),
+        inputs=run.brief.inputs if worker.finds or INPUT_TOOLS & set(worker.tools) else (),
         results=results_of([other for other in needed if other.delivered]),
         missing=missing_of(other for other in needed if not other.delivered),
+        file_bounds=BOUNDS,
     )
 
 
@@ -54,7 +56,8 @@ def _offer(run: Snapshot, topic: Topic) -> Offer:
     attempt = attempt_in(run, topic)
     worker = worker_of(run, attempt)
     model = worker.model if attempt.model == STAND_IN else attempt.model
-    return Offer(model, report_schema(worker.output_schema), visible_field="text", tools=worker.tools)
+    schema = report_schema(data_schema_of(worker), files=worker.artifacts)
+    return Offer(model, schema, visible_field="text", tools=worker.tools)
 
 
 def _material(run: Snapshot, topic: Topic) -> Iterable[object]:
@@ -64,7 +67,7 @@ def _material(run: Snapshot, topic: Topic) -> Iterable[object]:
 
 
 def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
-    said = read_report(text, worker_of(run, attempt_in(run, topic)).output_schema)
+    said = report_of(text, worker_of(run, attempt_in(run, topic)))
     if isinstance(said, Escalation):
         return [topic.entry(ev.TaskEscalated.of(said))]
     if objections := objections_to(said, run, topic):

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from app.api.schemas.shape import Page, Shape
+from app.domain.artifacts import ListedArtifact
 from app.domain.codes import StopReason, TaskErrorCode
 from app.domain.events import Cancellation
 from app.domain.job import ApprovalLimits, DryRunLimits, Limits
@@ -13,7 +14,7 @@ from app.domain.plan import Task as PlannedTask
 from app.domain.plan_difference import Difference
 from app.domain.questions import Question
 from app.domain.quote import Quote
-from app.domain.results import Escalation, Output, Problem, Result
+from app.domain.results import Delivered, Escalation, Problem, Result
 from app.domain.states import AttemptStatus, Phase, RunStatus, TaskStatus, WaitReason
 from app.domain.team import TeamRef
 from app.domain.timing import Timing
@@ -65,6 +66,8 @@ class Links(Shape):
     """Its trace."""
     inputs: str
     """The inputs of its job."""
+    artifacts: str
+    """The files that it handed over."""
     console: str | None
     """Its page for people; null while there is none."""
 
@@ -213,6 +216,13 @@ class Attempt(Shape):
     """When it ended; null until then."""
 
 
+class TaskOutput(Delivered):
+    """What a task delivered. Files are listed here, and downloaded."""
+
+    artifacts: tuple[ListedArtifact, ...] = ()
+    """Files that it handed over."""
+
+
 class RunTask(PlannedTask):
     """A task of the plan, and what became of it."""
 
@@ -222,7 +232,7 @@ class RunTask(PlannedTask):
     """Why it did not deliver; null unless it did not."""
     usage: Usage
     """What all its attempts consumed."""
-    output: Output | None
+    output: TaskOutput | None
     """What it delivered; null unless it succeeded."""
     escalations: list[Escalation]
     """Every time its workers said that they could not go on."""
@@ -269,6 +279,13 @@ class QuestionPage(Page):
 
     data: list[Question]
     """The questions."""
+
+
+class ArtifactPage(Page):
+    """The files that a run has handed over, in the order in which they came."""
+
+    data: list[ListedArtifact]
+    """The files."""
 
 
 class InputPage(Page):

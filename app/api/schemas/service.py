@@ -6,8 +6,10 @@ from typing import Any, Literal
 from app.api.problem_codes import ProblemCode
 from app.api.schemas.shape import Page, Shape
 from app.domain.events import Effect
+from app.domain.job import TeamName
 from app.domain.policy.breakers import BreakerKind, BreakerState
 from app.domain.team import Team as TeamDefinition
+from app.store.teams import Origin
 
 
 class Home(Shape):
@@ -43,6 +45,43 @@ class Team(TeamDefinition):
     """1, 2, 3 …; a changed team gets a new one."""
     created_at: datetime
     """When this version was stored."""
+    origin: Origin | None
+    """Who brought this version: `built_in` with a release, the `operator` with a file, or a `client`; null where the
+    first release stored it."""
+    archived_at: datetime | None
+    """When the team was withdrawn from new jobs; null while it is offered."""
+
+
+class TeamFile(TeamDefinition):
+    """A team as a client brings it, in the form of a team file."""
+
+    name: TeamName = ""
+    """Its name: that of the path, which stands for it when it is left out."""
+
+
+class TeamVersion(Shape):
+    """A version of a team. The definition is at `url`."""
+
+    version: int
+    """1, 2, 3 …"""
+    digest: str
+    """SHA-256 of the definition: equal ones are the same team."""
+    origin: Origin | None
+    """Who brought it: `built_in` with a release, the `operator` with a file, or a `client`; null where the first
+    release stored it."""
+    created_at: datetime
+    """When it was stored."""
+    archived_at: datetime | None
+    """When the team was withdrawn from new jobs; null while it is offered."""
+    url: str
+    """Path of this version, which can be read for ever."""
+
+
+class TeamVersionPage(Page):
+    """Versions of a team, newest first."""
+
+    data: list[TeamVersion]
+    """The versions."""
 
 
 class TeamPage(Page):
@@ -94,6 +133,13 @@ class Tool(Shape):
     """Seconds that one call may take."""
     provider: bool
     """Whether the provider of the model runs it."""
+    package: str | None
+    """The installed Python package that brings it, with its version; null otherwise."""
+    server: str | None
+    """The MCP server that it comes from, by the name that the operator gave it; null for a tool of the service."""
+    state: Literal["ready", "connecting", "down"]
+    """`ready`: it can be called. Of a server's tool, as this process sees it: `connecting` until it is known whether
+    the server is there, `down` while it is not; calls fail then."""
 
 
 class ToolPage(Page):

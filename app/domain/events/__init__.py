@@ -1,8 +1,8 @@
 """Every durable fact about a run, and the envelope in which it is stored, streamed and shown in the trace."""
 
+from app.domain.conversation import Effect
 from app.domain.events.breakers import BreakerClosed, BreakerOpened
 from app.domain.events.calls import (
-    Effect,
     LlmCompleted,
     LlmFailed,
     ModelCall,
@@ -17,6 +17,14 @@ from app.domain.events.children import ChildEnded, ChildStarted
 from app.domain.events.conflicts import ConflictJudged, ConflictLeftOpen, JudgementRejected
 from app.domain.events.envelope import FACTS, RUN_ENDS, AnyFact, Entry, Event, event_from
 from app.domain.events.fact import Fact, Rejected
+from app.domain.events.findings import (
+    FindingsFiltered,
+    FindingsMerged,
+    FindingsPlaced,
+    FindingsRanked,
+    FindingVerified,
+    VerificationRejected,
+)
 from app.domain.events.limits import BudgetExhausted
 from app.domain.events.people import QuestionAnswered, QuestionAsked, QuestionExpired
 from app.domain.events.reductions import ReductionCompleted, ReductionRejected, ReductionSkipped
@@ -90,6 +98,11 @@ __all__ = [
     "Entry",
     "Event",
     "Fact",
+    "FindingVerified",
+    "FindingsFiltered",
+    "FindingsMerged",
+    "FindingsPlaced",
+    "FindingsRanked",
     "GapFound",
     "InputListed",
     "JudgementRejected",
@@ -147,5 +160,6 @@ __all__ = [
     "ToolCompleted",
     "ToolFailed",
     "ToolStarted",
+    "VerificationRejected",
     "event_from",
 ]

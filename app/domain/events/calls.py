@@ -5,14 +5,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from app.domain.conversation import Effect
 from app.domain.events.fact import Fact
 from app.domain.results import Problem
 from app.domain.usage import Usage
 
-Purpose = Literal["plan", "work", "rule", "refine", "select", "reduce", "synthesize", "review", "arbitrate"]
+Purpose = Literal["plan", "work", "rule", "refine", "select", "reduce", "synthesize", "review", "arbitrate", "verify"]
 """Why a model is called."""
-Effect = Literal["read", "idempotent", "once"]
-"""What a tool does: `read` may be repeated freely, `idempotent` only with the same key, `once` never."""
 
 
 class _Part(BaseModel):
@@ -63,7 +62,8 @@ class ModelCall(Fact):
     max_tokens: int | None = None
     """The cap on the reply's tokens that was asked for; null where the call was recorded before this was."""
     number: int | None = None
-    """The number of the group of results that is put together; null for calls for anything else."""
+    """The number of the group of results that is put together, or of the finding that is verified; null for calls for
+    anything else."""
     terms_id: str | None = None
     """Names the tools and the output schema of the call; equal terms have equal names."""
     terms: Terms | None = None

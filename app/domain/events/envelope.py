@@ -5,7 +5,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, cast, get_args
 
-from app.domain.events import breakers, calls, children, conflicts, limits, people, reductions, runs, supervisor, tasks
+from app.domain.events import (
+    breakers,
+    calls,
+    children,
+    conflicts,
+    findings,
+    limits,
+    people,
+    reductions,
+    runs,
+    supervisor,
+    tasks,
+)
 from app.domain.events.fact import Fact
 from app.domain.states import RUN_MOVES, TERMINAL_RUN
 
@@ -61,6 +73,12 @@ AnyFact = (
     | conflicts.ConflictJudged
     | conflicts.ConflictLeftOpen
     | conflicts.JudgementRejected
+    | findings.FindingsPlaced
+    | findings.FindingsMerged
+    | findings.FindingVerified
+    | findings.VerificationRejected
+    | findings.FindingsFiltered
+    | findings.FindingsRanked
     | supervisor.GapFound
     | supervisor.ReviewCompleted
     | supervisor.ReviewRejected

@@ -6,12 +6,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.domain.artifacts import Artifact
 from app.domain.codes import StopReason
 from app.domain.events.fact import Fact
 from app.domain.job import ApprovalLimits, DryRunLimits, Limits
+from app.domain.media_types import DOCUMENTS, essence_of
 from app.domain.nested import ChildStopped, Parent
 from app.domain.origin import ReusedTask, RunOrigin
-from app.domain.plan import Plan
+from app.domain.plan import Plan, Planning, PlanSource
 from app.domain.questions import Assumption, OnQuestion
 from app.domain.results import Problem, Result
 from app.domain.states import WaitReason
@@ -34,6 +36,14 @@ class InputListed(_Part):
     characters: int
     """Length of its content in characters."""
 
+    @property
+    def told(self) -> dict[str, str | int]:
+        """What those who see no content are told of it: of a document, its size as a file."""
+        about: dict[str, str | int] = {"name": self.name, "media_type": self.media_type}
+        if (kind := DOCUMENTS.get(essence_of(self.media_type))) is not None:
+            return about | {"document": kind, "bytes": self.characters * 3 // 4}
+        return about | {"characters": self.characters}
+
 
 class RunQueued(Fact):
     """The job was accepted; its run waits for an engine."""
@@ -50,7 +60,12 @@ class RunQueued(Fact):
     inputs: tuple[InputListed, ...] = ()
     """The inputs, without their content."""
     plan: Plan | None = None
-    """The client's own plan, validated."""
+    """The plan that the run comes with, validated; null when it is still to be made."""
+    plan_source: PlanSource | None = None
+    """Who has made that plan: the `client`, the `template` of the team, or the `run` that this one comes from; null
+    without one, and in runs of earlier releases."""
+    planning: Planning | None = None
+    """Whom the job wants its plan from: the `model` or the `template` of the team; null where it leaves that open."""
     on_question: OnQuestion | None = None
     """What becomes of a question to a person; null is `ask`."""
     output_schema: dict[str, Any] | None = None
@@ -141,6 +156,9 @@ class _Ended(Fact):
     """Why the run ended this way."""
     result: Result
     """What the run brought back."""
+    artifacts: tuple[Artifact, ...] = ()
+    """Files that come with the end: those of the answer, and those that were made of the result. The result names
+    them, and those of the tasks."""
 
 
 class RunSucceeded(_Ended):
@@ -166,6 +184,8 @@ class RunFailed(Fact):
     """The same for people."""
     result: Result | None = None
     """What was delivered before the failure."""
+    artifacts: tuple[Artifact, ...] = ()
+    """Files that were made of that."""
 
 
 class TaskStopped(_Part):

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from app.domain.approvals import ApprovalCause, ApprovalDefault, Decider
 from app.domain.events.fact import Fact, Rejected
-from app.domain.plan import Plan
+from app.domain.plan import Plan, PlanSource
 from app.domain.quote import Quote
 from app.domain.results import Conflict, Problem, Synthesis
 from app.domain.reviews import Criterion, Verdict
@@ -21,6 +21,14 @@ class PlanCreated(Plan, Fact):
 
     quote: Quote | None = None
     """What the run is to cost and how long it is to take with this plan; null in runs of earlier releases."""
+    source: PlanSource | None = None
+    """Who has made it: the `supervisor`; a `rule` of the team, that sends the job to one worker; the `client`; the
+    `template` of the team; or the `run` that this one comes from. Null in runs of earlier releases."""
+
+    @classmethod
+    def made_by(cls, source: PlanSource | None, plan: Plan) -> Self:
+        """A plan, with who has made it."""
+        return cast(Self, cls.model_construct(**plan.alone.__dict__, source=source))
 
 
 class _NextRevision(Plan, Fact):

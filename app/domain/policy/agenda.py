@@ -9,6 +9,7 @@ from datetime import datetime
 from app.domain.conversation import Conversation
 from app.domain.failures import PASSING
 from app.domain.policy.conflicts import asks_people
+from app.domain.policy.findings_due import is_to_sift, looks_under_way
 from app.domain.policy.ladder import ruling_on
 from app.domain.policy.resolution import next_method
 from app.domain.policy.routing import plan_by_rule
@@ -47,8 +48,10 @@ def open_topics(run: Snapshot) -> Iterator[Topic]:
 
 
 def topics_of_answer(run: Snapshot) -> list[Topic]:
-    """What is talked about for the sake of the answer: which result is chosen, or groups of results, as long as any are
-    to be put together."""
+    """What is talked about for the sake of the answer: findings that are looked at again, which result is chosen, or
+    groups of results, as long as any are to be put together."""
+    if is_to_sift(run):
+        return looks_under_way(run)
     if run.wants_choice:
         return [SELECTING]
     return [Topic("reduce", number=group.named.number) for group in groups_due(run)] or [ANSWERING]

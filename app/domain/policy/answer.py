@@ -23,6 +23,7 @@ from app.domain.policy.reducing import reduce_first
 from app.domain.policy.resolution import is_resolving, next_method, open_ties
 from app.domain.policy.selecting import why_unchosen
 from app.domain.policy.settling import ask_people, resolve_conflicts
+from app.domain.policy.sift import sift_first
 from app.domain.policy.tasks import NO_TIME, carry_on
 from app.domain.protocol import GiveUp
 from app.domain.selecting import leaves_of
@@ -90,6 +91,8 @@ def wrap_up(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
         return draft.decision()
     if any(task.dropped for task in run.tasks.values()):
         _go_on_with_dropped(run, now, draft)
+    if sift_first(run, now, draft):
+        return draft.decision()
     if run.wants_choice:
         assert run.wrap_up_at is not None
         draft.wakes.append(run.wrap_up_at)

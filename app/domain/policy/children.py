@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TypeVar
 
 from app.domain import events as ev
+from app.domain.artifacts import Artifact, names_within_bounds
 from app.domain.errors import ErrorCode
 from app.domain.events import Entry
 from app.domain.instruction_like import is_instruction_like
@@ -152,8 +153,18 @@ def heard_of(run: Snapshot, topic: Topic, ended: ev.ChildEnded, output: Output |
     return told
 
 
-def output_of(run_id: str, status: str, stop_reason: str, result: Result | None) -> Output | None:
-    """What a nested run hands its parent: its answer as one result, with its own gaps and conflicts. None without."""
+def files_to_hand_up(result: Result) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the files that a nested run hands its parent, and of those that it keeps: there is room for as many
+    as any result may have, and those that came with its answer go first."""
+    answers_first = sorted(result.artifacts, key=lambda each: each.task is not None)
+    return names_within_bounds([(each.name, each.bytes) for each in answers_first])
+
+
+def output_of(
+    run_id: str, status: str, stop_reason: str, result: Result | None, artifacts: tuple[Artifact, ...] = ()
+) -> Output | None:
+    """What a nested run hands its parent: its answer as one result, with its own gaps and conflicts, and the files that
+    are handed up. None without an answer."""
     if result is None or status not in ("succeeded", "partial"):
         return None
     text = result.answer or _in_pieces(result)
@@ -167,6 +178,7 @@ def output_of(run_id: str, status: str, stop_reason: str, result: Result | None)
         gaps=result.gaps,
         conflicts=result.conflicts,
         assumptions=result.assumptions,
+        files_left=files_to_hand_up(result)[1],
     )
     return Output(
         summary=shorten(said, MESSAGE_CHARACTERS)[0],
@@ -180,6 +192,7 @@ def output_of(run_id: str, status: str, stop_reason: str, result: Result | None)
         unverified=bool(result.coverage.unverified),
         instruction_like=is_instruction_like(text) or any(output.instruction_like for output in result.outputs),
         nested=nested,
+        artifacts=artifacts,
     )
 
 

@@ -39,7 +39,17 @@ class RunChild:
         return f"child {self.task_id} {self.attempt}"
 
 
-Command = Converse | RunChild
+@dataclass(frozen=True, slots=True)
+class PlaceFindings:
+    """Have it looked up in the inputs where the findings of these tasks are."""
+
+    tasks: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "place findings"
+
+
+Command = Converse | RunChild | PlaceFindings
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,19 @@ from datetime import datetime
 from typing import Any
 
 from app.domain import events as ev
+from app.domain.coverage import Coverage
 from app.domain.events import Entry
 from app.domain.nested import ChildStopped
 from app.domain.policy.chosen import basis_told, choice_of, heard_in, strategy_of
 from app.domain.policy.conflicts import is_unused_tie, refuses, rejected_answer
+from app.domain.policy.files import with_files
 from app.domain.policy.gaps import Errors, gaps_in
 from app.domain.policy.handed_up import gap_handed_up, half_done, lacks_half
 from app.domain.policy.reduced import groups_beneath, shortened_in, why_shortened
 from app.domain.questions import Assumption
-from app.domain.results import Coverage, Problem, Result, Statement, TaskReport
+from app.domain.results import Problem, Result, Statement, TaskReport
 from app.domain.reviews import Review
+from app.domain.sifting import findings_told, said_of_suppressed
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
 from app.domain.text import shorten
@@ -87,7 +90,12 @@ def answer_of(run: Snapshot) -> tuple[str | None, float | None, tuple[Statement,
 
 
 def _data(run: Snapshot) -> Any:
-    """What fits the schema of the job or the team; without one what the only task of a run has to show."""
+    """What fits the schema of the job or the team, or what was found; without such what the only task has to show."""
+    sifting = run.answering.sifting
+    if sifting.order is not None:
+        return findings_told(sifting)
+    if sifting.tasks or (run.plan is not None and run.brief.reports_findings(run.plan)):
+        return None  # Nobody has looked at what was reported: it stands among the outputs.
     if run.brief.output_schema is not None:
         return run.synthesis.data if run.synthesis is not None and not refuses(run) else None
     choice = choice_of(run)
@@ -109,6 +117,8 @@ def _naming(run: Snapshot, answer: str) -> str:
     outputs = [(task.task.id, task.output) for task in basis_told(run, run.delivered)]
     if doubtful := [name for name, output in outputs if output and output.unverified and claims_deed(output)]:
         parts += ["", f"Not borne out by any tool call: what these tasks say they did: {', '.join(doubtful)}."]
+    if left_out := said_of_suppressed(run.answering.sifting):
+        parts += ["", left_out]
     return "\n".join(parts)
 
 
@@ -142,7 +152,7 @@ def _report(task: TaskState, errors: Errors) -> TaskReport:
     if output is None:
         return report
     text, omitted = shorten(output.text, TEXT_CHARACTERS)
-    told = output.model_dump(exclude={"text"})
+    told = output.model_dump(exclude={"text", "artifacts"})
     return report.model_copy(update=told | {"text": text, "omitted": omitted})
 
 
@@ -205,8 +215,8 @@ def deliver(run: Snapshot) -> list[Entry]:
         return end_partially(run, shortened, WITHOUT_IT)
     if is_whole:
         stops = stop_tasks(run, WITHOUT_IT)
-        result = result_of(run, _errors_of(run, WITHOUT_IT))
-        return [*stops, Entry(ev.RunSucceeded(stop_reason="completed", result=result))]
+        result, files = with_files(run, result_of(run, _errors_of(run, WITHOUT_IT)))
+        return [*stops, Entry(ev.RunSucceeded(stop_reason="completed", result=result, artifacts=files))]
     cut = any(task.status == "cancelled" and not task.dropped for task in undelivered)
     return end_partially(run, "deadline_exceeded" if cut else "gaps", WITHOUT_IT)
 
@@ -218,8 +228,8 @@ def end_planned(run: Snapshot) -> Entry:
 
 def end_partially(run: Snapshot, reason: str, problem: Problem) -> list[Entry]:
     """The end of a run that has something to hand over, and lacks something. What is left ends with `problem`."""
-    result = result_of(run, _errors_of(run, problem))
-    return [*stop_tasks(run, problem), Entry(ev.RunPartial(stop_reason=reason, result=result))]
+    result, files = with_files(run, result_of(run, _errors_of(run, problem)))
+    return [*stop_tasks(run, problem), Entry(ev.RunPartial(stop_reason=reason, result=result, artifacts=files))]
 
 
 def _errors_of(run: Snapshot, problem: Problem | None) -> Errors:
@@ -244,9 +254,11 @@ def time_out(run: Snapshot) -> list[Entry]:
 
 def fail(run: Snapshot, reason: str, message: str) -> list[Entry]:
     """The end of a run that brings no answer; what was delivered is shown all the same."""
-    result = result_of(run, _errors_of(run, None)) if run.delivered else None
-    problem = Problem(code=reason, message=message)
-    return [*stop_tasks(run), Entry(ev.RunFailed(stop_reason=reason, error=problem, result=result))]
+    problem, stops = Problem(code=reason, message=message), stop_tasks(run)
+    if not run.delivered:
+        return [*stops, Entry(ev.RunFailed(stop_reason=reason, error=problem))]
+    result, files = with_files(run, result_of(run, _errors_of(run, None)))
+    return [*stops, Entry(ev.RunFailed(stop_reason=reason, error=problem, result=result, artifacts=files))]
 
 
 def stop_tasks(run: Snapshot, problem: Problem | None = None) -> list[Entry]:

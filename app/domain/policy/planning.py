@@ -1,4 +1,4 @@
-"""Planning: from the client's own plan, or from the supervisor's."""
+"""Planning: the plan that the run comes with, or one that a rule or the supervisor makes."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -33,11 +33,11 @@ _FLAWS_THAT_END = ("plan_unparseable", "plan_empty", "plan_too_large", "worker_u
 
 
 def plan(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
-    """Take the client's own plan, or the one that a rule makes, or have one made."""
+    """Take the plan that the run comes with, or the one that a rule makes, or have one made."""
     if run.own_plan is not None:
-        return settled([Entry(ev.PlanCreated.of(run.own_plan))])
+        return settled([Entry(ev.PlanCreated.made_by(run.plan_source, run.own_plan))])
     if (by_rule := plan_by_rule(run)) is not None:
-        return settled([Entry(ev.PlanCreated.of(by_rule))])
+        return settled([Entry(ev.PlanCreated.made_by("rule", by_rule))])
     if run.conversation(PLANNING).unusable:
         message = "; ".join(flaw.detail for flaw in run.flaws) or "The plan could not be used."
         return _without_better(run, _reason_in_flaws(run), shorten(message, MESSAGE_CHARACTERS)[0])
@@ -53,7 +53,7 @@ def plan(run: Snapshot, now: datetime, conditions: Conditions) -> Decision:
 def _without_better(run: Snapshot, reason: str, message: str) -> Decision:
     """There will be no other plan. One that was merely found wanting is followed: code may be wrong about it."""
     if run.sound_plan is not None:
-        return settled([Entry(ev.PlanCreated.of(run.sound_plan))])
+        return settled([Entry(ev.PlanCreated.made_by("supervisor", run.sound_plan))])
     return settled(fail(run, reason, message))
 
 

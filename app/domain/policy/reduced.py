@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from app.domain.coverage import ReducedGroup
 from app.domain.reduction_tree import beneath, reduces
-from app.domain.results import ReducedGroup
 from app.domain.snapshot import Snapshot
 
 

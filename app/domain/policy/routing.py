@@ -5,20 +5,27 @@ from collections.abc import Iterator
 from app.domain.plan import TEXT_LIMITS, Plan, Task, validated
 from app.domain.snapshot import Snapshot
 from app.domain.strategies import USUAL
+from app.domain.team import Team
 from app.domain.team_rules import Route
 from app.domain.text import shorten
 
 TITLE_CHARACTERS = 80
 
 
+def rule_for(team: Team, objective: str, *, has_inputs: bool) -> Route | None:
+    """The rule that sends a job as a whole somewhere; None without one, or for an objective that is no instruction."""
+    fits = len(objective) <= TEXT_LIMITS["instruction"]
+    return team.rule_for_job(objective, has_inputs=has_inputs) if fits else None
+
+
 def plan_by_rule(run: Snapshot) -> Plan | None:
     """The plan of a job that a rule sends somewhere: the objective as one task, and what a second worker makes of it.
 
-    None without such a rule, for a plan of the client's own, and for an objective that is no instruction.
+    None without such a rule, and for a plan of the client's own.
     """
     brief = run.brief
-    rule = brief.team.rule_for_job(brief.objective, has_inputs=bool(brief.inputs))
-    if rule is None or run.own_plan is not None or len(brief.objective) > TEXT_LIMITS["instruction"]:
+    rule = rule_for(brief.team, brief.objective, has_inputs=bool(brief.inputs))
+    if rule is None or run.own_plan is not None:
         return None
     first = Task(id="t1", title=_title(brief.objective), instruction=brief.objective, worker=rule.worker)
     tasks = (first, *_tasks_after(first, rule)) if brief.limits.tasks > 1 else (first,)

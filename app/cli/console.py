@@ -1,0 +1,18 @@
+"""What all commands share: how they speak to the operator, and with which codes they end."""
+
+import typer
+
+from app.domain.errors import ChargehandError
+from app.telemetry import redact
+
+BAD_INPUT = 2
+OUT_OF_DATE = 1
+
+
+class CommandRefused(ChargehandError):
+    """The command cannot be carried out; the message is one line for the operator."""
+
+
+def say(line: str) -> None:
+    """Tell the operator. Standard output is left to log lines and to what a command prints."""
+    typer.echo(redact(line), err=True)

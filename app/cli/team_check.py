@@ -1,0 +1,50 @@
+"""The command that says what is wrong with team files, before a service is started with them."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli.console import BAD_INPUT
+from app.domain.flaws import pointer_to
+from app.settings import read_settings
+
+# The heavy parts are imported where they are used: `--help` needs none of them.
+
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="Team files. A worker may be a team of another one of them.")
+]
+
+
+def check(files: Files) -> None:
+    """Say what is wrong with team files: `file:line: pointer: reason`, and exit code 2. It needs no database.
+
+    Workers may be teams of the files, built-in ones, and those in CHARGEHAND_TEAMS_DIR.
+    """
+    from app.runtime import known_team_files, known_tools
+    from app.team_files import TeamFileInvalid, check_nesting, read_team_file
+
+    settings = read_settings()
+    tools = known_tools(settings)
+    known = known_team_files(settings, tools)
+    sound, invalid = {}, []
+    for file in files:
+        try:
+            sound[file] = read_team_file(file, tools)
+        except TeamFileInvalid as error:
+            invalid.append(error)
+    names = {*known, *(each.team.name for each in sound.values())}
+    for each in sound.values():
+        try:
+            check_nesting({each.team.name: each}, names)
+        except TeamFileInvalid as error:
+            invalid.append(error)
+        else:
+            typer.echo(f"{each.file}: the team {each.team.name} is sound.")
+    for broken in invalid:
+        for fault in broken.faults:
+            place = f"{broken.file}:{fault.line}"
+            typer.echo(": ".join(filter(None, (place, pointer_to(*fault.place), fault.reason))))
+    if invalid:
+        sys.exit(BAD_INPUT)

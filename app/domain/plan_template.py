@@ -1,0 +1,145 @@
+"""A plan template: the plan of a team's jobs, written once by people, which no model is asked for."""
+
+from collections.abc import Collection, Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, ValidationInfo, field_validator
+from pydantic import model_validator as validates
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from app.domain.names import Name, Names
+from app.domain.placeholders import LISTED, MATERIAL, OF_THE_JOB, TELLING, ForEach, check, known_for, named_in
+from app.domain.plan import TASKS_CEILING, TEXT_LIMITS, Plan, Task, TaskBudget, validated
+from app.domain.strategies import Strategy
+from app.domain.team_rules import TeamPart
+
+ID_CHARACTERS = 60
+"""Of a task for each: a number comes behind it."""
+
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Patterns = Annotated[
+    tuple[Pattern, ...],
+    BeforeValidator(_listed, json_schema_input_type=tuple[Pattern, ...] | Pattern),
+    Field(max_length=50),
+]
+StrictBudget = Annotated[TaskBudget, BeforeValidator(lambda each: TaskBudget.model_validate(each, extra="forbid"))]
+
+
+class TemplateTask(TeamPart):
+    """A task of a plan template, or one for each of several things."""
+
+    id: Name
+    """Its name in the template: lower-case letters, digits, `-` and `_`. Tasks for each are called `id-1`, `id-2` …"""
+    for_each: ForEach | None = None
+    """It becomes a task for each of the job's `inputs`, each of the `files` of the unified diffs among them, each of
+    the `functions` and methods of the Python sources among them, or each of the `sections` of the documents among them;
+    null for a single task."""
+    of: Patterns = ()
+    """With `for_each`: patterns of the inputs that are looked into, whatever their type. Without any: all inputs for
+    `inputs`; else those that by name or media type are diffs, Python sources, or texts that are neither."""
+    only: Patterns = ()
+    """With `for_each`: patterns of what is taken: paths of files, names of functions as `Class.method`, headings of
+    sections, names of inputs. Without any everything is."""
+    without: Patterns = ()
+    """With `for_each`: patterns of what is not taken, in the same way."""
+    most: int | None = Field(default=None, ge=1, le=TASKS_CEILING)
+    """With `for_each`: how many tasks it becomes at most. Things that are more are grouped evenly by size; null for as
+    many as the run may have."""
+    when_empty: Literal["refuse", "omit"] = "refuse"
+    """With `for_each`: what becomes of a job in which there is nothing to be taken: it is refused, or this task is left
+    out, and with it the tasks all of whose dependencies are."""
+    title: str = Field(default="", max_length=TEXT_LIMITS["title"])
+    """A few words for people."""
+    instruction: str = Field(min_length=1, max_length=TEXT_LIMITS["instruction"])
+    """What to do, complete in itself: the worker sees nothing else of the job."""
+    context: str = Field(default="", max_length=TEXT_LIMITS["context"])
+    """What the worker must know to do it; the place for `{{text}}`."""
+    success_criterion: str = Field(default="", max_length=TEXT_LIMITS["success_criterion"])
+    """By what one sees that it is done."""
+    worker: Name
+    """Name of the worker of the team that does it."""
+    depends_on: Names = ()
+    """Ids of the tasks whose results it is given; one for each stands for all that it has become."""
+    required: bool = True
+    """A run in which a required task fails cannot succeed."""
+    on_missing_input: Literal["skip", "proceed"] = "skip"
+    """What to do when a dependency failed: skip the task, or run it and say what is missing."""
+    budget: StrictBudget = TaskBudget()
+    """Bounds of its own."""
+
+    @field_validator("title", "instruction", "context", "success_criterion")
+    @classmethod
+    def _has_known_placeholders(cls, text: str, told: ValidationInfo) -> str:
+        barred = LISTED if told.field_name == "title" else () if told.field_name == "context" else MATERIAL
+        check(text, known_for(told.data.get("for_each")), but=barred)
+        return text
+
+    @validates(mode="after")
+    def _says_what_it_is_for(self) -> "TemplateTask":
+        lists = {"of": self.of, "only": self.only, "without": self.without, "most": self.most}
+        if self.for_each is None and (said := [name for name, value in lists.items() if value]):
+            raise ValueError(f"{', '.join(said)} goes with for_each, which this task lacks")
+        if self.for_each is None and self.when_empty == "omit":
+            raise ValueError("when_empty goes with for_each, which this task lacks")
+        telling = TELLING & known_for(self.for_each).keys()
+        if self.for_each and not telling & {*named_in(self.instruction), *named_in(self.context)}:
+            listed = ", ".join(f"{{{{{name}}}}}" for name in sorted(telling))
+            raise ValueError(f"its tasks would all be the same: instruction or context must say one of {listed}")
+        return self
+
+
+class PlanTemplate(TeamPart):
+    """The plan of a team's jobs, which is made from it when a job is accepted."""
+
+    goal: str = Field(default="", max_length=TEXT_LIMITS["goal"])
+    """What a run is to bring."""
+    strategy: Strategy | None = None
+    """How results become the answer where neither job nor team says; null for `merge`."""
+    final_instruction: str = Field(default="", max_length=TEXT_LIMITS["final_instruction"])
+    """What the synthesis is told about the answer."""
+    tasks: tuple[TemplateTask, ...] = Field(max_length=TASKS_CEILING)
+    """The tasks, at least one."""
+
+    @field_validator("goal", "final_instruction")
+    @classmethod
+    def _has_known_placeholders(cls, text: str) -> str:
+        check(text, OF_THE_JOB)
+        return text
+
+
+def check_template(template: PlanTemplate, workers: Collection[str], strategy: Strategy | None) -> None:
+    """Raises `ValidationError`, with its places, for a template that no team with these workers can follow; `strategy`
+    is the one that the team has fixed."""
+    errors = [
+        InitErrorDetails(type=PydanticCustomError(code, "{why}", {"why": why}), loc=place, input=None)
+        for place, code, why in _faults(template, workers, strategy)
+    ]
+    if errors:
+        raise ValidationError.from_exception_data("plan_template", errors)
+
+
+def _faults(
+    template: PlanTemplate, workers: Collection[str], strategy: Strategy | None
+) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    if strategy is not None and template.strategy not in (None, strategy):
+        yield ("plan_template", "strategy"), "strategy_fixed", f"the team has the strategy {strategy}"
+    tasks = tuple(
+        Task(id=each.id, instruction="-", worker=each.worker, depends_on=each.depends_on) for each in template.tasks
+    )
+    for flaw in validated(Plan(tasks=tasks), workers, TASKS_CEILING).validation.errors:
+        path = (int(part) if part.isdigit() else part for part in flaw.pointer.split("/")[1:])
+        yield ("plan_template", *path), flaw.code, flaw.detail
+    several = {each.id for each in template.tasks if each.for_each}
+    for index, each in enumerate(template.tasks):
+        place = ("plan_template", "tasks", index, "id")
+        if each.for_each and len(each.id) > ID_CHARACTERS:
+            yield place, "id_invalid", f"the id of a task for each has at most {ID_CHARACTERS} characters"
+        of, _, number = each.id.rpartition("-")
+        if of in several and number.isdigit():
+            yield place, "id_duplicate", f"one of the tasks for each {of!r} would have this id"

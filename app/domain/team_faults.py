@@ -1,0 +1,92 @@
+"""What is wrong with a team whose parts are each sound: places in it, and reasons."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from pydantic import ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from app.domain.team_rules import ConflictMethod, Route
+from app.domain.worker import Worker
+
+Path = tuple[str | int, ...]
+"""Where in a team, step by step."""
+Fault = tuple[Path, str]
+"""A place, and what is wrong there."""
+
+
+def refuse(faults: Iterable[Fault]) -> None:
+    """Raises `ValidationError` with every fault at its place, if there is one."""
+    if told := [_told(path, reason) for path, reason in faults]:
+        raise ValidationError.from_exception_data("Team", told)
+
+
+def _told(path: Path, reason: str) -> InitErrorDetails:
+    # The reason comes as a value: braces in it are text.
+    fault = PydanticCustomError("team_fault", "{reason}", {"reason": reason})
+    return InitErrorDetails(type=fault, loc=path, input=None)
+
+
+def of_workers(workers: Sequence[Worker]) -> Iterator[Fault]:
+    """Names of workers that stand for two, or for none, and tools that they must use and do not have."""
+    names = [worker.name for worker in workers]
+    for number, worker in enumerate(workers):
+        place: Path = ("workers", number)
+        if worker.name in names[:number]:
+            yield (*place, "name"), f"another worker has this name: {worker.name}"
+        if worker.fallback is not None and (worker.fallback not in names or worker.fallback == worker.name):
+            yield (*place, "fallback"), f"this is no other worker of the team: {worker.fallback}"
+        if foreign := sorted({tool for tools in worker.needed_tools for tool in tools} - set(worker.tools)):
+            yield (*place, "must_use"), f"{worker.name} must use tools that it does not have: {', '.join(foreign)}"
+        if not all(worker.needed_tools):
+            yield (*place, "must_use"), f"{worker.name} must use one of no tools at all"
+
+
+def of_rules(workers: Sequence[Worker], routing: Sequence[Route], methods: Sequence[ConflictMethod]) -> Iterator[Fault]:
+    """Routes to nobody, and methods for conflicts that are named twice."""
+    if len(set(methods)) < len(methods):
+        yield ("conflict_resolution",), "a method is named twice"
+    names = [worker.name for worker in workers]
+    for number, route in enumerate(routing):
+        for path, worker in route.workers_at:
+            if worker not in names:
+                yield ("routing", number, *path), f"the team has no worker {worker}; it has: {', '.join(names)}"
+
+
+def of_exclusive_tools(workers: Sequence[Worker], dynamic_tools: Sequence[str]) -> Iterator[Fault]:
+    """Tools that several roles have where each is to belong to one."""
+    owners: dict[str, tuple[str | None, str]] = {}
+    for number, worker in enumerate(workers):
+        role = (worker.kind, worker.kind or worker.name)
+        for index, tool in enumerate(worker.tools):
+            owner = owners.setdefault(tool, role)
+            if owner != role:
+                whose = f"{'workers of the kind ' if owner[0] else ''}{owner[1]}"
+                reason = f"tool_isolation is exclusive, and {tool} belongs to {whose} already; shared would allow it"
+                yield ("workers", number, "tools", index), reason
+    if shared := sorted({*dynamic_tools} & owners.keys()):
+        reason = f"dynamic workers would share tools, and tool_isolation is exclusive: {', '.join(shared)}"
+        yield ("dynamic_workers", "tools"), reason
+
+
+def of_kinds(workers: Sequence[Worker]) -> Iterator[Fault]:
+    """Kinds of which there is one worker, or whose workers deliver in different forms."""
+    for number, worker in enumerate(workers):
+        if worker.kind is None:
+            continue
+        peers = [other for other in workers if other.kind == worker.kind and other is not worker]
+        if not peers:
+            yield ("workers", number, "kind"), f"the kind {worker.kind} has one worker only: {worker.name}"
+        elif any(other.output_schema != worker.output_schema for other in peers):
+            reason = f"the workers of the kind {worker.kind} have different output_schema"
+            yield ("workers", number, "output_schema"), reason
+        elif any(other.finds != worker.finds for other in peers):
+            yield ("workers", number, "output"), f"the workers of the kind {worker.kind} have different output"
+
+
+def of_findings(workers: Sequence[Worker], *, has_rules: bool, has_schema: bool) -> Iterator[Fault]:
+    """Rules for findings that nobody reports, and a form for data that are findings."""
+    finds = any(worker.finds for worker in workers)
+    if has_rules and not finds:
+        yield ("findings",), "this goes with a worker whose output is findings, and there is none"
+    if has_schema and finds:
+        yield ("output_schema",), "the data of a team whose workers report findings are these: it has no output_schema"

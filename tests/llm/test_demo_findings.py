@@ -1,0 +1,80 @@
+"""The demo model as a worker that reports findings, and as whoever looks at them again."""
+
+from typing import Any
+
+from app.agents.roles import ROLES
+from app.domain.findings import Finding, ReportedFindings
+from app.domain.job import JobInput
+from app.domain.placing import placed, source_of
+from app.domain.policy.agenda import ANSWERING
+from app.domain.topics import Topic
+from app.llm.demo import DemoModel
+from tests.llm.demo_driver import request_of, worked, worker
+from tests.support.found import DIFF, TEXT, verifying
+from tests.support.found import placed as placed_run
+from tests.support.story import Story
+
+QUERY = 'query = "select " + rows'
+FINDER = worker("read_input", output="findings")
+
+
+async def reported(given: JobInput, instruction: str, **more: Any) -> list[Finding]:
+    """What it finds, each at its place."""
+    finder = FINDER if "context" not in more else worker(output="findings")
+    told = (await worked(finder, instruction, inputs=[given], **more)).output
+    assert told.summary.startswith("Demo model:")
+    data = ReportedFindings.model_validate(told.data)
+    sources = {given.name: source_of(given)}
+    looked_up = [placed(each.numbered(1, "a"), sources) for each in data.findings]
+    assert [type(each) for each in looked_up] == [Finding] * len(looked_up)
+    return looked_up
+
+
+async def test_it_names_the_first_line_that_a_diff_adds_and_says_who_it_is() -> None:
+    [told] = await reported(DIFF, "Look for bugs in change.diff.")
+
+    assert (told.location.path, told.location.line, told.evidence) == ("src/a.py", 11, QUERY)
+    assert told.message.startswith("Demo model:")
+    assert (told.severity, told.confidence) == ("info", 100)
+
+
+async def test_it_finds_the_same_in_a_part_of_the_diff_that_its_task_holds() -> None:
+    [told] = await reported(DIFF, "Look for bugs.", context=f"The change of one file:\n\n{DIFF.content}")
+
+    assert (told.location.input, told.location.line) == ("change.diff", 11)
+
+
+async def test_of_a_text_it_names_the_first_line() -> None:
+    [told] = await reported(TEXT, "Look for mistakes in notes.txt.")
+
+    assert (told.location.path, told.location.line, told.evidence) == (None, 1, "line 1.")
+
+
+async def test_without_anything_to_look_at_it_reports_none_or_says_that_it_cannot() -> None:
+    outcome = (await worked(worker(output="findings"), "Look for bugs.")).outcome
+
+    assert getattr(outcome, "reason", None) == "out_of_scope"
+
+
+async def test_its_second_looks_are_read_and_change_nothing() -> None:
+    role, story = ROLES["verify"], verifying()
+    request = request_of("verify", role.open(story.run, Topic("verify")))
+    reply = await DemoModel(delay_s=0).reply(request)
+    story.record(*role.read(story.run, Topic("verify"), reply.content[0]["text"]))
+    story.settle()
+
+    [left] = story.run.answering.sifting.left
+    assert (left.verdict, left.confidence) == ("confirmed", 90)
+    assert left.note.startswith("Demo model:")
+
+
+async def answer_of(story: Story) -> str:
+    role = ROLES["synthesize"]
+    schema = role.offer(story.run, ANSWERING).schema
+    request = request_of("synthesize", role.open(story.run, ANSWERING), output_schema=schema)
+    return str((await DemoModel(delay_s=0).reply(request)).content[0]["text"])
+
+
+async def test_its_answer_tells_of_what_is_left() -> None:
+    assert "- critical, notes.txt:3: The wording" in await answer_of(verifying())
+    assert "## Findings" not in await answer_of(placed_run([], []))
