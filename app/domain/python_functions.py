@@ -70,9 +70,10 @@ def _parsed(text: str) -> ast.Module:
         with _QUIET, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text.removeprefix("\ufeff"))
-    except SyntaxError as error:
-        raise SourceUnreadable(f"This is no Python source: line {error.lineno or 1} cannot be parsed.") from None
-    except (RecursionError, MemoryError, ValueError):
+    except (SyntaxError, ValueError) as error:  # A NUL is either, by the release of Python.
+        line = getattr(error, "lineno", None) or 1
+        raise SourceUnreadable(f"This is no Python source: line {line} cannot be parsed.") from None
+    except (RecursionError, MemoryError):
         raise SourceUnreadable("This Python source nests deeper than can be parsed.") from None
 
 
