@@ -13,12 +13,11 @@ from app.domain.errors import ChargehandError
 from app.domain.places import known_part
 from app.domain.team import Team
 from app.domain.team_faults import Fault
-from app.domain.team_faults import Path as Place
 from app.team_checks import faults_of, unknown_teams
 from app.tools.tool import Tool
+from app.yaml_places import Place, composed, faulty_line, line_of, repeated_names, value_of
 
 BUILT_IN_TEAMS = Path(__file__).parent / "teams"
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # Ten times as fast, where it was built.
 PROBLEMS_SHOWN = 10
 """Problems of one team file that are told at once."""
 _IN_PLAIN_WORDS = {
@@ -70,7 +69,7 @@ class TeamFile:
 
     def refuse(self, faults: Iterable[Fault]) -> None:
         """Raises `TeamFileInvalid` when there are faults."""
-        if found := [FileFault(_line_of(self.root, place), place, reason) for place, reason in faults]:
+        if found := [FileFault(line_of(self.root, place), place, reason) for place, reason in faults]:
             raise TeamFileInvalid(self.file, found)
 
 
@@ -99,10 +98,10 @@ def check_nesting(files: Mapping[str, TeamFile], known: Iterable[str] = ()) -> N
 def read_team_file(file: Path, tools: Mapping[str, Tool]) -> TeamFile:
     """The team of a file, checked but for the teams that its workers are. Raises `TeamFileInvalid`."""
     root = _composed(file)
-    if repeated := [*_repeated(root)]:
-        raise TeamFileInvalid(file, repeated)
+    if twice := [FileFault(line, place, "this stands here twice") for line, place in repeated_names(root)]:
+        raise TeamFileInvalid(file, twice)
     try:
-        value = yaml.SafeLoader("").construct_document(root)
+        value = value_of(root)
         read = TeamFile(file, Team.model_validate(value), root)
     except ValidationError as error:
         raise TeamFileInvalid(file, _faults_in(error, value, root)) from None
@@ -115,11 +114,10 @@ def read_team_file(file: Path, tools: Mapping[str, Tool]) -> TeamFile:
 def _composed(file: Path) -> yaml.Node:
     """The file as nodes that know their lines."""
     try:
-        root = yaml.compose(file.read_text(encoding="utf-8"), Loader=_LOADER)
+        root = composed(file.read_text(encoding="utf-8"))
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
         reason = ", ".join(part for part in (error.context, error.problem) if part)
-        raise TeamFileInvalid(file, [FileFault(mark.line + 1 if mark else 1, (), reason)]) from None
+        raise TeamFileInvalid(file, [FileFault(faulty_line(error), (), reason)]) from None
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise TeamFileInvalid(file, [FileFault(1, (), _in_one_line(error))]) from None
     if root is None:
@@ -131,26 +129,6 @@ def _in_one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _repeated(root: yaml.Node) -> Iterator[FileFault]:
-    """Names that stand twice in one mapping: a reader may take either."""
-    pending: list[tuple[Place, yaml.Node]] = [((), root)]
-    seen = set()
-    while pending:
-        place, node = pending.pop()
-        if id(node) in seen:  # Aliases make one node stand in many places, even within itself.
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.SequenceNode):
-            pending += [((*place, index), item) for index, item in enumerate(node.value)]
-        elif isinstance(node, yaml.MappingNode):
-            names = [name.value for name, _ in node.value if isinstance(name, yaml.ScalarNode)]
-            for number, (name, item) in enumerate(node.value):
-                if isinstance(name, yaml.ScalarNode):
-                    pending.append(((*place, name.value), item))
-                    if name.value in names[:number]:
-                        yield FileFault(name.start_mark.line + 1, (*place, name.value), "this stands here twice")
-
-
 def _faults_in(error: ValidationError, value: Any, root: yaml.Node) -> Iterator[FileFault]:
     errors = error.errors(include_url=False, include_input=False)
     # What is wrong inside of something also makes it too short, which is no news.
@@ -158,7 +136,7 @@ def _faults_in(error: ValidationError, value: Any, root: yaml.Node) -> Iterator[
     for each in errors:
         if each["type"] != "too_short" or each["loc"] not in inner:
             place = known_part(each["loc"], value, missing=each["type"] == "missing")
-            yield FileFault(_line_of(root, place), place, _said(each))
+            yield FileFault(line_of(root, place), place, _said(each))
 
 
 def _said(error: ErrorDetails) -> str:
@@ -166,20 +144,3 @@ def _said(error: ErrorDetails) -> str:
     plain = error["msg"].removeprefix("Value error, ").replace("Input should be", "this must be")
     said = _IN_PLAIN_WORDS.get(error["type"], plain)
     return said.format_map(error.get("ctx", {})) if error["type"] in _IN_PLAIN_WORDS else said
-
-
-def _line_of(node: yaml.Node, place: Place) -> int:
-    """The line of a place, or of the nearest one around it that the file has."""
-    line: int = node.start_mark.line
-    for step in place:
-        if isinstance(node, yaml.MappingNode):
-            found = [pair for pair in node.value if pair[0].value == str(step)]
-            if not found:
-                break
-            line, node = found[-1][0].start_mark.line, found[-1][1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-            node = node.value[step]
-            line = node.start_mark.line
-        else:
-            break
-    return line + 1

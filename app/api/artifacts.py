@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.deps import RunId, RuntimeOf
 from app.api.errors import Refusal
-from app.api.resources import page
+from app.api.resources import INERT, page
 from app.api.runs import IfNoneMatch, existing_run, is_known
 from app.api.schemas.runs import ArtifactPage
 from app.api.schemas.service import PROBLEMS
@@ -83,8 +83,7 @@ async def get_artifact(
         return Response(status_code=304, headers={"ETag": tag})
     headers = {
         "Content-Disposition": disposition_of(found.name),
-        "Content-Security-Policy": "default-src 'none'; sandbox",
-        "X-Content-Type-Options": "nosniff",
+        **INERT,
         "ETag": tag,
     }
     # The header goes as it is: the framework would add a charset of its own to some types.

@@ -10,6 +10,7 @@ from app.api.deps import RuntimeOf
 from app.api.errors import Refusal
 from app.api.resources import breaker_resource, page
 from app.api.schemas.service import PROBLEMS, Breaker, BreakerPage
+from app.domain.names import TEAM_NAME
 from app.domain.policy.breakers import Breaker as KnownBreaker
 from app.domain.policy.breakers import reset, trip
 from app.domain.worker import TIERS
@@ -22,7 +23,7 @@ router = APIRouter(prefix="/v1/breakers", tags=["breakers"], responses=PROBLEMS)
 BreakerNamed = Annotated[str, Path(description="`model:<id>`, `worker:<team>/<worker>` or `tool:<name>`.")]
 
 _MODEL = re.compile(r"model:[!-~]{1,200}")
-_WORKER = re.compile(r"worker:([a-z0-9][a-z0-9-]{0,63})/([!-~]{1,64})")
+_WORKER = re.compile(rf"worker:({TEAM_NAME})/([!-~]{{1,64}})")
 _NAME_LENGTH = 210
 
 

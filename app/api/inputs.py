@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from app.api.deps import RunId, RuntimeOf
 from app.api.errors import Refusal
-from app.api.resources import page
+from app.api.resources import INERT, page
 from app.api.runs import IfNoneMatch, existing_run, is_known
 from app.api.schemas.runs import InputPage
 from app.api.schemas.service import PROBLEMS
@@ -79,8 +79,7 @@ async def get_input(request: Request, run_id: RunId, name: Name, runtime: Runtim
     headers = {
         "Content-Type": f"{media_type}; charset=utf-8" if media_type.startswith("text/") else media_type,
         "Content-Disposition": f"{shown}; filename*=UTF-8''{quote(item.name, safe='')}",
-        "Content-Security-Policy": "default-src 'none'; sandbox",
-        "X-Content-Type-Options": "nosniff",
+        **INERT,
         "ETag": f'"{run_id}"',
     }
     if is_known(headers["ETag"], request.headers.getlist("if-none-match")):

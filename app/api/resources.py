@@ -15,6 +15,10 @@ Resource = dict[str, Any]
 Row = Mapping[str, Any]
 
 
+INERT = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
+"""Headers of what others have written: a browser takes it for what it is called, and runs nothing in it."""
+
+
 def instant(at: datetime | None) -> str | None:
     """A moment as clients see it: RFC 3339 in UTC."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z") if at else None

@@ -18,6 +18,7 @@ from app.api.long_polls import SETTLED, check_room, run_settled
 from app.api.resources import Resource, page, run_resource, task_resources
 from app.api.schemas.runs import Run, RunPage, RunTask, TaskPage
 from app.api.schemas.service import PROBLEMS
+from app.domain.names import TEAM_NAME
 from app.domain.states import TERMINAL_RUN, RunStatus
 from app.runtime import TENANT, Runtime
 from app.store.interventions import request_cancel
@@ -41,7 +42,7 @@ router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], 
 
 After = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
 Status = Annotated[RunStatus | None, Query(description="Only runs in this status.")]
-TeamFilter = Annotated[str | None, Query(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="Only runs of this team.")]
+TeamFilter = Annotated[str | None, Query(pattern=f"^{TEAM_NAME}$", description="Only runs of this team.")]
 ParentFilter = Annotated[
     str | None, Query(pattern=r"^run_[0-9a-z]{1,64}$", description="Only the nested runs of this run.")
 ]

@@ -13,6 +13,7 @@ from app.api.errors import Refusal
 from app.api.field_errors import FIELD_ERRORS_SHOWN, pointer_to
 from app.api.resources import page, team_path, team_resource, team_version_resource
 from app.api.schemas.service import PROBLEMS, Team, TeamFile, TeamPage, TeamVersionPage, ToolPage
+from app.domain.names import TEAM_NAME, TEAM_REFERENCE
 from app.domain.team import Team as TeamDefinition
 from app.domain.team_faults import Fault
 from app.domain.team_schema import team_file_schema
@@ -24,16 +25,15 @@ router = APIRouter(prefix="/v1", route_class=JsonBodyRoute, tags=["teams"], resp
 
 FAULT_CHARACTERS = 500
 VERSIONS_CEILING = 10**9
-NAME = r"[a-z0-9][a-z0-9-]{0,63}"
 
 TeamNamed = Annotated[str, Path(description="`name` of a team, or `name@version`.")]
-TeamName = Annotated[str, Path(description="Name of a team.", pattern=f"^{NAME}$")]
+TeamName = Annotated[str, Path(description="Name of a team.", pattern=f"^{TEAM_NAME}$")]
 Before = Annotated[
     int | None, Query(alias="after", ge=1, le=VERSIONS_CEILING, description="`next_cursor` of the page before.")
 ]
 PageLimit = Annotated[int, Query(ge=1, le=100, description="Versions of a page.")]
 
-_REFERENCE = re.compile(NAME + r"(@[1-9][0-9]{0,8})?")
+_REFERENCE = re.compile(TEAM_REFERENCE)
 
 
 class SchemaResponse(JSONResponse):

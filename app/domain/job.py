@@ -16,6 +16,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from app.domain.names import TEAM_NAME, TEAM_REFERENCE
 from app.domain.numbers import exact, exact_amount
 from app.domain.plan import TASKS_CEILING, Plan, Planning, too_long_in
 from app.domain.questions import OnQuestion
@@ -23,7 +24,7 @@ from app.domain.strategies import Strategy
 from app.domain.text import has_line_end, is_blank
 from app.domain.usage import Money
 
-TeamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+TeamName = Annotated[str, StringConstraints(pattern=f"^{TEAM_NAME}$")]
 
 
 def one_line(text: str) -> str:
@@ -167,7 +168,7 @@ class Job(BaseModel):
 
     objective: Objective
     """What to achieve, in plain words."""
-    team: str = Field(default="general", pattern=r"^[a-z0-9][a-z0-9-]{0,63}(@[1-9][0-9]{0,8})?$")
+    team: str = Field(default="general", pattern=f"^{TEAM_REFERENCE}$")
     """`name`, or `name@version` for an older version."""
     inputs: tuple[JobInput, ...] = Field(default=(), max_length=50)
     """Texts and data to work on. Only workers with a tool that reads inputs see them."""

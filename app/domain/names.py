@@ -1,10 +1,14 @@
-"""Names of tasks and workers, by the one rule that forgives what models do to them."""
+"""Names: those of teams, and those of tasks and workers, by the one rule that forgives what models do to them."""
 
 import re
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
+TEAM_NAME = "[a-z0-9][a-z0-9-]{0,63}"
+"""Pattern of a team's name."""
+TEAM_REFERENCE = f"{TEAM_NAME}(@[1-9][0-9]{{0,8}})?"
+"""Pattern of `name`, for the newest version, or `name@version`."""
 NAME_READ = 1000
 """Characters of a name that are looked at: a name of more than 64 is refused in any case."""
 

@@ -253,13 +253,17 @@ def _cycle(tasks: Sequence[Task]) -> list[str] | None:
     return None
 
 
+def levels_of(depends_on: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """How far each task of a sound graph is from its beginning, from 1: the longest way counts."""
+    levels: dict[str, int] = {}
+    for name in TopologicalSorter(depends_on).static_order():
+        levels[name] = 1 + max((levels[before] for before in depends_on[name]), default=0)
+    return levels
+
+
 def shape_of(tasks: Sequence[Task]) -> Shape:
     """Width, depth and kind of a sound graph."""
-    needed = {task.id: task.depends_on for task in tasks}
-    level: dict[str, int] = {}
-    for task_id in TopologicalSorter(needed).static_order():
-        level[task_id] = 1 + max((level[before] for before in needed[task_id]), default=0)
-    widths = Counter(level.values())
+    widths = Counter(levels_of({task.id: task.depends_on for task in tasks}).values())
     width, depth = max(widths.values()), len(widths)
     if len(tasks) == 1:
         return Shape(width=1, depth=1, strategy="single")

@@ -1,15 +1,13 @@
 """A plan template: the plan of a team's jobs, written once by people, which no model is asked for."""
 
-from collections.abc import Collection, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator
 from pydantic import model_validator as validates
-from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from app.domain.names import Name, Names
 from app.domain.placeholders import LISTED, MATERIAL, OF_THE_JOB, TELLING, ForEach, check, known_for, named_in
-from app.domain.plan import TASKS_CEILING, TEXT_LIMITS, Plan, Task, TaskBudget, validated
+from app.domain.plan import TASKS_CEILING, TEXT_LIMITS, TaskBudget
 from app.domain.strategies import Strategy
 from app.domain.team_rules import TeamPart
 
@@ -111,35 +109,3 @@ class PlanTemplate(TeamPart):
     def _has_known_placeholders(cls, text: str) -> str:
         check(text, OF_THE_JOB)
         return text
-
-
-def check_template(template: PlanTemplate, workers: Collection[str], strategy: Strategy | None) -> None:
-    """Raises `ValidationError`, with its places, for a template that no team with these workers can follow; `strategy`
-    is the one that the team has fixed."""
-    errors = [
-        InitErrorDetails(type=PydanticCustomError(code, "{why}", {"why": why}), loc=place, input=None)
-        for place, code, why in _faults(template, workers, strategy)
-    ]
-    if errors:
-        raise ValidationError.from_exception_data("plan_template", errors)
-
-
-def _faults(
-    template: PlanTemplate, workers: Collection[str], strategy: Strategy | None
-) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    if strategy is not None and template.strategy not in (None, strategy):
-        yield ("plan_template", "strategy"), "strategy_fixed", f"the team has the strategy {strategy}"
-    tasks = tuple(
-        Task(id=each.id, instruction="-", worker=each.worker, depends_on=each.depends_on) for each in template.tasks
-    )
-    for flaw in validated(Plan(tasks=tasks), workers, TASKS_CEILING).validation.errors:
-        path = (int(part) if part.isdigit() else part for part in flaw.pointer.split("/")[1:])
-        yield ("plan_template", *path), flaw.code, flaw.detail
-    several = {each.id for each in template.tasks if each.for_each}
-    for index, each in enumerate(template.tasks):
-        place = ("plan_template", "tasks", index, "id")
-        if each.for_each and len(each.id) > ID_CHARACTERS:
-            yield place, "id_invalid", f"the id of a task for each has at most {ID_CHARACTERS} characters"
-        of, _, number = each.id.rpartition("-")
-        if of in several and number.isdigit():
-            yield place, "id_duplicate", f"one of the tasks for each {of!r} would have this id"

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from app.domain import team_faults
 from app.domain.job import Limits, TeamName
-from app.domain.plan_template import PlanTemplate, check_template
+from app.domain.plan_template import PlanTemplate
 from app.domain.planned_worker import DynamicWorkers, PlannedWorker
 from app.domain.strategies import Strategy
 from app.domain.team_rules import (
@@ -118,6 +118,8 @@ class Team(TeamPart):
         ]
         if self.tool_isolation == "exclusive":
             found += team_faults.of_exclusive_tools(self.workers, self.dynamic_tools)
+        if self.plan_template is not None:
+            found += team_faults.of_template(self.plan_template, self.workers, self.strategy)
         team_faults.refuse(found)
         return self
 
@@ -133,12 +135,6 @@ class Team(TeamPart):
     def _rule(self, what: str, texts: Sequence[str], *, has_inputs: bool) -> Route | None:
         fitting = (route for route in self.routing if route.applies_to in (what, "both"))
         return next((route for route in fitting if route.when.holds_for(texts, has_inputs=has_inputs)), None)
-
-    @model_validator(mode="after")
-    def _has_a_template_that_it_can_follow(self) -> "Team":
-        if self.plan_template is not None:
-            check_template(self.plan_template, {worker.name for worker in self.workers}, self.strategy)
-        return self
 
     @property
     def dynamic(self) -> DynamicWorkers | None:

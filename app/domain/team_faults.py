@@ -5,6 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from app.domain.plan import TASKS_CEILING, Plan, Task, validated
+from app.domain.plan_template import ID_CHARACTERS, PlanTemplate
+from app.domain.strategies import Strategy
 from app.domain.team_rules import ConflictMethod, Route
 from app.domain.worker import Worker
 
@@ -90,3 +93,23 @@ def of_findings(workers: Sequence[Worker], *, has_rules: bool, has_schema: bool)
         yield ("findings",), "this goes with a worker whose output is findings, and there is none"
     if has_schema and finds:
         yield ("output_schema",), "the data of a team whose workers report findings are these: it has no output_schema"
+
+
+def of_template(template: PlanTemplate, workers: Sequence[Worker], strategy: Strategy | None) -> Iterator[Fault]:
+    """What keeps a team with these workers from following a template; `strategy` is the one that it has fixed."""
+    if strategy is not None and template.strategy not in (None, strategy):
+        yield ("plan_template", "strategy"), f"the team has the strategy {strategy}"
+    tasks = tuple(
+        Task(id=each.id, instruction="-", worker=each.worker, depends_on=each.depends_on) for each in template.tasks
+    )
+    for flaw in validated(Plan(tasks=tasks), {worker.name for worker in workers}, TASKS_CEILING).validation.errors:
+        path = (int(part) if part.isdigit() else part for part in flaw.pointer.split("/")[1:])
+        yield ("plan_template", *path), flaw.detail
+    several = {each.id for each in template.tasks if each.for_each}
+    for index, each in enumerate(template.tasks):
+        place: Path = ("plan_template", "tasks", index, "id")
+        if each.for_each and len(each.id) > ID_CHARACTERS:
+            yield place, f"the id of a task for each has at most {ID_CHARACTERS} characters"
+        of, _, number = each.id.rpartition("-")
+        if of in several and number.isdigit():
+            yield place, f"one of the tasks for each {of!r} would have this id"

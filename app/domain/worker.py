@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from app.domain.names import TEAM_REFERENCE
 from app.domain.planned_worker import PlannedWorker
 from app.domain.team_rules import ModelName, TeamPart, WorkerName
 
@@ -20,7 +21,7 @@ class Worker(TeamPart):
     """What the supervisor reads when it chooses a worker."""
     instructions: str = ""
     """What the worker itself is told, whatever its task. Only one that is a team may do without."""
-    team: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}(@[1-9][0-9]{0,8})?$")] | None = None
+    team: Annotated[str, StringConstraints(pattern=f"^{TEAM_REFERENCE}$")] | None = None
     """A team, `name` or `name@version`, that does its tasks in runs of its own; null for an agent. It has no tools and
     no model itself, and no time limit unless it says one."""
     model: ModelName = "balanced"

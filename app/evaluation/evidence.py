@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from app.evaluation.report import Amounts
+
 Resource = Mapping[str, Any]
 DEMO = "demo"
 """What the demo model calls itself."""
@@ -50,14 +52,19 @@ class Evidence:
     def _runs(self) -> list[Resource]:
         return [run for run in (self.planning, self.run) if run is not None]
 
-    def used(self, name: str) -> int:
-        """What was used of something that `usage` counts, planning included."""
-        return sum(int(run["usage"][name]) for run in self._runs)
+    @cached_property
+    def took(self) -> Amounts:
+        """What it took, planning included."""
+        return Amounts(
+            cost_usd=self.cost_usd,
+            llm_calls=self._used("llm_calls"),
+            tool_calls=self._used("tool_calls"),
+            tokens=self._used("input_tokens") + self._used("output_tokens"),
+            wall_s=self.wall_ms / 1000,
+        )
 
-    @property
-    def tokens(self) -> int:
-        """Tokens read and written."""
-        return self.used("input_tokens") + self.used("output_tokens")
+    def _used(self, name: str) -> int:
+        return sum(int(run["usage"][name]) for run in self._runs)
 
     @property
     def cost_usd(self) -> float:

@@ -27,7 +27,7 @@ Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Money = Annotated[Decimal, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[float, Field(gt=0)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 JsonPath = Annotated[str, AfterValidator(checked_path)]
 Pattern = Annotated[str, AfterValidator(checked_pattern)]
 FlawName = Annotated[str, AfterValidator(_known_flaw)]
@@ -52,13 +52,13 @@ class Fact(Part):
     """Regular expression that matches a part of it."""
     lacks_match: Pattern | None = None
     """Regular expression that matches no part of it."""
-    number: float | None = None
+    number: Annotated[float, Field(allow_inf_nan=False)] | None = None
     """A number that stands there, however it is written: 2750 is found in "2,750" and in "2.75 thousand"."""
     equals: Any = None
     """A JSON value that is found there."""
     count: Count | None = None
     """How many values the path finds."""
-    tolerance: Annotated[float, Field(ge=0)] = 0
+    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     """By how much the number may differ."""
     percent: Annotated[float, Field(ge=0, le=100)] = 0
     """By how many hundredths of itself the number may differ."""
@@ -74,6 +74,8 @@ class Fact(Part):
         ways = self.model_fields_set & WAYS
         if len(ways) != 1:
             raise PydanticCustomError("one_way", f"a fact says one of {', '.join(sorted(WAYS))}")
+        if (way := self.way) != "equals" and getattr(self, way) is None:
+            raise PydanticCustomError("no_value", "`{way}` needs a value", {"way": way})
         if ways != {"number"} and self.model_fields_set & {"tolerance", "percent"}:
             raise PydanticCustomError("no_number", "only a number has a tolerance")
         return self

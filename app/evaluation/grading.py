@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from app.domain.figures import figures_in
+from app.domain.plan import levels_of
 from app.evaluation.evidence import Evidence
 from app.evaluation.expectations import ConflictExpected, Expected, Fact, GapExpected, folded
 from app.evaluation.lookups import matches, values_at
-from app.evaluation.report import Check
+from app.evaluation.report import Amounts, Check
 
 _SHOWN = 160
 _EXACT = 1e-9
@@ -66,16 +67,7 @@ def _plan(expected: Expected, evidence: Evidence) -> Iterator[Check]:
 
 def parallel_share(tasks: Sequence[Mapping[str, Any]]) -> float:
     """The part of the tasks on whose level of the graph there is another one; a level is the longest way to it."""
-    depends_on = {task["id"]: task["depends_on"] for task in tasks}
-    levels: dict[str, int] = {}
-    while len(levels) < len(depends_on):
-        ready = [
-            name for name, needed in depends_on.items() if name not in levels and all(each in levels for each in needed)
-        ]
-        if not ready:
-            return 0.0
-        levels |= {name: 1 + max((levels[each] for each in depends_on[name]), default=0) for name in ready}
-    on_level = Counter(levels.values())
+    on_level = Counter(levels_of({task["id"]: task["depends_on"] for task in tasks}).values())
     return sum(count for count in on_level.values() if count > 1) / len(tasks) if tasks else 0.0
 
 
@@ -116,7 +108,8 @@ def _same(one: Any, other: Any) -> bool:
 
 def _has_number(fact: Fact, texts: Sequence[str]) -> bool:
     """Whether the number stands there; signs are left aside, as texts write a loss of 4 as -4 and as 4."""
-    wanted = abs(fact.number or 0)
+    assert fact.number is not None
+    wanted = abs(fact.number)
     allowed = max(fact.tolerance, wanted * fact.percent / 100, wanted * _EXACT)
     readings = (reading for text in texts for figure in figures_in(text) for reading in figure.readings)
     return any(abs(reading.value - wanted) <= allowed for reading in readings)
@@ -157,17 +150,10 @@ def _spending(expected: Expected, evidence: Evidence) -> Iterator[Check]:
     most = expected.most
     if most is None:
         return
-    taken = {
-        "cost_usd": evidence.cost_usd,
-        "llm_calls": evidence.used("llm_calls"),
-        "tool_calls": evidence.used("tool_calls"),
-        "tokens": evidence.tokens,
-        "wall_s": evidence.wall_ms / 1000,
-    }
-    for name in sorted(most.model_fields_set & taken.keys()):
-        allowed = getattr(most, name)
+    for name in sorted(Amounts.model_fields):
+        taken, allowed = getattr(evidence.took, name), getattr(most, name)
         if allowed is not None:
-            yield Check.of(f"most.{name}", taken[name] <= float(allowed), f"it took {taken[name]:g} of {allowed}")
+            yield Check.of(f"most.{name}", taken <= float(allowed), f"it took {taken:g} of {allowed}")
 
 
 GRADERS: Sequence[Grader] = (_ending, _routing, _plan, _facts, _conflicts, _gaps, _spending)

@@ -20,8 +20,7 @@ def as_junit(report: Report) -> str:
 
 
 def _suite(suite: SuiteReport, side: SideReport) -> ElementTree.Element:
-    models = ",".join(f"{name}={model}" for name, model in sorted(side.models.items()))
-    name = f"{suite.suite}[{side.team}{':' if models else ''}{models}]"
+    name = f"{suite.suite}[{side.named}]"
     totals = side.totals
     element = ElementTree.Element(
         "testsuite",
@@ -44,8 +43,7 @@ def _case(suite: str, case: CaseReport, *, repeated: bool) -> ElementTree.Elemen
     )
     match case.outcome:
         case "failed":
-            wrong = [f"{check.name}: {check.detail}" for check in case.checks if not check.passed]
-            _add(element, "failure", message=wrong[0], text="\n".join(wrong))
+            _add(element, "failure", message=case.wrong[0], text="\n".join(case.wrong))
         case "error":
             _add(element, "error", message=case.error or "", text=case.error or "")
         case "skipped":

@@ -89,6 +89,11 @@ class CaseReport(_Part):
     overhead_ms: float = 0
     """What of this was not the run: `elapsed_ms` without the `wall_ms` and `queued_ms` of its run."""
 
+    @property
+    def wrong(self) -> list[str]:
+        """What is not as expected, a line each."""
+        return [f"{check.name}: {check.detail}" for check in self.checks if not check.passed]
+
 
 class Totals(_Part):
     """All cases of a side together."""
@@ -188,6 +193,12 @@ class SideReport(_Part):
     """What the harness itself took."""
     cases: tuple[CaseReport, ...]
     """Each case in each repetition."""
+
+    @property
+    def named(self) -> str:
+        """The side as `--team` spells it."""
+        models = ",".join(f"{name}={model}" for name, model in sorted(self.models.items()))
+        return f"{self.team}:{models}" if models else self.team
 
 
 class Difference(_Part):

@@ -11,11 +11,12 @@ from app.evaluation.evidence import Evidence, Resource
 from app.evaluation.expectations import Rubric
 from app.evaluation.grading import grade
 from app.evaluation.judging import NotJudged, checks_of, job_of, verdict_of
-from app.evaluation.report import Amounts, CaseReport, Check, Outcome, SideReport, SuiteReport
+from app.evaluation.report import CaseReport, Check, Outcome, SideReport, SuiteReport
 from app.evaluation.sides import Side
 from app.evaluation.suite import Case
-from app.evaluation.suite_file import Place, SuiteFile, SuiteInvalid
+from app.evaluation.suite_file import SuiteFile, SuiteInvalid
 from app.evaluation.tallying import bars_of, confusion_of, overhead_of, routing_by_worker, totals_of
+from app.yaml_places import Place
 
 BY_DEMO = "the demo model answers, which works by rules alone"
 
@@ -36,7 +37,22 @@ async def _teams_of(client: Client, file: SuiteFile, sides: Sequence[Side]) -> _
     found = [(side, await _team_of(client, file, side)) for side in sides]
     for side, team in found:
         _check_names(file, side, team)
+    if any(case.expect.rubric for case in file.suite.cases):
+        await _check_judge(client, file)
     return found
+
+
+async def _check_judge(client: Client, file: SuiteFile) -> None:
+    """Raises `SuiteInvalid` for a judge that there is not."""
+    judge = file.suite.judge
+    team = await client.team(judge.team)
+    if team is None:
+        raise file.invalid(("judge", "team"), f"the service has no team {judge.team}")
+    names = [worker["name"] for worker in team["workers"]]
+    if judge.worker not in names:
+        raise file.invalid(
+            ("judge", "worker"), f"{judge.team} has no worker {judge.worker}; it has: {', '.join(names)}"
+        )
 
 
 async def _run_suite(client: Client, file: SuiteFile, sides: _Sides, repeat: int) -> SuiteReport:
@@ -169,7 +185,7 @@ class _Running:
         job = {
             "objective": case.objective,
             "team": self.team,
-            "inputs": self.file.inputs_of(case),
+            "inputs": self.file.inputs[case.id],
             "limits": self.file.suite.limits_of(case),
             "plan": case.plan and case.plan.model_dump(mode="json", exclude_unset=True),
             "output_schema": case.output_schema,
@@ -214,13 +230,7 @@ def _reported(case: Case, number: int, evidence: Evidence, checks: Sequence[Chec
         expected_workers=tuple(sorted(case.expect.workers)),
         used_workers=tuple(sorted(evidence.workers)),
         routed=routed,
-        took=Amounts(
-            cost_usd=evidence.cost_usd,
-            llm_calls=evidence.used("llm_calls"),
-            tool_calls=evidence.used("tool_calls"),
-            tokens=evidence.tokens,
-            wall_s=evidence.wall_ms / 1000,
-        ),
+        took=evidence.took,
         elapsed_ms=elapsed_ms,
         overhead_ms=round(elapsed_ms - evidence.wall_ms - evidence.queued_ms, 1),
     )

@@ -28,8 +28,7 @@ def show(report: Report, out: TextIO) -> None:
 
 def _tables(suite: SuiteReport) -> Iterator[Table]:
     for side in suite.sides:
-        models = ", ".join(f"{name}={model}" for name, model in side.models.items())
-        named = f"{suite.suite}, {side.team}{f' ({models})' if models else ''}"
+        named = f"{suite.suite}, {side.named}"
         yield Table(named, _CASE_COLUMNS, [_case_row(case, repeated=suite.repeat > 1) for case in side.cases])
         yield Table(f"{named}: all cases", ("", ""), _total_rows(side))
         if side.confusion:
@@ -38,7 +37,7 @@ def _tables(suite: SuiteReport) -> Iterator[Table]:
     if suite.bars:
         yield Table(f"{suite.suite}: bars", ("bar", "wanted", "got", "met"), _bar_rows(suite))
     if suite.comparison:
-        first, second = (side.team for side in suite.sides)
+        first, second = (side.named for side in suite.sides)
         columns = ("figure", f"1: {first}", f"2: {second}", "1 less 2", "95 % interval", "says")
         yield Table(f"{suite.suite}: comparison", columns, _difference_rows(suite))
 
@@ -48,8 +47,7 @@ _CASE_COLUMNS = ("case", "outcome", "workers", "calls", "tokens", "USD", "s", "w
 
 def _case_row(case: CaseReport, *, repeated: bool) -> tuple[str, ...]:
     took = case.took
-    wrong = [f"{check.name}: {check.detail}" for check in case.checks if not check.passed]
-    why = case.error or ("; ".join(wrong) if case.outcome == "failed" else "")
+    why = case.error or ("; ".join(case.wrong) if case.outcome == "failed" else "")
     return (
         f"{case.id} #{case.repeat}" if repeated else case.id,
         case.outcome,

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.domain.errors import ChargehandError
+from app.domain.names import TEAM_REFERENCE
 
-_TEAM = re.compile(r"[a-z0-9][a-z0-9-]{0,63}(?:@[1-9][0-9]{0,8})?")
+_TEAM = re.compile(TEAM_REFERENCE)
 _MODEL = re.compile(r"[^\s=,]{1,200}=[^\s=,]{1,200}")
 
 
@@ -30,4 +31,7 @@ def side_of(text: str, option: str) -> Side:
     models = told.split(",") if mark else []
     if (team and not _TEAM.fullmatch(team)) or not (team or models) or not all(map(_MODEL.fullmatch, models)):
         raise SideInvalid(f"{option} {text}: a side is TEAM, TEAM@VERSION, TEAM:WORKER=MODEL,… or :WORKER=MODEL,…")
-    return Side(team or None, {name: model for name, _, model in (each.partition("=") for each in models)})
+    by_name = {name: model for name, _, model in (each.partition("=") for each in models)}
+    if len(by_name) < len(models):
+        raise SideInvalid(f"{option} {text}: a worker is named twice")
+    return Side(team or None, by_name)

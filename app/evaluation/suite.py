@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from app.domain.job import LimitChanges, Objective, OwnPlan
+from app.domain.names import TEAM_REFERENCE
 from app.domain.questions import OnQuestion
 from app.evaluation.expectations import Expected, Money, Part, Positive, Share
 
@@ -103,7 +104,7 @@ class Suite(Part):
     """Its name."""
     description: str = ""
     """What it measures, for people."""
-    team: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}(@[1-9][0-9]{0,8})?$")
+    team: str = Field(pattern=f"^{TEAM_REFERENCE}$")
     """The team that its cases are for: `name`, or `name@version`."""
     defaults: Defaults = Defaults()
     """What holds for every case."""

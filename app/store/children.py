@@ -87,7 +87,7 @@ async def tell_parents(database: Database, queue: RunQueue) -> int:
         try:
             await _tell_parent(database, queue, row)
         except (RunUnreadable, *FAULTS) as error:  # A process of another release may read them.
-            log.error("end of a nested run not told", run_id=row.id, error=type(error).__name__)
+            log.error("end of a nested run not told", run_id=row.id, error=type(error).__name__, exc_info=error)
         else:
             heard += 1
     return heard

@@ -1,6 +1,6 @@
 """What tests of the harness are made from: runs as the API shows them, and suites as files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,6 @@ def written(folder: Path, text: str = SUITE, **files: str) -> Path:
     return file
 
 
-def names(checks: Sequence[Any]) -> list[str]:
+def names(checks: Iterable[Any]) -> list[str]:
     """The names of the checks that failed."""
     return [check.name for check in checks if not check.passed]

@@ -31,8 +31,10 @@ async def harness(service: Service, team: Team = CREW) -> AsyncIterator[Client]:
         yield Client(http, pause_s=0.01)
 
 
-async def ran(service: Service, folder: Path, cases: str, *sides: Side, repeat: int = 1) -> SuiteReport:
-    file = read_suite(written(folder, HEAD + cases))
+async def ran(
+    service: Service, folder: Path, cases: str, *sides: Side, repeat: int = 1, head: str = HEAD
+) -> SuiteReport:
+    file = read_suite(written(folder, head + cases))
     async with harness(service) as client:
         [found] = await run_suites(client, [file], sides or [Side()], repeat)
         return found
@@ -150,6 +152,17 @@ async def test_a_judge_is_a_run_of_its_own_whose_verdict_is_graded(
     told = json.dumps(stub.of("work:writer")[0].body)
     assert "It names the north." in told
     assert "The north sold 4,100 pieces." in told
+
+
+async def test_a_judge_that_there_is_not_is_told_before_anything_runs(
+    service: Service, stub: StubProvider, tmp_path: Path
+) -> None:
+    case = "  - {id: a, objective: Count., expect: {rubric: {criteria: [It is short.]}}}\n"
+
+    with pytest.raises(SuiteInvalid, match=r"suite\.yaml:4: crew has no worker nobody; it has: "):
+        await ran(service, tmp_path, case, head=HEAD.replace("worker: writer", "worker: nobody"))
+
+    assert stub.log == []
 
 
 async def test_a_judge_without_a_verdict_is_an_error(service: Service, stub: StubProvider, tmp_path: Path) -> None:

@@ -29,6 +29,10 @@ WRONG = [
     (f"{CASE}      facts:\n        - at: result.answer\n          contains: a\n", 8, "this is no JSON path"),
     (f"{CASE}      facts:\n        - contains: a\n          lacks: b\n", 8, "a fact says one of"),
     (f"{CASE}      facts:\n        - contains: a\n          tolerance: 1\n", 8, "only a number has a tolerance"),
+    (f"{CASE}      facts:\n        - contains:\n", 8, "`contains` needs a value"),
+    (f"{CASE}      facts:\n        - number:\n", 8, "`number` needs a value"),
+    (f"{CASE}      facts:\n        - number: .nan\n", 8, "number: Input should be a finite number"),
+    (f"{SUITE}defaults: {{wait_s: .inf}}\n", 7, "defaults.wait_s: Input should be a finite number"),
     (f"{CASE}      plan: {{without: [instruction_vage]}}\n", 7, "no flaw has this code; one is instruction_vague"),
     (f"{CASE}      gaps: [{{}}]\n", 7, "a gap has `words`, or a `task`"),
     (SUITE + "  - id: one\n    objective: Again.\n    expect: {}\n", 4, "another case has the same id (and 1 more)"),
@@ -65,7 +69,8 @@ def test_inputs_are_inline_or_files_beside_the_suite_and_know_their_media_types(
     given = "    inputs:\n      - {name: a.csv, file: a.csv}\n      - {name: b, content: x, media_type: text/html}\n"
     suite = read_suite(written(tmp_path, SUITE + given, a_csv="n\n1\n"))
 
-    assert suite.inputs_of(suite.suite.cases[0]) == [
+    [inputs] = suite.inputs.values()
+    assert inputs == [
         {"name": "a.csv", "media_type": "text/csv", "content": "n\n1\n"},
         {"name": "b", "media_type": "text/html", "content": "x"},
     ]

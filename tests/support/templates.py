@@ -36,7 +36,7 @@ def team_of(
     *tasks: dict[str, Any], name: str = "reviews", template: dict[str, Any] | None = None, **fields: Any
 ) -> Team:
     """A team with a template of these tasks."""
-    values = {"name": "reviews", "workers": WORKERS, "plan_template": {"tasks": tasks} | (template or {})}
+    values = {"name": name, "workers": WORKERS, "plan_template": {"tasks": tasks} | (template or {})}
     return Team.model_validate(values | fields)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
+from app.agents.reading import misfit
 from app.agents.shapes import TEXT, Schema, closed, listed, one_of, or_null
 from app.domain.events import Entry
 from app.domain.flaws import Flaw
@@ -89,7 +90,7 @@ def _is_known(run: Snapshot, name: str, task: Task) -> bool:
 
 
 def _flaw(detail: str) -> Flaw:
-    return Flaw(code="output_invalid", pointer="/gaps", detail=detail)
+    return misfit("/gaps", detail)
 
 
 def _of_gaps(flaw: Flaw) -> Flaw:

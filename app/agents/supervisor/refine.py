@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import BaseModel, Field
 
 from app.agents.prompting import opening
-from app.agents.reading import Unreadable, read_as, read_json_or_prose, without_nulls
+from app.agents.reading import Unreadable, misfit, read_as, read_json_or_prose, without_nulls
 from app.agents.results_shown import gists_of
 from app.agents.role import Offer, Role
 from app.agents.shapes import TEXT, closed
@@ -98,7 +98,7 @@ def read_refinement(text: str) -> Refinement:
     value = without_nulls(read_json_or_prose(text, "output_invalid", {"instruction"}))
     reply = read_as(Refinement, {"instruction": value} if isinstance(value, str) else value, "output_invalid")
     if is_blank(reply.instruction):
-        raise Unreadable([Flaw(code="output_invalid", pointer="/instruction", detail="instruction is blank")])
+        raise Unreadable([misfit("/instruction", "instruction is blank")])
     return reply.model_copy(update={"free_form": isinstance(value, str)})
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel
 
-from app.agents.reading import Unreadable
+from app.agents.reading import Unreadable, misfit
 from app.domain.flaws import Flaw
 from app.domain.plan import Plan, Task
 from app.domain.policy.splitting import FEWEST, part_names, parts_allowed, split
@@ -32,7 +32,7 @@ class Asking(BaseModel):
 
 def impossible(field: str, why: str) -> Unreadable:
     """The error of a ruling that cannot be followed."""
-    return Unreadable([Flaw(code="output_invalid", pointer=f"/{field}", detail=why)])
+    return Unreadable([misfit(f"/{field}", why)])
 
 
 def read_split(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> Plan:

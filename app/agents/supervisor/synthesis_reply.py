@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.agents.files import FILES, read_files
-from app.agents.reading import Unreadable, read_as, read_json_or_prose, without_nulls
+from app.agents.reading import Unreadable, misfit, read_as, read_json_or_prose, without_nulls
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
 from app.agents.supervisor.caller_shape import data_schema, sources_schema, taken
 from app.agents.supervisor.conflict_checks import METHODS
@@ -134,15 +134,15 @@ def _data(reply: Any, schema: Schema) -> Any:
 def _without_ground(reply: SynthesisReply, delivered: Sequence[str]) -> Iterator[Flaw]:
     """What the answer says without saying it, or without a task that bears it."""
     if is_blank(reply.answer):
-        yield Flaw(code="output_invalid", pointer="/answer", detail="answer is blank")
+        yield misfit("/answer", "answer is blank")
     for index, statement in enumerate(reply.statements):
         if is_blank(statement.text) or not statement.tasks:
             detail = "every statement needs a text and the tasks it rests on; leave it out when it rests on none"
-            yield Flaw(code="output_invalid", pointer=f"/statements/{index}", detail=detail)
+            yield misfit(f"/statements/{index}", detail)
     for index, conflict in enumerate(reply.conflicts):
         if is_blank(conflict.topic) or not conflict.claims or any(is_blank(each.claim) for each in conflict.claims):
             detail = "every conflict needs a topic and the claims that contradict each other; leave it out without them"
-            yield Flaw(code="output_invalid", pointer=f"/conflicts/{index}", detail=detail)
+            yield misfit(f"/conflicts/{index}", detail)
     named = {task for statement in reply.statements for task in statement.tasks}
     named |= {claim.task for conflict in reply.conflicts for claim in conflict.claims}
     named |= {task for source in reply.data_sources for task in source.tasks}
