@@ -28,7 +28,7 @@ from app.store.load_board import LoadBoard
 from app.store.queue import RunQueue
 from app.store.teams import put_team
 from app.store.wakeups import Wakeups
-from app.team_files import BUILT_IN_TEAMS, TeamFile, check_nesting, team_files_in, teams_in
+from app.team_files import BUILT_IN_TEAMS, check_nesting, team_files_in, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
 from app.tools.mcp.file import servers_in
@@ -149,14 +149,9 @@ def known_teams(settings: Settings) -> list[Team]:
 
     Raises `TeamFileInvalid`, `McpFileInvalid`.
     """
-    files = known_team_files(settings, known_tools(settings))
+    files = team_files_in(BUILT_IN_TEAMS, settings.teams_dir, tools=known_tools(settings))
     check_nesting(files)
     return [file.team for file in files.values()]
-
-
-def known_team_files(settings: Settings, tools: Mapping[str, Tool]) -> dict[str, TeamFile]:
-    """The files of these teams, by name. Raises `TeamFileInvalid`."""
-    return team_files_in(BUILT_IN_TEAMS, settings.teams_dir, tools=tools)
 
 
 def known_tools(settings: Settings) -> Mapping[str, Tool]:

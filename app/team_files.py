@@ -83,9 +83,13 @@ def teams_in(*directories: Path | None, tools: Mapping[str, Tool]) -> list[Team]
 
 def team_files_in(*directories: Path | None, tools: Mapping[str, Tool]) -> dict[str, TeamFile]:
     """The same with their files, by name. Raises `TeamFileInvalid`."""
-    files = [file for directory in directories if directory for file in sorted(directory.glob("*.y*ml"))]
-    read = [read_team_file(file, tools) for file in files]
+    read = [read_team_file(file, tools) for file in files_in(*directories)]
     return {each.team.name: each for each in read}
+
+
+def files_in(*directories: Path | None) -> list[Path]:
+    """The team files of the directories: of two with one name of a team the later one's counts."""
+    return [file for directory in directories if directory for file in sorted(directory.glob("*.y*ml"))]
 
 
 def check_nesting(files: Mapping[str, TeamFile], known: Iterable[str] = ()) -> None:

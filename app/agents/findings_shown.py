@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.domain.findings import Finding
+from app.domain.findings import Finding, counted
 from app.domain.sifting import reasons_of
 from app.domain.snapshot import Snapshot
 from app.domain.text import shorten
@@ -44,6 +44,5 @@ def counts_said(run: Snapshot) -> list[str]:
         return []
     gone = reasons_of(sifting.suppressed)
     said = [f"{count} {reason}" for reason, count in gone.items()]
-    by_severity = [sum(each.severity == grave for each in sifting.left) for grave in ("critical", "warning", "info")]
-    counts = sifting.reported, len(sifting.left), sum(gone.values()), *by_severity
+    counts = sifting.reported, len(sifting.left), sum(gone.values()), *counted(sifting.left).values()
     return [f"findings: {', '.join(map(str, counts))}", *said]

@@ -4,9 +4,9 @@ It learns neither who has found it, nor how sure they were, nor what else was fo
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from app.agents.finding_shapes import VERDICT
 from app.agents.prompting import opening, render
@@ -15,7 +15,7 @@ from app.agents.role import Offer, Role
 from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
-from app.domain.findings import MESSAGE_CHARACTERS, SUGGESTION_CHARACTERS, Finding, SecondLook, Severity
+from app.domain.findings import MESSAGE_CHARACTERS, SUGGESTION_CHARACTERS, Confidence, Finding, SecondLook, Severity
 from app.domain.flaws import Flaw
 from app.domain.snapshot import Snapshot
 from app.domain.text import is_blank, shorten
@@ -55,7 +55,7 @@ class _Reply(BaseModel):
 
     verdict: Literal["confirmed", "corrected", "refuted"]
     reason: str = ""
-    confidence: Annotated[int, Field(ge=0, le=100)]
+    confidence: Confidence
     severity: Severity | None = None
     message: str | None = None
     suggestion: str | None = None

@@ -45,17 +45,7 @@ async def list_artifacts(run_id: RunId, runtime: RuntimeOf) -> Response:
     found = await files_of(runtime.database, TENANT, run_id)
     if not found:
         await existing_run(runtime, run_id)
-    listed = [
-        {
-            "name": each.name,
-            "media_type": each.media_type,
-            "bytes": each.size,
-            "task": each.task,
-            "url": f"/v1/runs/{run_id}/artifacts/{quote(each.name, safe='')}",
-        }
-        for each in found
-    ]
-    return JSONResponse(page(listed))
+    return JSONResponse(page([each.model_dump() for each in found]))
 
 
 @router.get(

@@ -18,6 +18,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from app.api.bodies import JsonBodyRoute, check_encoding, parsed
 from app.api.errors import Refusal
 from app.api.field_errors import NAME_SHOWN, pointer_to
+from app.domain.charsets import codec_of
 from app.domain.media_types import AS_BYTES, UNSAID, essence_of, media_type_of
 from app.domain.text import clean_text
 
@@ -25,6 +26,8 @@ MULTIPART = "multipart/form-data"
 PARTS_AT_MOST = 101
 """Parts that are looked at: more inputs than a job may have are counted as such."""
 _IN_MEMORY = 1 << 40
+_PASSING_OVER_MARKS = {"utf-8": "utf-8-sig", "utf-16-le": "utf-16"}
+"""Codecs that take a byte order mark for what it is, in the place of those that make a character of it."""
 _FILES = {
     "type": "array",
     "items": {"type": "string", "format": "binary"},
@@ -171,8 +174,14 @@ async def _input(part: UploadFile | str, place: int) -> dict[str, str]:
 
 
 def _written(content: bytes, media_type: str) -> str:
-    """The content as it stands in a job: as text, or as base64 where it is none."""
+    """The content as it stands in a job: as text, or as base64 where it is none.
+
+    Raises `UnicodeError`, or `LookupError` for what is no charset.
+    """
     if essence_of(media_type) in AS_BYTES:
         return base64.b64encode(content).decode()
-    charset = parse_options_header(media_type)[1].get(b"charset", b"utf-8").decode("ascii").lower()
-    return clean_text(content.decode("utf-8-sig" if charset in ("utf-8", "utf8") else charset))
+    label = parse_options_header(media_type)[1].get(b"charset", b"utf-8").decode("ascii")
+    codec = codec_of(label)
+    if codec is None:  # Some of Python's codecs are no charsets, and take time that grows with the square of a text.
+        raise LookupError(label)
+    return clean_text(content.decode(_PASSING_OVER_MARKS.get(codec, codec)))

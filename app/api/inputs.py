@@ -1,8 +1,7 @@
 """What a job was given to work on, read back."""
 
-import base64
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 from urllib.parse import quote
 
@@ -15,14 +14,13 @@ from app.api.resources import INERT, page
 from app.api.runs import IfNoneMatch, existing_run, is_known
 from app.api.schemas.runs import InputPage
 from app.api.schemas.service import PROBLEMS
+from app.domain.base64_text import bytes_in_pieces
 from app.domain.job import JobInput
 from app.domain.media_types import AS_BYTES, begins_as, essence_of
 from app.domain.text import clean_text
 from app.runtime import TENANT
 from app.store.inputs import input_named, inputs_of
 
-_FOR_URLS = str.maketrans("-_", "+/")
-_NOT_BASE64 = re.compile("[^A-Za-z0-9+/]")
 _PIECE = 65_536
 """Characters that are encoded at a time."""
 _MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
@@ -99,16 +97,4 @@ def _pieces(item: JobInput, media_type: str) -> Iterator[bytes]:
     """The bytes to send. They are made in a thread, piece by piece."""
     begin = item.content.find(",") + 1 if media_type in AS_BYTES else 0  # behind the head of a data URL
     pieces = (item.content[start : start + _PIECE] for start in range(begin, len(item.content), _PIECE))
-    return _decoded(pieces) if media_type in AS_BYTES else (piece.encode() for piece in pieces)
-
-
-def _decoded(pieces: Iterable[str]) -> Iterator[bytes]:
-    """Base64 decoded; what does not belong to it, like the ends of lines, is passed over."""
-    rest = ""
-    for piece in pieces:
-        rest += _NOT_BASE64.sub("", piece.translate(_FOR_URLS))
-        whole = len(rest) // 4 * 4
-        yield base64.b64decode(rest[:whole])
-        rest = rest[whole:]
-    if len(rest) > 1:
-        yield base64.b64decode(rest + "=" * (4 - len(rest)))
+    return bytes_in_pieces(pieces) if media_type in AS_BYTES else (piece.encode() for piece in pieces)

@@ -20,22 +20,24 @@ Files = Annotated[
 def check(files: Files) -> None:
     """Say what is wrong with team files: `file:line: pointer: reason`, and exit code 2. It needs no database.
 
-    Workers may be teams of the files, built-in ones, and those in CHARGEHAND_TEAMS_DIR.
+    Workers may be teams of the files, built-in ones, and those in CHARGEHAND_TEAMS_DIR. What is wrong with the files
+    there is said too: a service would not start with them.
     """
-    from app.runtime import known_team_files, known_tools
-    from app.team_files import TeamFileInvalid, check_nesting, read_team_file
+    from app.runtime import known_tools
+    from app.team_files import BUILT_IN_TEAMS, TeamFileInvalid, check_nesting, files_in, read_team_file
 
     settings = read_settings()
     tools = known_tools(settings)
-    known = known_team_files(settings, tools)
+    checked = {file.resolve() for file in files}
+    others = [file for file in files_in(BUILT_IN_TEAMS, settings.teams_dir) if file.resolve() not in checked]
     sound, invalid = {}, []
-    for file in files:
+    for file in [*files, *others]:
         try:
             sound[file] = read_team_file(file, tools)
         except TeamFileInvalid as error:
             invalid.append(error)
-    names = {*known, *(each.team.name for each in sound.values())}
-    for each in sound.values():
+    names = {each.team.name for each in sound.values()}
+    for each in [sound[file] for file in dict.fromkeys(files) if file in sound]:
         try:
             check_nesting({each.team.name: each}, names)
         except TeamFileInvalid as error:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict
@@ -63,6 +63,12 @@ class ListedArtifact(_Value):
     url: str
     """Where to download it."""
 
+    @classmethod
+    def of(cls, run_id: str, name: str, *, media_type: str, size: int, task: str | None) -> Self:
+        """A file of a run."""
+        url = f"/v1/runs/{run_id}/artifacts/{quote(name, safe='')}"
+        return cls(name=name, media_type=media_type, bytes=size, task=task, url=url)
+
 
 class Filed(NamedTuple):
     """A file of a run under its name there."""
@@ -80,13 +86,7 @@ class Filed(NamedTuple):
 
 def listed(artifact: Artifact, run_id: str, task: str | None) -> ListedArtifact:
     """How clients are told of a file of a run."""
-    return ListedArtifact(
-        name=artifact.name,
-        media_type=artifact.media_type,
-        bytes=artifact.size,
-        task=task,
-        url=f"/v1/runs/{run_id}/artifacts/{quote(artifact.name, safe='')}",
-    )
+    return ListedArtifact.of(run_id, artifact.name, media_type=artifact.media_type, size=artifact.size, task=task)
 
 
 def named_apart(artifacts: Sequence[Artifact], taken: Iterable[str]) -> tuple[Artifact, ...]:

@@ -15,12 +15,13 @@ from unidiff.patch import Line, PatchedFile, PatchSet
 
 from app.domain.diff_paths import NOWHERE, paths_of
 from app.domain.errors import DiffUnreadable
+from app.domain.lines import HIGHEST_LINE
+from app.domain.media_types import essence_of
 
 FileKind = Literal["added", "modified", "deleted", "renamed", "binary"]
 
 MOST_LINES = 200_000
 """Of one diff: some three seconds of reading."""
-HIGHEST_LINE = 100_000_000
 HEADER_CHARACTERS = 10_000
 
 _HUNK = re.compile(r"@{2,9} -\d")
@@ -59,8 +60,7 @@ class FileDiff:
 
 def is_diff(name: str, media_type: str) -> bool:
     """Whether an input says of itself that it is a unified diff."""
-    kind = media_type.partition(";")[0].strip().casefold()
-    return kind in _MEDIA_TYPES or name.casefold().endswith((".diff", ".patch"))
+    return essence_of(media_type) in _MEDIA_TYPES or name.casefold().endswith((".diff", ".patch"))
 
 
 def read_diff(text: str) -> tuple[FileDiff, ...]:

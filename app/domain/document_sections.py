@@ -43,7 +43,7 @@ def sections_of(lines: Sequence[str]) -> tuple[Section, ...]:
     sections: list[Section] = []
     first, told = 0, ""
     for (at, heading), end in zip(starts, ends, strict=True):
-        told = f"{told}: {heading}" if told and heading else told or heading
+        told = f"{told}: {heading}" if told and heading and len(told) < HEADING_CHARACTERS else told or heading
         if all(is_blank(line) for line in lines[at + bool(heading) : end]) and end < len(lines):
             continue
         if not all(is_blank(line) for line in lines[first:end]):

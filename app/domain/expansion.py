@@ -4,7 +4,7 @@ The same job always makes the same plan. It is an ordinary one from then on, as 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from app.domain.crew import Crew
@@ -15,7 +15,7 @@ from app.domain.grouping import Bound, grouped, groups_allowed
 from app.domain.job import JobInput
 from app.domain.lint import MOST_WARNINGS, RESULTS_HELD
 from app.domain.material import Item, Shown, imports_of, text_of
-from app.domain.placeholders import ForEach, all_of, fill
+from app.domain.placeholders import ForEach, all_of, fill, named_in
 from app.domain.plan import TASKS_CEILING, Plan, Planning, Task, too_long_in
 from app.domain.plan_template import PlanTemplate, TemplateTask
 from app.domain.policy.routing import rule_for
@@ -50,7 +50,7 @@ def expanded(template: PlanTemplate, objective: str, inputs: Sequence[JobInput],
     found = _all_found(template, Reader(inputs))
     tasks = _kept(template, found)
     groups = _groups(tasks, found, crew, template)
-    words = _words_of_job(objective, inputs, found)
+    words = _words_of_job(objective, inputs, tasks, found)
     made = [each for task in tasks for each in _made(task, groups, words)]
     plan = Plan(
         goal=fill(template.goal, words),
@@ -74,32 +74,35 @@ class _Made:
     lines_cut: int = 0
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Words:
     """What the placeholders of one task stand for."""
 
     items: Sequence[Item]
-    cut: dict[str, int] = field(default_factory=dict)
-    """How many lines each kind of material does not show, of those that were asked for."""
 
     def values(self, *, short: bool) -> Values:
         """`short`: as a title has them."""
         most = NAMES_IN_TITLE if short else None
         items = self.items
+
+        def names() -> str:
+            return all_of((each.name for each in items), most)
+
         return {
-            "item": lambda: all_of((each.name for each in items), most),
-            "path": lambda: all_of((each.name for each in items), most),
+            "item": names,
+            "path": names,
             "items": lambda: "\n".join(f"- {each.described}" for each in items),
             "count": lambda: str(len(items)),
             "input": lambda: all_of((each.input for each in items), most),
             "lines": lambda: ", ".join(each.lines for each in items[:most]),
-            "text": lambda: self._shown("text", self._text),
-            "imports": lambda: self._shown("imports", self._imports),
+            "text": lambda: self._text.text,
+            "imports": lambda: self._imports.text,
         }
 
-    def _shown(self, name: str, shown: Shown) -> str:
-        self.cut[name] = shown.lines_cut
-        return shown.text
+    def lines_cut(self, text: str) -> int:
+        """How many lines the material does not show that a text of the template has."""
+        cut = {"text": lambda: self._text.lines_cut, "imports": lambda: self._imports.lines_cut}
+        return sum(cut[name]() for name in cut.keys() & named_in(text))
 
     @cached_property
     def _text(self) -> Shown:
@@ -113,11 +116,9 @@ class _Words:
 def _all_found(template: PlanTemplate, reader: Reader) -> dict[str, Found]:
     """What there is for each of the tasks for each. Raises `JobRefused` where one of them must have something."""
     found = {task.id: reader.found_for(task) for task in template.tasks if task.for_each is not None}
-    empty = [task for task in template.tasks if task.id in found and not found[task.id].taken]
-    if lacking := [task for task in empty if task.when_empty == "refuse"]:
+    empty = {name for name, each in found.items() if not each.taken}
+    if lacking := [task for task in template.tasks if task.id in empty and task.when_empty == "refuse"]:
         raise _nothing_for(lacking, found)
-    if len(empty) == len(template.tasks):
-        raise _nothing_for(empty, found)
     return found
 
 
@@ -176,9 +177,12 @@ def _sizes(items: Sequence[Item]) -> list[int]:
     return [item.size for item in items]
 
 
-def _words_of_job(objective: str, inputs: Sequence[JobInput], found: Mapping[str, Found]) -> Values:
-    taken = {item for each in found.values() for item in each.taken}
-    left = [item.name for each in found.values() for item in each.left_out if item not in taken]
+def _words_of_job(
+    objective: str, inputs: Sequence[JobInput], tasks: Sequence[TemplateTask], found: Mapping[str, Found]
+) -> Values:
+    taken = {item for task in tasks if task.id in found for item in found[task.id].taken}
+    every = (item for each in found.values() for item in (*each.taken, *each.left_out))
+    left = [item.name for item in every if item not in taken]
     return {
         "objective": lambda: objective,
         "inputs": lambda: all_of(given.name for given in inputs),
@@ -194,7 +198,7 @@ def _made(task: TemplateTask, groups: Mapping[str, Sequence[Sequence[Item]]], wo
     for name, items in zip(_names(task.id, groups), groups[task.id], strict=True):
         own = _Words(items)
         full, short = {**words, **own.values(short=False)}, {**words, **own.values(short=True)}
-        made.append(_Made(_filled(task, name, needs, full, short), sum(own.cut.values())))
+        made.append(_Made(_filled(task, name, needs, full, short), own.lines_cut(task.context)))
     return made
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
+from app.domain.lines import HIGHEST_LINE
 from app.domain.text import shorten
 
 Severity = Literal["critical", "warning", "info"]
@@ -16,7 +17,6 @@ SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 """The gravest first."""
 FINDINGS_ALLOWED = 200
 """In one report."""
-HIGHEST_LINE = 100_000_000
 MESSAGE_CHARACTERS = 2_000
 SUGGESTION_CHARACTERS = 4_000
 EVIDENCE_CHARACTERS = 4_000
@@ -81,6 +81,11 @@ class Finding(_Value):
     def number(self) -> int:
         """Its id as a number."""
         return int(self.id.removeprefix("f"))
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether a second look has come to a verdict."""
+        return self.verdict not in (None, "unverified")
 
 
 class Suppressed(Finding):

@@ -18,7 +18,7 @@ def fits(name: str, pattern: str) -> bool:
     are."""
     parts = name.split("/")
     if "/" not in pattern:
-        return fnmatchcase(name, pattern) or fnmatchcase(parts[-1], pattern)
+        return fnmatchcase(parts[-1], pattern)
     return _fits(parts, pattern.strip("/").split("/"))
 
 

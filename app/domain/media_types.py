@@ -61,6 +61,11 @@ def begins_as(media_type: str, content: str) -> bool:
     return mark in begun[: within + len(mark)]
 
 
+def kind_of_bytes(media_type: str, content: str) -> str | None:
+    """What an input is called that is no text: a document, or a table; None for one that is read as it stands."""
+    return "table" if essence_of(media_type) == PARQUET else document_kind(media_type, content)
+
+
 def document_kind(media_type: str, content: str) -> str | None:
     """What kind of document an input is; None for one that is read as it stands."""
     kind = DOCUMENTS.get(essence_of(media_type))

@@ -39,9 +39,10 @@ class Merge(BaseModel):
     tasks: tuple[str, ...]
     """Ids of all the tasks that found it."""
     severity: str
-    """The gravest that one of them gave it."""
+    """The gravest that one of them gave it; as it was, of one that a verifier has looked at."""
     confidence: int
-    """The highest of theirs, raised by 10 for each further worker that has found it on its own; at most 100."""
+    """The highest of theirs, raised by 10 for each further worker that has found it on its own; at most 100. As it was,
+    of one that a verifier has looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +59,18 @@ def merged(findings: Sequence[Finding], lens_of: Callable[[str], str]) -> list[M
     """
     groups: list[list[_Point]] = []
     beginning: dict[tuple[object, int], list[list[_Point]]] = {}
+    covering: dict[tuple[object, int], list[list[_Point]]] = {}
     for finding in sorted(findings, key=lambda each: each.number):
         point, place = _Point(finding, _telling(finding.message), sketch_of(finding.message)), finding.location
-        near = (beginning.get((place.file, line), ()) for line in _reach(finding))
-        same = next((group for group in islice(chain(*near), MOST_COMPARED) if _is_same(group[0], point)), None)
+        first, *further = ((place.file, line) for line in _reach(finding))
+        # Each group once: those that have the first line, and those that begin behind it.
+        near = chain(covering.get(first, ()), *(beginning.get(line, ()) for line in further))
+        same = next((group for group in islice(near, MOST_COMPARED) if _is_same(group[0], point)), None)
         if same is None:
             groups.append(same := [])
-            for line in _reach(finding):
-                beginning.setdefault((place.file, line), []).append(same)
+            beginning.setdefault(first, []).append(same)
+            for line in (first, *further):
+                covering.setdefault(line, []).append(same)
         same.append(point)
     return [_merge([point.finding for point in group], lens_of) for group in groups if len(group) > 1]
 
@@ -74,14 +79,12 @@ def _merge(group: Sequence[Finding], lens_of: Callable[[str], str]) -> Merge:
     first, *others = group
     tasks = tuple(dict.fromkeys(task for each in group for task in each.tasks))
     lenses = {lens_of(task) for task in tasks} - {lens_of(task) for task in first.tasks}
-    highest = max(each.confidence for each in group)
-    return Merge(
-        id=first.id,
-        duplicates=tuple(each.id for each in others),
-        tasks=tasks,
-        severity=min((each.severity for each in group), key=SEVERITIES.index),
-        confidence=min(highest + AGREEMENT * len(lenses), 100),
-    )
+    severity, confidence = first.severity, first.confidence
+    if not first.is_verified:
+        severity = min((each.severity for each in group), key=SEVERITIES.index)
+        confidence = min(max(each.confidence for each in group) + AGREEMENT * len(lenses), 100)
+    duplicates = tuple(each.id for each in others)
+    return Merge(id=first.id, duplicates=duplicates, tasks=tasks, severity=severity, confidence=confidence)
 
 
 def _reach(finding: Finding) -> range:

@@ -14,6 +14,8 @@ from app.domain.diffs import FileDiff, is_diff, read_diff
 from app.domain.errors import DiffUnreadable
 from app.domain.findings import Finding, Location, SecondLook, Side, Suppressed, suppressed
 from app.domain.job import JobInput
+from app.domain.lines import lines_of
+from app.domain.media_types import kind_of_bytes
 from app.domain.text import shorten
 
 LINES_AROUND = 20
@@ -25,22 +27,28 @@ CHANGE_CHARACTERS = 4_000
 class Lines:
     """One side of one file, by number, to find evidence in."""
 
-    def __init__(self, side: Side, lines: Mapping[int, str], touched: Iterable[int] = ()) -> None:
+    def __init__(
+        self, side: Side, lines: Mapping[int, str], touched: Iterable[int] = (), continued: Iterable[int] = ()
+    ) -> None:
+        """`continued`: the lines that go on with the one before, in the middle of a word maybe."""
         self.side = side
         self.lines = lines
         self.touched = frozenset(touched)
         self._starts: list[int] = []
         self._numbers: list[int] = []
         parts: list[str] = []
+        unbroken = frozenset(continued)
         at, last = 0, 0
         for number, line in lines.items():
             words = " ".join(line.split())
             if words:
                 between = " " if number == last + 1 else "\n"
+                if number in unbroken and not (line[0].isspace() or lines[number - 1][-1].isspace()):
+                    between = ""
                 parts.append(f"{between}{words}")
-                self._starts.append(at + 1)
+                self._starts.append(at + len(between))
                 self._numbers.append(number)
-                at += len(words) + 1
+                at += len(between) + len(words)
                 last = number
             elif number == last + 1:
                 last = number
@@ -96,10 +104,13 @@ class Source:
 
 
 def source_of(given: JobInput) -> Source:
-    """An input, read as what it is."""
+    """An input, read as what it is. Lines of a text have the numbers that they have for whoever reads it."""
+    if kind := kind_of_bytes(given.media_type, given.content):
+        return Source({}, f"{given.name} is a {kind}: places in it are not looked up.")
     if not is_diff(given.name, given.media_type):
-        lines = {number: line.removesuffix("\r") for number, line in enumerate(given.content.split("\n"), 1)}
-        whole = (File(None, (Lines("new", lines),)),)
+        text = lines_of(given.content)
+        lines = dict(enumerate(text.from_line(1), 1))
+        whole = (File(None, (Lines("new", lines, continued=text.continued),)),)
         return Source({"": whole, given.name: whole})
     try:
         changed = read_diff(given.content)

@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 from app.domain.diffs import is_diff, read_diff
 from app.domain.document_sections import sections_of
-from app.domain.errors import DiffUnreadable, JobRefused
+from app.domain.errors import ChargehandError, DiffUnreadable, JobRefused
 from app.domain.flaws import pointer_to
 from app.domain.globs import fits_any
 from app.domain.job import JobInput
 from app.domain.material import Item
+from app.domain.media_types import essence_of, kind_of_bytes
 from app.domain.placeholders import ForEach
 from app.domain.plan_template import TemplateTask
 from app.domain.python_functions import SourceUnreadable, read_source
@@ -18,7 +19,6 @@ MOST_ITEMS = 5_000
 """Things that one task of a template may be made for each of."""
 MOST_SOURCES = 1_000_000
 """Characters of all Python sources together."""
-_PARQUET = "application/vnd.apache.parquet"
 _PYTHON = frozenset({"text/x-python", "application/x-python", "application/x-python-code", "text/x-script.python"})
 _PROSE = frozenset({"text/plain", "text/markdown", "text/x-markdown", "text/x-rst"})
 _BUT_PROSE = (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".xml", ".html", ".parquet")
@@ -29,6 +29,10 @@ class Found(NamedTuple):
 
     taken: Sequence[Item]
     left_out: Sequence[Item]
+
+
+class _NoText(ChargehandError):
+    """An input that is to be taken apart is no text; the message says what it is."""
 
 
 class Reader:
@@ -59,13 +63,15 @@ class Reader:
         if (kind, place) not in self._known:
             try:
                 self._known[kind, place] = self._read(kind, given)
-            except (DiffUnreadable, SourceUnreadable) as error:
+            except (DiffUnreadable, SourceUnreadable, _NoText) as error:
                 errors = ((pointer_to("inputs", place, "content"), str(error)),)
                 detail = "An input cannot be read as what the plan of the team needs."
                 raise JobRefused("input_unparseable", detail, errors) from None
         return self._known[kind, place]
 
     def _read(self, kind: ForEach, given: JobInput) -> Sequence[Item]:
+        if kind != "inputs" and (other := kind_of_bytes(given.media_type, given.content)):
+            raise _NoText(f"It is a {other}, and {kind} are taken from texts alone.")
         if kind == "functions":
             self._sources += len(given.content)
             if self._sources > MOST_SOURCES:
@@ -74,8 +80,8 @@ class Reader:
 
 
 def _whole(given: JobInput) -> Sequence[Item]:
-    if _media_type(given) == _PARQUET:
-        return [Item(given.name, given.name, 1, 1, "", note="a table")]
+    if kind := kind_of_bytes(given.media_type, given.content):
+        return [Item(given.name, given.name, 1, 1, "", note=f"a {kind}")]
     text = _plain(given.content)
     return [Item(given.name, given.name, 1, max(len(_lines(text)), 1), text)]
 
@@ -121,12 +127,12 @@ _READS: Mapping[ForEach, Callable[[JobInput], Sequence[Item]]] = {
 
 
 def _is_python(given: JobInput) -> bool:
-    return _media_type(given) in _PYTHON or given.name.casefold().endswith((".py", ".pyi"))
+    return essence_of(given.media_type) in _PYTHON or given.name.casefold().endswith((".py", ".pyi"))
 
 
 def _is_prose(given: JobInput) -> bool:
     is_other = _is_python(given) or is_diff(given.name, given.media_type)
-    return _media_type(given) in _PROSE and not is_other and not given.name.casefold().endswith(_BUT_PROSE)
+    return essence_of(given.media_type) in _PROSE and not is_other and not given.name.casefold().endswith(_BUT_PROSE)
 
 
 _looks_like: Mapping[ForEach, Callable[[JobInput], bool]] = {
@@ -136,10 +142,6 @@ _looks_like: Mapping[ForEach, Callable[[JobInput], bool]] = {
     "sections": _is_prose,
 }
 """Whether an input is looked into where a template does not say which."""
-
-
-def _media_type(given: JobInput) -> str:
-    return given.media_type.partition(";")[0].strip().casefold()
 
 
 def _plain(text: str) -> str:

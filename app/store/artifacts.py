@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import text
 
-from app.domain.artifacts import Artifact
+from app.domain.artifacts import Artifact, ListedArtifact
 from app.store.database import Database
 
 _LISTED = text(
@@ -30,16 +30,6 @@ _NAMED = text(
 
 
 @dataclass(frozen=True, slots=True)
-class StoredFile:
-    """A file without its content."""
-
-    name: str
-    media_type: str
-    size: int
-    task: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Download:
     """A file with its content."""
 
@@ -48,11 +38,14 @@ class Download:
     content: bytes
 
 
-async def files_of(database: Database, tenant: str, run_id: str) -> Sequence[StoredFile]:
+async def files_of(database: Database, tenant: str, run_id: str) -> Sequence[ListedArtifact]:
     """The files of a run, in the order in which they came; none for a run that the tenant does not have."""
     async with database.reading() as connection:
         found = await connection.execute(_LISTED, {"id": run_id, "tenant": tenant})
-        return [StoredFile(row.name, row.media_type, row.bytes, row.task_id) for row in found]
+        return [
+            ListedArtifact.of(run_id, row.name, media_type=row.media_type, size=row.bytes, task=row.task_id)
+            for row in found
+        ]
 
 
 async def file_named(database: Database, tenant: str, run_id: str, name: str) -> Download | None:

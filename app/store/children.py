@@ -11,11 +11,10 @@ import structlog
 from sqlalchemy import text
 
 from app.domain import events as ev
-from app.domain.artifacts import Artifact
 from app.domain.errors import FAULTS, RunUnreadable
 from app.domain.events import Entry
 from app.domain.nested import Parent
-from app.domain.policy.children import files_to_hand_up, heard_of, output_of, problem_of
+from app.domain.policy.children import HandedUp, files_to_hand_up, heard_of, output_of, problem_of
 from app.domain.results import Output, Result
 from app.domain.snapshot import Snapshot
 from app.domain.topics import Topic
@@ -96,8 +95,9 @@ async def tell_parents(database: Database, queue: RunQueue) -> int:
 async def _tell_parent(database: Database, queue: RunQueue, row: Any) -> None:
     parent = Parent.model_validate(row.parent)
     result = Result.model_validate(row.result) if row.result else None
-    names = files_to_hand_up(result)[0] if result is not None and result.artifacts else ()
-    ended, output = _end_of(row, result, await artifacts_named(database, row.id, names) if names else ())
+    names, left = files_to_hand_up(result) if result is not None else ((), ())
+    files = HandedUp(await artifacts_named(database, row.id, names) if names else (), left)
+    ended, output = _end_of(row, result, files)
 
     def hear(run: Snapshot) -> Sequence[Entry]:
         return heard_of(run, Topic("work", parent.task, parent.attempt), ended, output)
@@ -107,8 +107,8 @@ async def _tell_parent(database: Database, queue: RunQueue, row: Any) -> None:
         await connection.execute(_HEARD, {"id": row.id})
 
 
-def _end_of(row: Any, result: Result | None, artifacts: tuple[Artifact, ...]) -> tuple[ev.ChildEnded, Output | None]:
-    output = output_of(row.id, row.status, row.stop_reason, result, artifacts)
+def _end_of(row: Any, result: Result | None, files: HandedUp) -> tuple[ev.ChildEnded, Output | None]:
+    output = output_of(row.id, row.status, row.stop_reason, result, files)
     message = row.error["message"] if row.error else ""
     ended = ev.ChildEnded(
         run=row.id,

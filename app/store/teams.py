@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import structlog
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.team import Team
 from app.store.database import Database
@@ -14,51 +15,30 @@ from app.store.database import Database
 log = structlog.get_logger(__name__)
 
 _FIELDS = "name, version, definition, digest, origin, created_at, archived_at"
-_ALL = text(
-    f"""
-    SELECT * FROM (
-        SELECT DISTINCT ON (name) {_FIELDS} FROM teams WHERE tenant = :tenant ORDER BY name, version DESC
-    ) AS newest WHERE archived_at IS NULL ORDER BY name
-    """
-)
-_OFFERED = text(
-    """
-    SELECT name, version FROM (
-        SELECT DISTINCT ON (name) name, version, archived_at FROM teams WHERE tenant = :tenant
-        ORDER BY name, version DESC
-    ) AS newest WHERE archived_at IS NULL ORDER BY name
-    """
-)
+_FOR_NEW_JOBS = f"""
+    (SELECT DISTINCT ON (name) {_FIELDS} FROM teams WHERE tenant = :tenant ORDER BY name, version DESC) AS newest
+    WHERE archived_at IS NULL ORDER BY name
+"""
+_ALL = text(f"SELECT * FROM {_FOR_NEW_JOBS}")
+_OFFERED = text(f"SELECT name, version FROM {_FOR_NEW_JOBS}")
 _ONE = text(f"SELECT {_FIELDS} FROM teams WHERE tenant = :tenant AND name = :name ORDER BY version DESC LIMIT 1")
 _EXACT = text(f"SELECT {_FIELDS} FROM teams WHERE tenant = :tenant AND name = :name AND version = :version")
+_IN_LISTS = "version, digest, origin, created_at, archived_at"
 _VERSIONS = text(
-    """
-    SELECT version, digest, origin, created_at, archived_at FROM teams
+    f"""
+    SELECT {_IN_LISTS} FROM teams
     WHERE tenant = :tenant AND name = :name AND version < :before ORDER BY version DESC LIMIT :limit
     """
 )
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtext('team:' || :tenant || ':' || :name))")
-_PUT = text(
+_NEWEST = text(f"SELECT {_IN_LISTS} FROM teams WHERE tenant = :tenant AND name = :name ORDER BY version DESC LIMIT 1")
+_ADD = text(
     """
     INSERT INTO teams (tenant, name, version, definition, digest, origin)
-    SELECT :tenant, :name, coalesce(max(version), 0) + 1, CAST(:definition AS json), :digest, :origin
-    FROM teams WHERE tenant = :tenant AND name = :name
-    HAVING :digest IS DISTINCT FROM (array_agg(digest ORDER BY version DESC))[1]
-       AND (:origin <> 'built_in' OR count(*) = 0
-            OR (array_agg(archived_at ORDER BY version DESC))[1] IS NULL
-               AND ((array_agg(origin ORDER BY version DESC))[1] = 'built_in'
-                    OR (array_agg(origin ORDER BY version DESC))[1] IS NULL
-                       AND (array_agg(digest ORDER BY version DESC))[1] = ANY(:first_built_in)))
-    RETURNING version
+    VALUES (:tenant, :name, :version, CAST(:definition AS json), :digest, :origin)
     """
 )
-_CLAIM = text(
-    """
-    UPDATE teams SET origin = :origin
-    WHERE tenant = :tenant AND name = :name AND digest = :digest AND origin IS DISTINCT FROM :origin
-      AND version = (SELECT max(version) FROM teams WHERE tenant = :tenant AND name = :name)
-    """
-)
+_CLAIM = text("UPDATE teams SET origin = :origin WHERE tenant = :tenant AND name = :name AND version = :version")
 _RETURN = text(
     "UPDATE teams SET archived_at = NULL WHERE tenant = :tenant AND name = :name AND archived_at IS NOT NULL"
 )
@@ -113,21 +93,39 @@ async def put_team(database: Database, tenant: str, team: Team, *, origin: Origi
     equals them. It also stays away where it was archived; whoever else puts a team brings it back. What is stored
     already may be of another release, and is not read.
     """
-    name = {"tenant": tenant, "name": team.name}
-    values: dict[str, Any] = name | {"definition": team.definition, "digest": team.digest, "origin": origin}
-    values |= {"first_built_in": list(FIRST_BUILT_IN)}
+    name: dict[str, Any] = {"tenant": tenant, "name": team.name}
     async with database.transaction() as connection:
         await connection.execute(_LOCK, name)
-        version = (await connection.execute(_PUT, values)).scalar_one_or_none()
+        before = await _newest(connection, name)
+        is_new = before is None or before.digest != team.digest
+        if is_new and gives_way(before, origin):
+            return None
+        if is_new:
+            version = before.version + 1 if before else 1
+            added = {"version": version, "definition": team.definition, "digest": team.digest, "origin": origin}
+            await connection.execute(_ADD, name | added)
+        if before and not is_new and origin not in ("built_in", before.origin):
+            await connection.execute(_CLAIM, name | {"version": before.version, "origin": origin})
         if origin != "built_in":
-            await connection.execute(_CLAIM, name | {"digest": team.digest, "origin": origin})
             await connection.execute(_RETURN, name)
-        row = (await connection.execute(_ONE, name)).one()
-    if version is not None:
-        log.info("team stored", team=team.name, version=version, origin=origin)
-    if row.digest != team.digest:
-        return None
-    return Put(StoredTeam(team, row.version, row.created_at, row.origin, row.archived_at), version is not None)
+        newest = await _newest(connection, name)
+    assert newest is not None
+    if is_new:
+        log.info("team stored", team=team.name, version=newest.version, origin=origin)
+    return Put(StoredTeam(team, newest.version, newest.created_at, newest.origin, newest.archived_at), is_new)
+
+
+async def _newest(connection: AsyncConnection, name: dict[str, Any]) -> TeamVersion | None:
+    row = (await connection.execute(_NEWEST, name)).one_or_none()
+    return TeamVersion(*row) if row else None
+
+
+def gives_way(newest: TeamVersion | None, origin: Origin) -> bool:
+    """Whether a team that differs from the newest version of its name leaves that in its place."""
+    if newest is None or origin != "built_in":
+        return False
+    is_built_in = newest.origin == "built_in" or (newest.origin is None and newest.digest in FIRST_BUILT_IN)
+    return not is_built_in or newest.archived_at is not None
 
 
 async def archive_team(database: Database, tenant: str, name: str) -> bool:
@@ -135,7 +133,7 @@ async def archive_team(database: Database, tenant: str, name: str) -> bool:
     values = {"tenant": tenant, "name": name}
     async with database.transaction() as connection:
         await connection.execute(_LOCK, values)
-        newest = (await connection.execute(_ONE, values)).one_or_none()
+        newest = await _newest(connection, values)
         if newest is None or newest.archived_at is not None:
             return False
         await connection.execute(_ARCHIVE, values)

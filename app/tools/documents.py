@@ -15,6 +15,8 @@ from app.tools.sandbox import Sandbox
 
 KEPT_CHARACTERS = 16 * 1024 * 1024
 """Characters of texts that are kept for the next call, of all documents together."""
+ENTRY_CHARACTERS = 1_000
+"""What each is reckoned at beside its text: one without a text takes room too."""
 _PASSING = frozenset({"tool_busy"})
 """Errors that say nothing about the document."""
 
@@ -34,8 +36,9 @@ class Documents:
     """Turns documents into text, in a sandbox, and keeps what came of the latest ones: by their contents, so that a run
     that has the documents of another one has their texts too."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, *, kept_characters: int = KEPT_CHARACTERS) -> None:
         self._sandbox = sandbox
+        self._room = kept_characters
         self._kept: OrderedDict[str, str | ToolError] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -73,8 +76,10 @@ class Documents:
         if isinstance(found, ToolError) and found.code in _PASSING:
             return
         self._kept[key] = found
-        while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > KEPT_CHARACTERS:
-            self._kept.popitem(last=False)
+        self._room -= _size(found)
+        while len(self._kept) > 1 and self._room < 0:
+            _, oldest = self._kept.popitem(last=False)
+            self._room += _size(oldest)
 
 
 def _digest(kind: str, content: str) -> str:
@@ -82,7 +87,7 @@ def _digest(kind: str, content: str) -> str:
 
 
 def _size(found: str | ToolError) -> int:
-    return len(found) if isinstance(found, str) else 0
+    return ENTRY_CHARACTERS + (len(found) if isinstance(found, str) else 0)
 
 
 def _about(name: str, error: ToolError) -> ToolError:

@@ -116,13 +116,15 @@ def _within(element: Any) -> Iterator[Any]:
 
 def _rows(table: Any, number: int) -> Iterator[str]:
     """The rows of a table, its cells between bars; a table in a cell is a part of its text."""
-    for place, row in enumerate((row for row in table.iter(f"{_W}tr") if row.getparent() is table), 1):
-        cells = [_text_of(cell).replace("|", "\\|") for cell in row.iter(f"{_W}tc") if _row_of(cell) is row]
+    own = (row for row in table.iter(f"{_W}tr") if _nearest("tbl", row) is table)
+    for place, row in enumerate(own, 1):
+        cells = [_text_of(cell).replace("|", "\\|") for cell in row.iter(f"{_W}tc") if _nearest("tr", cell) is row]
         yield f"[table {number}, row {place}] {' | '.join(cells)}"
 
 
-def _row_of(cell: Any) -> Any:
-    return next(cell.iterancestors(f"{_W}tr"), None)
+def _nearest(name: str, element: Any) -> Any:
+    """What an element stands in, whatever holds it there."""
+    return next(element.iterancestors(f"{_W}{name}"), None)
 
 
 def _style_of(paragraph: Any) -> str:
@@ -132,7 +134,7 @@ def _style_of(paragraph: Any) -> str:
 
 def _text_of(element: Any) -> str:
     """The text in an element on one line, paragraphs in it parted by a space."""
-    return " ".join("".join(_pieces(element)).split(" ")).strip()
+    return "".join(_pieces(element)).strip()
 
 
 def _pieces(element: Any) -> Iterator[str]:

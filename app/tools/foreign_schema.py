@@ -17,6 +17,8 @@ from app.tools.plain_words import plain
 
 SCHEMA_CHARACTERS = 20_000
 DEEPEST_SCHEMA = 30
+LONGEST_CHAIN = 10
+"""References of which each leads to the next. Each may lead as many levels down as a schema has."""
 MOST_PARTS = 2_000
 """Parts that a schema may have with each of its references written out."""
 WORDS_CHARACTERS = 1_000
@@ -39,7 +41,7 @@ class SchemaRefused(ValueError):
 
 
 class _Endless(Exception):
-    """The references go round, or nobody can tell."""
+    """The references go round, or so far that nobody looks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +146,7 @@ def _unfolded(part: Any, root: dict[str, Any], known: dict[str, int], on_the_way
     reference = part.get(_FOLLOWED)
     if not isinstance(reference, str):
         return count
-    if reference in on_the_way:
+    if reference in on_the_way or len(on_the_way) >= LONGEST_CHAIN:
         raise _Endless
     if reference not in known:
         known[reference] = _unfolded(_target(reference, root), root, known, on_the_way | {reference})

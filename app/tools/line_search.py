@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.domain.lines import LINE_CHARACTERS, Block, Lines
 from app.tools.likeness import folded
-from app.tools.lines import LINE_CHARACTERS, Block, Lines
 
 MATCH_CHARACTERS = 300
 _OVERLAP = 1_000

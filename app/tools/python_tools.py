@@ -4,6 +4,7 @@ A function says by its signature what it takes, by its docstring what it is good
 does (`effect`) and how long it may take (`timeout_s`). It needs nothing of ours to say so.
 """
 
+import asyncio
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -151,7 +152,9 @@ def _run(
         try:
             output = function(**given) if threaded is None else await threaded.call(given)
             return await output if inspect.isawaitable(output) else output
-        except (SystemExit, KeyboardInterrupt) as error:  # Nobody else is to end with it.
+        except (Exception, asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:  # It wants to end the process: nobody else is to end with it.
             raise ToolError(f"{name} failed: {type(error).__name__}", "tool_failed") from None
 
     return run

@@ -12,11 +12,11 @@ from pydantic import Field
 
 from app.domain.errors import ToolError
 from app.domain.job import JobInput
+from app.domain.lines import LINE_CHARACTERS, lines_of
 from app.domain.media_types import document_kind
 from app.tools.documents import Documents, Readable
 from app.tools.likeness import folded, reads_the_same
 from app.tools.line_search import matches
-from app.tools.lines import LINE_CHARACTERS, lines_of
 from app.tools.query_data import format_of
 from app.tools.tool import Arguments, Tool, ToolContext
 

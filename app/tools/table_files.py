@@ -1,10 +1,10 @@
 """Makes tables of data files, with every digit and letter, and says how each was read. Runs in a sandboxed process."""
 
-import base64
 import re
 import unicodedata
 from typing import Literal
 
+from app.domain.base64_text import bytes_of
 from app.tools.table_csv import load_csv
 from app.tools.table_sql import Database, bytes_as_file, create, named, struct
 
@@ -16,7 +16,7 @@ def load(database: Database, table: str, format_: Format, content: bytes) -> str
     """Make `table` of a file and say how it was read. Raises `duckdb.Error` or `ValueError`."""
     match format_:
         case "parquet":
-            with bytes_as_file(_parquet(content)) as path:
+            with bytes_as_file(bytes_of(content.decode("ascii"))) as path:
                 create(database, table, "read_parquet(?)", path)
             return "Parquet"
         case "json":
@@ -30,15 +30,6 @@ def load(database: Database, table: str, format_: Format, content: bytes) -> str
 def _text(content: bytes) -> str:
     """The text without a byte order mark, letters in one form, so that what reads the same is the same."""
     return unicodedata.normalize("NFC", content.decode("utf-8", "replace").removeprefix("\ufeff"))
-
-
-def _parquet(content: bytes) -> bytes:
-    """Of base64 in any of its usual spellings."""
-    encoded = b"".join(content.split())
-    if encoded.startswith(b"data:"):
-        encoded = encoded.partition(b",")[2]
-    encoded = encoded.translate(bytes.maketrans(b"-_", b"+/")).rstrip(b"=")
-    return base64.b64decode(encoded + b"=" * (-len(encoded) % 4), validate=True)
 
 
 def _load_json(database: Database, table: str, text: str) -> str:

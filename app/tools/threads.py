@@ -42,13 +42,16 @@ class Threaded:
 
         # The interpreter waits for threads of its pools when it ends, and not for these.
         context = contextvars.copy_context()
-        threading.Thread(target=context.run, args=(work,), name=f"tool {self._name}", daemon=True).start()
+        thread = threading.Thread(target=context.run, args=(work,), name=f"tool {self._name}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # The process may have no more threads.
+            self._room.release()
+            raise
         value, error = await ended
-        if error is None:
-            return value
-        if isinstance(error, Exception):
+        if error is not None:
             raise error
-        raise ToolError(f"{self._name} failed: {type(error).__name__}", "tool_failed")  # It wants to end the process.
+        return value
 
     def _outcome(self, arguments: dict[str, Any]) -> tuple[Any, BaseException | None]:
         try:

@@ -33,6 +33,7 @@ async def test_a_form_is_the_job_with_its_files_as_inputs(api: Api) -> None:
         ("inputs", ("report.pdf", PDF, "application/pdf")),
         ("inputs", ("alt.txt", "Größe".encode("latin-1"), "text/plain; charset=iso-8859-1")),
         ("inputs", ("mark.txt", "\ufeffmarked".encode(), "text/plain")),
+        ("inputs", ("wide.txt", "weit".encode("utf-16"), "text/plain; charset=UTF-16")),
     )
 
     assert answer.status_code == 202, answer.text
@@ -41,9 +42,10 @@ async def test_a_form_is_the_job_with_its_files_as_inputs(api: Api) -> None:
     assert [(each["name"], each["media_type"]) for each in listed] == [
         ("a.txt", "text/plain"), ("sales.csv", "text/csv"), ("change.diff", "text/x-diff"),
         ("report.pdf", "application/pdf"), ("alt.txt", "text/plain; charset=iso-8859-1"), ("mark.txt", "text/plain"),
+        ("wide.txt", "text/plain; charset=UTF-16"),
     ]  # fmt: skip
     contents = [(await api.client.get(each["url"])).content for each in listed]
-    assert contents == [b"A", "region\nnörd\n".encode(), b"+x\n", PDF, "Größe".encode(), b"marked"]
+    assert contents == [b"A", "region\nnörd\n".encode(), b"+x\n", PDF, "Größe".encode(), b"marked", b"weit"]
 
 
 async def test_the_same_job_is_the_same_under_its_key_however_it_is_sent(api: Api) -> None:
@@ -73,11 +75,14 @@ async def test_the_same_job_is_the_same_under_its_key_however_it_is_sent(api: Ap
         ([("job", job_part()), ("file", ("a.txt", "x"))], "/file", "Unknown part: file"),
         ([("job", job_part()), ("inputs", (None, "x"))], "/inputs/0/name", "This part needs a file name"),
         ([("job", job_part()), ("inputs", ("a.txt", b"\xff\xfe\x00"))], "/inputs/0/content", "This is no text in the"),
-        (
-            [("job", job_part()), ("inputs", ("a.txt", "x", "text/plain; charset=hex"))],
-            "/inputs/0/content",
-            "This is no text",
-        ),
+        *[
+            (
+                [("job", job_part()), ("inputs", ("a.txt", "a-", f"text/plain; charset={codec}"))],
+                "/inputs/0/content",
+                "This is no text in",
+            )
+            for codec in ("hex", "punycode", "unicode_escape")
+        ],
         ([("job", job_part(nonsense=1))], "/nonsense", "Unknown field: nonsense"),
         ([("job", (None, "[]"))], "", "A JSON object is expected."),
         (

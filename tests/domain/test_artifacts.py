@@ -15,8 +15,7 @@ from app.domain.artifacts import (
     named_apart,
     names_within_bounds,
 )
-from app.domain.policy.children import output_of
-from app.domain.policy.files import with_files
+from app.domain.policy.children import HandedUp, files_to_hand_up, output_of
 from app.domain.results import Result
 from app.domain.second_looks import all_results
 from app.domain.snapshot import Snapshot
@@ -135,22 +134,6 @@ def test_a_run_that_fails_names_the_files_it_has() -> None:
     assert [each.artifact.name for each in story.run.files] == ["notes.md"]
 
 
-def test_files_that_code_makes_of_a_result_come_last() -> None:
-    story = started(task("a"))
-    story.succeed("a", artifacts=(file("review.md"),))
-    result = Result(answer="It is so.", coverage={"required": 1, "delivered": 1})
-
-    def review(run: Snapshot, told: Result) -> list[Artifact]:
-        return [file("review.md", text=f"{run.brief.objective} {told.answer}")]
-
-    result, files = with_files(story.run, result, [review, lambda run, told: ()])
-
-    assert [(each.name, each.text) for each in files] == [("review-2.md", "Find out. It is so.")]
-    assert [each.url for each in result.artifacts] == [
-        "/v1/runs/run_1/artifacts/review.md", "/v1/runs/run_1/artifacts/review-2.md",
-    ]  # fmt: skip
-
-
 def test_a_run_that_begins_with_the_results_of_another_has_their_files() -> None:
     story = started(task("a"), task("b"))
     story.succeed("a", artifacts=(file(),))
@@ -196,8 +179,10 @@ def test_a_nested_run_hands_up_its_files_and_names_those_it_keeps() -> None:
     )
     result = Result(answer="It is so.", coverage={"required": 1, "delivered": 1}, artifacts=listed)
 
-    output = output_of("run_2", "succeeded", "completed", result, (file("answer.txt"),))
+    names, left = files_to_hand_up(result)
+    output = output_of("run_2", "succeeded", "completed", result, HandedUp((file("answer.txt"),), left))
 
+    assert names == ("answer.txt",)
     assert output is not None
     assert output.nested is not None
     assert ([each.name for each in output.artifacts], output.nested.files_left) == (["answer.txt"], ("big.txt",))

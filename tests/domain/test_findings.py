@@ -10,8 +10,10 @@ from app.domain.errors import IllegalMove
 from app.domain.events import Entry
 from app.domain.findings import Finding, ReportedFindings, Suppressed
 from app.domain.job import JobInput
+from app.domain.media_types import PARQUET
 from app.domain.merging import Merge, merged
 from app.domain.placing import placed, source_of
+from app.domain.plan import Task
 from app.domain.policy.agenda import open_topics
 from app.domain.policy.commands import PlaceFindings
 from app.domain.policy.endings import result_of
@@ -23,6 +25,7 @@ from app.domain.team_rules import FindingRules
 from app.domain.topics import Topic
 from app.domain.values import changed
 from app.domain.worker import Worker
+from tests.support.documents import as_input, docx_of, pdf_of
 from tests.support.found import DIFF, FINDERS, TEXT, found, in_diff, place, report
 from tests.support.found import placed as placed_run
 from tests.support.story import TEAM, WORKER, Story, called, task, text_block
@@ -87,6 +90,54 @@ def test_a_finding_is_where_its_evidence_stands(case: str) -> None:
     assert place_of(told) == where
 
 
+def lines_at(content: str, line: int, evidence: str) -> tuple[int, int] | None:
+    """The lines at which a finding about a text ends."""
+    source = source_of(JobInput(name=TEXT.name, content=content))
+    looked_up = placed(finding(report(line, evidence)), {TEXT.name: source})
+    return None if isinstance(looked_up, Suppressed) else (looked_up.location.line, looked_up.location.end_line)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_have_the_numbers_that_workers_read(end: str) -> None:
+    long = "x" * 1_996 + " the needle " + "y" * 2_000
+    content = end.join(["one", long, "three", "same", "other", "same", ""])
+
+    assert lines_at(content, 5, "three") == (5, 5)
+    assert lines_at(content, 6, "same") == (6, 6)
+    assert lines_at(content, 8, "same") == (8, 8)
+    assert lines_at(content, 2, "the needle") == (2, 3)
+    assert lines_at(content, 3, "dle yyy") == (3, 3)
+    assert lines_at(content, 2, "thethree") is None
+
+
+@pytest.mark.parametrize("cut", ["ab", "a ", " b", "  "])
+def test_evidence_may_reach_over_the_cut_of_a_long_line(cut: str) -> None:
+    content = f"{'x' * 1_990} the need{cut}le {'y' * 50}"
+    at = content.index(cut, 1_990) + 1
+    shifted = "x" * (2_000 - at) + content
+
+    assert lines_at(shifted, 1, f"the need{cut}le yyy") == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (as_input(pdf_of("line 3.")), "PDF"),
+        (as_input(docx_of("line 3."), "report.docx"), "DOCX"),
+        (JobInput(name="rows.parquet", media_type=PARQUET, content="UEFSMQ=="), "table"),
+    ],
+)
+def test_in_what_is_no_text_nothing_is_placed_and_it_says_what_it_is(given: JobInput, kind: str) -> None:
+    told = report(3, given.content[:4], location={"input": given.name, "line": 1, "end_line": 1})
+    looked_up = placed(finding(told), {given.name: source_of(given)})
+
+    assert isinstance(looked_up, Suppressed)
+    assert (looked_up.reason, looked_up.detail) == (
+        "not_at_location",
+        f"{given.name} is a {kind}: places in it are not looked up.",
+    )
+
+
 def test_in_a_diff_that_cannot_be_read_nothing_is_placed_and_it_says_why() -> None:
     broken = JobInput(name="x.diff", content="no diff at all")
     looked_up = placed(finding(in_diff(1, "no diff")), {"change.diff": source_of(broken)})
@@ -143,6 +194,19 @@ def test_the_same_point_at_the_same_place_is_one_finding_that_names_all_its_task
 def test_only_other_workers_raise_a_confidence_and_never_above_100() -> None:
     assert [each.confidence for each in merges(("a", report(3)), ("c", report(3)))] == [90]
     assert [each.confidence for each in merges(("a", report(3, confidence=95)), ("b", report(3)))] == [100]
+
+
+def test_a_finding_is_compared_with_everything_at_its_place_however_long_that_is() -> None:
+    opened, named = "The connection that is opened here is never closed.", "The table name comes from whoever calls it."
+    long = {"line": 1, "end_line": 150}
+
+    [merge] = merges(
+        ("a", report(1, location=long, message=opened)),
+        ("a", report(120, location={"end_line": 150}, message=named)),
+        ("b", report(1, location=long, message=named)),
+    )
+
+    assert (merge.id, merge.duplicates) == ("f2", ("f3",))
 
 
 APART: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -280,17 +344,20 @@ def test_second_looks_end_with_the_time_and_the_money_for_work(over: str) -> Non
     assert story.talking() == [Topic("synthesize")]
 
 
+def add_task(story: Story, more: Task, findings: list[dict[str, Any]]) -> None:
+    """One more task, which delivers these findings."""
+    plan = story.run.plan
+    assert plan is not None
+    revised = plan.model_copy(update={"tasks": (*plan.tasks, more), "revision": plan.revision + 1})
+    story.tell(ev.PlanRevised.from_to(plan, revised, "more"))
+    story.succeed(more.id, data={"findings": findings})
+
+
 def test_what_comes_later_is_compared_with_what_there_is_and_ids_stay() -> None:
     story = placed_run([report(3)], [report(9)])
     story.settle()
     story.synthesize()
-    later = ev.PlanRevised.from_to(
-        story.run.plan,  # type: ignore[arg-type]
-        story.run.plan.model_copy(update={"tasks": (*story.run.plan.tasks, task("d")), "revision": 2}),  # type: ignore[union-attr]
-        "more",
-    )
-    story.tell(later)
-    story.succeed("d", data={"findings": [report(9), report(12)]})
+    add_task(story, task("d"), [report(9), report(12)])
 
     place(story)
 
@@ -298,6 +365,29 @@ def test_what_comes_later_is_compared_with_what_there_is_and_ids_stay() -> None:
     assert sorted(sifting.findings) == ["f1", "f2", "f4"]
     assert sifting.findings["f2"].tasks == ("b", "d")
     assert [each.duplicate_of for each in sifting.dropped] == ["f2"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said", "left"),
+    [
+        ("confirmed", {"confidence": 80}, ("critical", 85)),
+        ("corrected", {"confidence": 30, "severity": "info"}, ("info", 30)),
+        ("refuted", {"confidence": 90}, ("critical", 85)),
+        ("unverified", {}, ("critical", 100)),
+    ],
+)
+def test_a_later_report_of_the_same_changes_no_verdict(verdict: str, said: dict[str, Any], left: Any) -> None:
+    story = placed_run([report(3, severity="critical", confidence=85)])
+    verify(story, 1, verdict, **said)
+    story.settle()
+    story.synthesize()
+    add_task(story, task("d").model_copy(update={"worker": "baker"}), [report(3, severity="critical", confidence=95)])
+
+    place(story)
+
+    [only] = story.run.answering.sifting.findings.values()
+    assert (only.severity, only.confidence) == left
+    assert (only.tasks, only.verdict) == (("a", "d"), verdict)
 
 
 def test_what_a_run_ended_upon_is_filtered_by_the_same_rule() -> None:

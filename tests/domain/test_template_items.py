@@ -1,13 +1,18 @@
 """What a plan template finds in inputs: files of diffs, functions of sources, sections of documents."""
 
+from time import thread_time
+
 import pytest
 
-from app.domain.document_sections import sections_of
+from app.domain.document_sections import HEADING_CHARACTERS, sections_of
 from app.domain.errors import JobRefused
 from app.domain.globs import fits
+from app.domain.job import JobInput
+from app.domain.media_types import PARQUET
 from app.domain.plan_template import TemplateTask
 from app.domain.python_functions import MOST_CHARACTERS, SourceUnreadable, read_source
 from app.domain.template_items import MOST_ITEMS, MOST_SOURCES, Reader
+from tests.support.documents import as_input, docx_of, pdf_of
 from tests.support.templates import diff_of, given
 
 SOURCE = '''\
@@ -144,6 +149,15 @@ def test_a_document_without_headings_is_one_section(text: str) -> None:
     assert (section.heading, section.first, section.last) == ("", 1, text.count("\n") + 1)
 
 
+def test_headings_without_anything_below_them_take_no_longer_than_others() -> None:
+    started = thread_time()
+    [section] = sections_of([f"# heading {number}" for number in range(320_000)] + ["text"])
+
+    assert thread_time() - started < 2
+    assert section.heading.startswith("heading 0: heading 1: ")
+    assert len(section.heading) <= 2 * HEADING_CHARACTERS + 2
+
+
 def test_an_empty_document_has_no_sections() -> None:
     assert sections_of([]) == sections_of(["", "  "]) == ()
 
@@ -161,6 +175,10 @@ def test_an_empty_document_has_no_sections() -> None:
         ("source/a.py", "src/**", False),
         ("Ledger.add", "Ledger.*", True),
         ("A.PY", "*.py", False),
+        ("tests/a.py", "test*", False),
+        ("src/test_a.py", "s*", False),
+        ("src/test_a.py", "src?test_a.py", False),
+        ("src/test_a.py", "test*", True),
         ("a/b", "a/b/**", True),
         ("../etc/passwd", "etc/*", False),
         ("x" * 4_000, "**/" * 40 + "*a*a*a*a*b", False),
@@ -219,6 +237,30 @@ def test_things_say_where_in_their_input_they_are() -> None:
     ]
     assert functions == ['"f" in "tool.py", lines 1-1', '"A.g" in "tool.py", lines 5-5']
     assert sections == ['"One" in "guide", lines 1-4', '"Two" in "guide", lines 5-6']
+
+
+NO_TEXTS = [
+    (as_input(pdf_of("a page")), "PDF"),
+    (as_input(docx_of("# One", "text"), "report.docx"), "DOCX"),
+    (given("rows.parquet", "UEFSMQ==", f"{PARQUET}; version=1"), "table"),
+]
+
+
+@pytest.mark.parametrize(("bytes_given", "kind"), NO_TEXTS)
+def test_of_what_is_no_text_it_is_said_what_it_is_and_nothing_shown(bytes_given: JobInput, kind: str) -> None:
+    [item] = Reader([bytes_given]).found_for(task(for_each="inputs")).taken
+
+    assert (item.text, item.described) == ("", f'"{bytes_given.name}", lines 1-1, a {kind}')
+
+
+@pytest.mark.parametrize(("bytes_given", "kind"), NO_TEXTS)
+@pytest.mark.parametrize("for_each", ["sections", "files", "functions"])
+def test_nor_is_it_taken_apart(bytes_given: JobInput, kind: str, for_each: str) -> None:
+    with pytest.raises(JobRefused) as refused:
+        Reader([bytes_given]).found_for(task(for_each=for_each, of="*"))
+
+    why = f"It is a {kind}, and {for_each} are taken from texts alone."
+    assert (refused.value.code, refused.value.errors) == ("input_unparseable", (("/inputs/0/content", why),))
 
 
 @pytest.mark.parametrize(

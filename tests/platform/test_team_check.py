@@ -94,3 +94,28 @@ def test_files_that_are_checked_together_may_be_workers_of_each_other(
 
     assert codes == [2, 0, 2]
     assert f"{missing}:1: [Errno 2] No such file" in capsys.readouterr().out
+
+
+def test_what_is_wrong_with_the_other_files_of_the_service_is_told_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("office", "letters", "numbers"):
+        (tmp_path / f"{name}.yaml").write_text(SOUND.replace("letters", name))
+    office, broken = tmp_path / "office.yaml", tmp_path / "broken.yaml"
+    broken.write_text(SOUND + "    tols: []\n    max_steps: many\n")
+    monkeypatch.setenv("CHARGEHAND_TEAMS_DIR", str(tmp_path))
+
+    told = []
+    for file in (office, broken):
+        with pytest.raises(SystemExit) as end:
+            cli.main(["team", "check", str(file)])
+        assert end.value.code == 2
+        told.append(capsys.readouterr())
+
+    faults = [
+        f"{broken}:6: /workers/0/tols: there is no such field",
+        f"{broken}:7: /workers/0/max_steps: this must be a valid integer",
+    ]
+    assert [(each.err, [line.partition(", unable")[0] for line in each.out.splitlines()]) for each in told] == [
+        ("", [f"{office}: the team office is sound.", *faults]), ("", faults),
+    ]  # fmt: skip

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import app.tools.document_text
-import app.tools.documents
+from app.domain.errors import ToolError
 from app.domain.job import JobInput
-from app.tools.documents import Documents
+from app.tools.documents import ENTRY_CHARACTERS, Documents
 from app.tools.read_input import read_input
 from app.tools.sandbox import Content, Sandbox
 from app.tools.tool import ToolAnswer, ToolContext, call
@@ -20,11 +20,14 @@ class CountingSandbox(Sandbox):
     """A sandbox that counts what it is asked."""
 
     asked = 0
+    busy = False
 
     async def answer(
         self, module: str, request: Mapping[str, Any], contents: Sequence[Content] = (), **options: Any
     ) -> dict[str, Any]:
         self.asked += 1
+        if self.busy:
+            raise ToolError("there is no room", "tool_busy")
         return await super().answer(module, request, contents, **options)
 
 
@@ -82,6 +85,21 @@ async def test_tracked_changes_count_as_accepted_and_content_controls_are_read(s
     lines = await text_of(sandbox, rewritten(content, {"word/document.xml": xml.encode()}), "contract.docx")
 
     assert lines[:2] == ["[paragraph 1] 60 days", "[paragraph 2] Signed"]
+
+
+async def test_rows_in_content_controls_are_rows_and_those_of_a_table_in_a_cell_are_not(sandbox: Sandbox) -> None:
+    content = docx_of("PLACE")
+    cell = "<w:tc><w:p><w:r><w:t>{}</w:t></w:r></w:p>{}</w:tc>"
+    plain = f"<w:tr>{cell.format('Item', '')}{cell.format('Price', '')}</w:tr>"
+    inner = f"<w:tbl><w:tr>{cell.format('inner', '')}</w:tr></w:tbl>"
+    held = (
+        f"<w:sdt><w:sdtContent><w:tr>{cell.format('Flour', inner)}{cell.format('12', '')}</w:tr></w:sdtContent></w:sdt>"
+    )
+    xml = part_of(content, "word/document.xml").decode().replace("<w:body>", f"<w:body><w:tbl>{plain}{held}</w:tbl>")
+
+    lines = await text_of(sandbox, rewritten(content, {"word/document.xml": xml.encode()}), "contract.docx")
+
+    assert lines[:3] == ["[table 1, row 1] Item | Price", "[table 1, row 2] Flour inner | 12", "[paragraph 1] PLACE"]
 
 
 async def test_notes_stand_behind_the_text_with_the_places_they_belong_to(sandbox: Sandbox) -> None:
@@ -142,6 +160,32 @@ async def test_a_document_is_turned_into_text_once_however_often_it_is_read(
 
     assert counting.asked == 1
     assert first[0].text == again[0].text == "[page 1 of 1]\nOnce."
+
+
+async def test_texts_and_errors_are_kept_until_there_is_no_room_for_them(counting: CountingSandbox) -> None:
+    documents = Documents(counting, kept_characters=3 * ENTRY_CHARACTERS)
+    pdf, broken, another = (
+        as_input(content) for content in (pdf_of("Kept."), b"%PDF-1.7 and no more", b"%PDF-1.7 nor this")
+    )
+
+    asked = []
+    for item in (pdf, broken, pdf, broken, another, broken, pdf):
+        await documents.readable([item])
+        asked.append(counting.asked)
+
+    assert asked == [1, 2, 2, 2, 3, 3, 4]
+
+
+async def test_that_the_sandbox_was_busy_is_not_kept(counting: CountingSandbox) -> None:
+    documents = Documents(counting)
+    counting.busy = True
+    [refused] = await documents.readable([as_input(pdf_of("Later."))])
+    counting.busy = False
+    [read] = await documents.readable([as_input(pdf_of("Later."))])
+
+    assert refused.problem is not None
+    assert refused.problem.code == "tool_busy"
+    assert read.text.endswith("Later.")
 
 
 async def test_a_locked_pdf_says_so_and_one_that_anybody_may_read_is_read(sandbox: Sandbox) -> None:

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from app.tools.foreign_schema import DEEPEST_SCHEMA, ForeignSchema, SchemaRefused
+from app.tools.foreign_schema import DEEPEST_SCHEMA, LONGEST_CHAIN, ForeignSchema, SchemaRefused
 
 TEXT = {"type": "string"}
 
@@ -62,10 +62,23 @@ def test_a_problem_names_its_place_and_repeats_no_value() -> None:
     assert "sk-secret" not in problem
 
 
+def chained(links: int, levels: int) -> dict[str, Any]:
+    """A schema of parts that lead to each other, each so many levels further down."""
+    parts: dict[str, Any] = {f"d{links}": TEXT}
+    for link in range(links):
+        part: dict[str, Any] = {"$ref": f"#/$defs/d{link + 1}"}
+        for _ in range(levels):
+            part = {"not": part}
+        parts[f"d{link}"] = part
+    return {"type": "object", "$defs": parts, "properties": {"a": {"$ref": "#/$defs/d0"}}}
+
+
 @pytest.mark.parametrize(
     "schema",
     [
         doubling(40),
+        chained(400, 0),
+        chained(30, 26),
         {
             "type": "object",
             "$defs": {"node": {"properties": {"next": {"$ref": "#/$defs/node"}}}},
@@ -81,6 +94,11 @@ def test_a_schema_that_may_take_for_ever_is_shown_and_not_reckoned_with(schema: 
     assert taken.problems({"next": {"next": 7}}) == []
     assert taken.shown["type"] == "object"
     assert time.perf_counter() - begun < 0.5
+
+
+def test_a_chain_of_references_is_followed_for_a_while() -> None:
+    assert ForeignSchema.of_arguments(chained(LONGEST_CHAIN, 24)).problems({"a": 7}) != []
+    assert ForeignSchema.of_arguments(chained(LONGEST_CHAIN + 1, 24)).problems({"a": 7}) == []
 
 
 def test_references_within_the_document_are_held_against() -> None:

@@ -30,6 +30,15 @@ def test_a_server_is_read_with_its_secrets(tmp_path: Path) -> None:
     assert SECRET not in repr([books, files])
 
 
+def test_a_secret_may_hold_whatever_a_variable_is_written_with(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.yaml"
+    file.write_text("servers: {books: {%s, headers: {A: '${TOKEN}'}}}" % HTTP)  # noqa: UP031
+
+    [books] = servers_in(file, {"TOKEN": "p${x}4"})
+
+    assert books.headers == {"A": "p${x}4"}
+
+
 def test_without_a_file_there_are_no_servers() -> None:
     assert servers_in(None, {}) == []
 

@@ -16,6 +16,7 @@ from app.team_files import TeamFileInvalid, teams_in
 from app.tools.calculate import CALCULATE
 from app.tools.mcp.file import ServerEntry, ServerTerms
 from app.tools.mcp.listing import DESCRIPTION_CHARACTERS, look_at
+from app.tools.mcp.masking import masked
 from app.tools.mcp.offer import Offer
 from app.tools.mcp.opening import offers_of
 from app.tools.mcp.results import shown_result
@@ -198,6 +199,12 @@ async def test_an_error_of_the_tool_is_one_for_the_model() -> None:
 async def test_a_secret_that_the_server_was_given_does_not_come_back() -> None:
     assert await answered(saying(f"you sent {SECRET}")) == "you sent [redacted]"
     assert await answered({"content": [], "structuredContent": {SECRET: [SECRET]}}) == {"[redacted]": ["[redacted]"]}
+
+
+def test_a_secret_that_begins_another_leaves_nothing_of_it() -> None:
+    secrets = [f"{SECRET}-{number}" for number in range(20)] + [SECRET, "short"]
+
+    assert masked([f"{each}," for each in secrets], frozenset(secrets)) == ["[redacted],"] * 21 + ["short,"]
 
 
 @pytest.mark.parametrize("result", [{"content": []}, {"structuredContent": {"pages": "many"}, "content": []}])

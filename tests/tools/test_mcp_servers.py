@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Any
 
 import psutil
@@ -13,7 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.tools.mcp.file import ServerEntry, ServerTerms
-from app.tools.mcp.server import McpServer
+from app.tools.mcp.server import FIRST_PAUSE_S, McpServer, pauses_from
 from app.tools.tool import ToolAnswer, ToolContext, call
 from tests.support.mcp_liar import Liar, Raw, open_liar, saying, tool
 from tests.support.processes import start_process
@@ -182,6 +183,10 @@ async def test_a_server_that_is_down_fails_its_tools_until_it_is_back() -> None:
     lost = [line for line in lines if line["event"].startswith("an MCP server is not there")]
     assert [(line["server"], line["why"]) for line in lost] == [("books", "it cannot be reached (ConnectError)")]
     assert SECRET not in json.dumps(lines, default=str)
+
+
+def test_the_pauses_between_attempts_double_up_to_the_longest() -> None:
+    assert [*islice(pauses_from(FIRST_PAUSE_S), 7)] == [1, 2, 4, 8, 16, 30, 30]
 
 
 async def test_a_server_that_was_never_there_is_waited_for_by_calls_alone() -> None:

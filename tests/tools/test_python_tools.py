@@ -84,6 +84,10 @@ async def test_typed_arguments_are_the_schema_and_the_docstring_is_the_descripti
         assert place in refused.text
 
 
+class Leaving(BaseException):
+    """What a library of somebody else leaves its loops with."""
+
+
 async def test_a_plain_function_runs_in_a_thread_of_its_own_and_an_async_one_in_the_loop(offer: Offer) -> None:
     def plain() -> int:
         """Says where it runs."""
@@ -102,7 +106,9 @@ async def test_a_plain_function_runs_in_a_thread_of_its_own_and_an_async_one_in_
     assert (await answered(tool, idempotency_key="mine")).error_code == "tool_call_invalid"
 
 
-@pytest.mark.parametrize("error", [ValueError("no such"), StopIteration("x"), SystemExit(3), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "error", [ValueError("no such"), StopIteration("x"), SystemExit(3), KeyboardInterrupt(), Leaving()]
+)
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_whatever_a_function_raises_is_an_error_for_the_model_without_a_traceback(
     offer: Offer, error: BaseException, is_async: bool
@@ -144,6 +150,25 @@ async def test_functions_that_never_return_are_given_up_and_leave_room_until_the
     assert [answer.error_code for answer in answers] == ["tool_timeout", "tool_timeout", "tool_busy"]
     assert "busy" in answers[2].text
     assert all(thread.daemon for thread in others)
+    assert (await answered(tool)).text == "done"
+
+
+async def test_a_thread_that_cannot_be_started_takes_no_room(offer: Offer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "MOST_AT_ONCE", 1)
+
+    def plain() -> str:
+        """Works."""
+        return "done"
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    tool = offer(plain)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        refused = await answered(tool)
+
+    assert refused.error_code == "tool_failed"
     assert (await answered(tool)).text == "done"
 
 

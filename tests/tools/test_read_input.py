@@ -3,8 +3,8 @@ import time
 import pytest
 
 from app.domain.job import JobInput
+from app.domain.lines import lines_of
 from app.tools.documents import Documents
-from app.tools.lines import lines_of
 from app.tools.read_input import read_input
 from app.tools.sandbox import Sandbox
 from app.tools.tool import ToolAnswer, ToolContext, call

@@ -234,9 +234,17 @@ def test_parquet_is_read_from_every_spelling_of_base64() -> None:
         assert rows("SELECT sum(n) FROM t", spelling, "parquet") == ["350"]
 
 
-@pytest.mark.parametrize("content", ["not base64 at all!", "bm8gcGFycXVldA==", ""])
-def test_what_is_no_parquet_is_told_with_a_reason(content: str) -> None:
-    assert "t.parquet is not a table: " in listing(content, "parquet")
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("not base64 at all!", "it is no base64"),
+        ("größer", "'ascii' codec"),
+        ("bm8gcGFycXVldA==", "Invalid"),
+        ("", "Invalid"),
+    ],
+)
+def test_what_is_no_parquet_is_told_with_a_reason(content: str, reason: str) -> None:
+    assert f"t.parquet is not a table: {reason}" in listing(content, "parquet")
 
 
 @pytest.mark.parametrize(

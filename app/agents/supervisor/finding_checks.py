@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from app.agents.supervisor.ground import Ground
 from app.domain.findings import Finding, Suppressed
 from app.domain.flaws import Flaw
+from app.domain.quotations import Words
 from app.domain.results import Synthesis
 from app.domain.text import plain_words, shorten
 
@@ -27,7 +28,7 @@ def names_no_suppressed(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     if not ground.suppressed:
         return
     texts = [told.answer, *(statement.text for statement in told.statements)]
-    said, words = "\n".join(texts), f" {'  '.join(map(plain_words, texts))} "
+    said, words = "\n".join(texts), Words(texts)
     alien = [each for each in ground.suppressed if each.reason != "duplicate" and _is_named(each, said, words, ground)]
     if alien:
         named = "; ".join(shorten(each.message, QUOTED_CHARACTERS)[0] for each in alien[:SHOWN])
@@ -37,9 +38,9 @@ def names_no_suppressed(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
         yield Flaw(code="finding_suppressed", pointer="/answer", detail=detail)
 
 
-def _is_named(gone: Suppressed, said: str, words: str, ground: Ground) -> bool:
+def _is_named(gone: Suppressed, said: str, words: Words, ground: Ground) -> bool:
     message = plain_words(gone.message)
-    if len(message.split()) >= TELLING_WORDS and f" {message} " in words:
+    if len(message.split()) >= TELLING_WORDS and words.have(gone.message):
         return not any(message in plain_words(left.message) for left in ground.findings)
     place = gone.location
     file = place.path or place.input

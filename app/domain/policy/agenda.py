@@ -5,6 +5,7 @@ Policy, agents and recovery all ask here, so that they never differ about what i
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Literal
 
 from app.domain.conversation import Conversation
 from app.domain.failures import PASSING
@@ -97,6 +98,13 @@ def step_in(run: Snapshot, topic: Topic, talk: Conversation | None = None) -> St
     if isinstance(step, Ask) and allowed is not None and spent >= allowed:
         return GiveUp("budget_exceeded", f"The task's {allowed} tokens are spent.")
     return step
+
+
+def why_over(run: Snapshot, now: datetime) -> Literal["budget", "timeout"] | None:
+    """Why the run has no more of what work takes, money or time; None while it has both."""
+    if run.exhausted is not None:
+        return "budget"
+    return "timeout" if run.wrap_up_at is not None and now >= run.wrap_up_at else None
 
 
 def sends_lost_before(run: Snapshot, topic: Topic) -> int:

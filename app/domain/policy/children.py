@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from app.domain import events as ev
 from app.domain.artifacts import Artifact, names_within_bounds
@@ -160,8 +160,19 @@ def files_to_hand_up(result: Result) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return names_within_bounds([(each.name, each.bytes) for each in answers_first])
 
 
+class HandedUp(NamedTuple):
+    """The files of a nested run, as its parent gets them."""
+
+    artifacts: tuple[Artifact, ...] = ()
+    left: tuple[str, ...] = ()
+    """Names of those for which there was no room."""
+
+
+NO_FILES = HandedUp()
+
+
 def output_of(
-    run_id: str, status: str, stop_reason: str, result: Result | None, artifacts: tuple[Artifact, ...] = ()
+    run_id: str, status: str, stop_reason: str, result: Result | None, files: HandedUp = NO_FILES
 ) -> Output | None:
     """What a nested run hands its parent: its answer as one result, with its own gaps and conflicts, and the files that
     are handed up. None without an answer."""
@@ -178,7 +189,7 @@ def output_of(
         gaps=result.gaps,
         conflicts=result.conflicts,
         assumptions=result.assumptions,
-        files_left=files_to_hand_up(result)[1],
+        files_left=files.left,
     )
     return Output(
         summary=shorten(said, MESSAGE_CHARACTERS)[0],
@@ -192,7 +203,7 @@ def output_of(
         unverified=bool(result.coverage.unverified),
         instruction_like=is_instruction_like(text) or any(output.instruction_like for output in result.outputs),
         nested=nested,
-        artifacts=artifacts,
+        artifacts=files.artifacts,
     )
 
 

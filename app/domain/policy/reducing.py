@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from app.domain import events as ev
-from app.domain.policy.agenda import step_in
+from app.domain.policy.agenda import step_in, why_over
 from app.domain.policy.commands import DecisionBuilder
 from app.domain.protocol import GiveUp
 from app.domain.reduction_tree import Group, groups_due, tree_of
@@ -22,7 +22,7 @@ def reduce_first(run: Snapshot, now: datetime, draft: DecisionBuilder) -> bool:
         return False
     assert run.wrap_up_at is not None
     draft.wakes.append(run.wrap_up_at)
-    over: SkipReason | None = "budget" if run.exhausted is not None else "timeout" if now >= run.wrap_up_at else None
+    over = why_over(run, now)
     for group in pending if over else groups_due(run):
         if reason := over or _why_in_vain(run, group):
             draft.settle(ev.ReductionSkipped(**group.named.model_dump(), reason=reason))

@@ -46,7 +46,8 @@ def _tasks_after(first: Task, rule: Route) -> Iterator[Task]:
 
 
 def _title(text: str) -> str:
-    return shorten(" ".join(text.split()), TITLE_CHARACTERS)[0]
+    title = " ".join(text.split())
+    return title if len(title) <= TITLE_CHARACTERS else f"{title[: TITLE_CHARACTERS - 1]}…"
 
 
 def routed(run: Snapshot, plan: Plan) -> Plan:
@@ -63,6 +64,8 @@ def worker_by_rule(run: Snapshot, task: Task) -> str | None:
 
 
 def is_sent_by_rule(run: Snapshot, task: Task) -> bool:
-    """Whether the task is with its worker because a rule says so."""
+    """Whether the task is with its worker because a rule says so. Its title may be of an earlier release."""
     made = plan_by_rule(run)
-    return worker_by_rule(run, task) == task.worker or (made is not None and task in made.tasks)
+    tasks = () if made is None else made.tasks
+    sent = {(each.id, each.instruction, each.worker) for each in tasks}
+    return worker_by_rule(run, task) == task.worker or (task.id, task.instruction, task.worker) in sent

@@ -11,7 +11,7 @@ from app.domain.findings import Finding, Suppressed, counted
 from app.domain.job import JobInput
 from app.domain.merging import merged, stands_for, worth_a_look
 from app.domain.placing import Source, look_at, placed, source_of
-from app.domain.policy.agenda import step_in
+from app.domain.policy.agenda import step_in, why_over
 from app.domain.policy.commands import DecisionBuilder, PlaceFindings
 from app.domain.policy.findings_due import is_to_sift, look_topic, looks_under_way, reported_in, unplaced
 from app.domain.protocol import GiveUp
@@ -31,7 +31,7 @@ def sift_first(run: Snapshot, now: datetime, draft: DecisionBuilder) -> bool:
         return True
     assert run.wrap_up_at is not None
     draft.wakes.append(run.wrap_up_at)
-    over = "budget" if run.exhausted is not None else "timeout" if now >= run.wrap_up_at else None
+    over = why_over(run, now)
     for name in [each.id for each in run.answering.sifting.due] if over else ():
         draft.settle(_unverified(name, str(over)))
     for topic in [] if over else looks_under_way(run):
@@ -65,22 +65,17 @@ def _rank(run: Snapshot, draft: DecisionBuilder) -> None:
     draft.settle(ev.FindingsRanked(order=tuple(each.id for each in done.left), counts=counted(done.left)))
 
 
-def inputs_named(run: Snapshot, tasks: Sequence[str]) -> frozenset[str]:
-    """The inputs in which places have to be looked up for the findings of these tasks, and for second looks at them."""
-    reported = (each.location.input for _, each in reported_in(run, tasks))
-    return frozenset(reported) | {each.location.input for each in run.answering.sifting.findings.values()}
-
-
 def placing(run: Snapshot, tasks: Sequence[str], inputs: Sequence[JobInput]) -> list[ev.AnyFact]:
     """What comes of looking up the places of what these tasks report, and of comparing it with what there was before.
 
-    Linear in the inputs, once for each piece of evidence.
+    Linear in the inputs that findings name, once for each piece of evidence.
     """
-    sources = {given.name: source_of(given) for given in inputs}
     said = [
         each.numbered(number, task)
         for number, (task, each) in enumerate(reported_in(run, tasks), run.answering.sifting.reported + 1)
     ]
+    wanted = {each.location.input for each in (*said, *run.answering.sifting.findings.values())}
+    sources = {given.name: source_of(given) for given in inputs if given.name in wanted}
     looked_up = [placed(each, sources) for each in said]
     found = [each for each in looked_up if not isinstance(each, Suppressed)]
     named = {each.id: range(each.location.line, each.location.end_line + 1) for each in said}

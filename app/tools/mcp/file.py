@@ -127,15 +127,14 @@ def _filled_in(file: Path, name: str, entry: ServerEntry, environment: Mapping[s
     where = f"{file}: servers.{name}"
 
     def filled(text: str, field_name: str) -> str:
+        if "${" in _VARIABLE.sub("*", text):
+            raise McpFileInvalid(f"{where}.{field_name}: a variable is written ${{NAME}}")
         for variable in _VARIABLE.findall(text):
             value = environment.get(variable, "").strip()
             if not value:
                 raise McpFileInvalid(f"{where}.{field_name}: the environment variable {variable} is not set")
             secrets.add(value)
-        text = _VARIABLE.sub(lambda found: environment[found[1]].strip(), text)
-        if "${" in text:
-            raise McpFileInvalid(f"{where}.{field_name}: a variable is written ${{NAME}}")
-        return text
+        return _VARIABLE.sub(lambda found: environment[found[1]].strip(), text)
 
     for field_name, values in (("headers", entry.headers), ("env", entry.env)):
         for key, value in values.items():

@@ -12,7 +12,7 @@ def masked(value: Any, secrets: Collection[str]) -> Any:
     """A JSON value without secrets of ours that its sender repeats."""
     match value:
         case str():
-            for secret in secrets:
+            for secret in sorted(secrets, key=len, reverse=True):  # One may be a part of another.
                 if len(secret) >= SHORTEST_SECRET:
                     value = value.replace(secret, MASK)
             return value

@@ -4,7 +4,7 @@ A server that is not there costs a start nothing: its tools fail until it is.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
@@ -65,7 +65,7 @@ class McpServer:
 
     async def hold(self) -> None:
         """Hold a session, for ever."""
-        pause_s = self._first_pause_s
+        pauses = pauses_from(self._first_pause_s)
         while True:
             # In a task of its own: on its way out the SDK may put an error in the place of a cancellation.
             session = asyncio.create_task(self._hold_once(), name=f"MCP session {self.name}")
@@ -77,8 +77,9 @@ class McpServer:
                 await asyncio.wait({session, *self._under_way}, timeout=GOODBYE_S)
             self._tell_of_loss(session, was_there=was_there)
             self._tried.set()
-            pause_s = self._first_pause_s if was_there else min(pause_s * 2, LONGEST_PAUSE_S)
-            await asyncio.sleep(pause_s)
+            if was_there:
+                pauses = pauses_from(self._first_pause_s)
+            await asyncio.sleep(next(pauses))
 
     async def _hold_once(self) -> None:
         async with Connection(self._streams(), patience_s=PATIENCE_S, changed=self._look.set) as connection:
@@ -171,6 +172,14 @@ class McpServer:
         if was_there or not self._tried.is_set():
             why = _why(error) if error else "it ended"
             log.warning("an MCP server is not there; its tools fail until it is", server=self.name, why=why)
+
+
+def pauses_from(first_s: float) -> Iterator[float]:
+    """Seconds before each next attempt to reach a server, without end."""
+    pause_s = first_s
+    while True:
+        yield pause_s
+        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
 
 def _why(error: BaseException) -> str:

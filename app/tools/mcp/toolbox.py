@@ -1,20 +1,9 @@
 """All tools of a process where some come from servers: which there are changes while it lives."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
+from app.tools.mcp.offer import Offer
 from app.tools.tool import Tool
-
-
-class Offered(Protocol):
-    """What a server offers."""
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """Tools that are known, by the names they have here."""
-
-    def expected(self, name: str) -> Tool | None:
-        """A tool that the server may turn out to have."""
 
 
 class Toolbox(Mapping[str, Tool]):
@@ -22,7 +11,7 @@ class Toolbox(Mapping[str, Tool]):
     so a team that names it can start while its server is down.
     """
 
-    def __init__(self, own: Mapping[str, Tool], offers: Sequence[Offered]) -> None:
+    def __init__(self, own: Mapping[str, Tool], offers: Sequence[Offer]) -> None:
         self._own = own
         self._offers = offers
 

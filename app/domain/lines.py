@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 LINE_CHARACTERS = 2_000
 BLOCK_CHARACTERS = 32_000
+HIGHEST_LINE = 100_000_000
+"""What a line may be numbered by whoever names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,13 @@ class Lines:
     def count(self) -> int:
         """How many lines there are."""
         return self.blocks[-1].first_line + self.blocks[-1].count - 1
+
+    @property
+    def continued(self) -> Iterator[int]:
+        """The numbers of those that go on with the line before, which counts as several."""
+        for block in self.blocks:
+            if block.long:
+                yield from range(block.first_line + 1, block.first_line + block.count)
 
     def from_line(self, first: int) -> Iterator[str]:
         """The lines from number `first` on."""
