@@ -5,17 +5,19 @@ The fold and the rows are the store's, the readers of replies are the agents': t
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.agents.rereading import reread
 from app.domain.crew import Means
 from app.domain.errors import FAULTS
 from app.domain.events import Event, event_from
+from app.domain.job import JobInput
 from app.domain.replay import Findings, Replay, drive
 from app.domain.retries import Patience
 from app.store.comparison import StoredRun, compare, stored_run
 from app.store.database import Database
+from app.store.input_cache import inputs_of
 from app.store.run_log import brief_from
 
 
@@ -35,10 +37,14 @@ async def replay_run(database: Database, tenant: str, run_id: str, today: Today)
     A long log takes seconds: in a thread it only slows others down.
     """
     stored = await stored_run(database, tenant, run_id)
-    return None if stored is None else await asyncio.to_thread(_replay, run_id, stored, today)
+    if stored is None:
+        return None
+    # A run that has begun may need them: code checks results of some teams against them.
+    inputs = await inputs_of(database, run_id) if stored.row["started_at"] else ()
+    return await asyncio.to_thread(_replay, run_id, stored, today, inputs)
 
 
-def _replay(run_id: str, stored: StoredRun, today: Today) -> Replay:
+def _replay(run_id: str, stored: StoredRun, today: Today, inputs: Sequence[JobInput]) -> Replay:
     findings, log = Findings(), list[Event]()
     last_seq = stored.row["last_seq"]
     for event in json.loads(stored.log):
@@ -52,7 +58,7 @@ def _replay(run_id: str, stored: StoredRun, today: Today) -> Replay:
     except FAULTS:
         findings.add("data", "the job and its team", "cannot be read", seq=log[0].seq)
         return findings.told(last_seq)
-    run = drive(replace(brief, means=today.means), log, reread, findings)
+    run = drive(replace(brief, means=today.means, given=inputs), log, reread, findings)
     if run is not None:
         compare(run, log, stored, findings)
     return findings.told(last_seq)

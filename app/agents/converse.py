@@ -5,7 +5,7 @@ is its role's affair (`app.agents.roles`).
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import structlog
 
@@ -135,5 +135,9 @@ async def _outcome(
     if isinstance(ended, ev.LlmFailed):
         return ()
     talk = conversation_after(run.conversation(topic), ended)
-    held_against = ROLES[topic.purpose].material(run, topic) if topic.purpose in ("synthesize", "reduce") else ()
+    held_against: Iterable[object] = ()
+    if topic.purpose in ("synthesize", "reduce"):
+        held_against = ROLES[topic.purpose].material(run, topic)
+    elif topic.purpose == "work":
+        held_against = [each.content for each in run.brief.given]
     return await done_aside([*ended.content, *held_against], lambda: consequences(run, topic, talk, tools))

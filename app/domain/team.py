@@ -15,6 +15,7 @@ from app.domain.strategies import Strategy
 from app.domain.team_rules import (
     ApprovalRules,
     ConflictMethod,
+    FileMaker,
     FindingRules,
     ModelName,
     ReviewRules,
@@ -48,7 +49,7 @@ class Supervisor(TeamPart):
 
 _LATER = (
     "ladder", "question_timeout_s", "routing", "stragglers", "review", "approval", "conflicts", "output_schema",
-    "dynamic_workers", "strategy", "conflict_resolution", "plan_template", "findings",
+    "dynamic_workers", "strategy", "conflict_resolution", "plan_template", "findings", "files",
 )  # fmt: skip
 """The fields that the first release lacked."""
 
@@ -99,6 +100,8 @@ class Team(TeamPart):
     """Whether a critic looks at answers before they go out."""
     findings: FindingRules = FindingRules()
     """What becomes of findings, for teams with workers whose `output` is `findings`."""
+    files: tuple[FileMaker, ...] = Field(default=(), max_length=10)
+    """What code makes files of at the end of its runs."""
     dynamic_workers: bool | DynamicWorkers = False
     """Whether a plan may bring workers of its own along; an object says what tools they may have, and how many."""
     plan_template: PlanTemplate | None = None
@@ -156,6 +159,11 @@ class Team(TeamPart):
     def finds(self) -> bool:
         """Whether workers of it report findings."""
         return any(worker.finds for worker in self.workers)
+
+    @property
+    def checks_results(self) -> bool:
+        """Whether code checks results of its workers, for which it needs the inputs of the job."""
+        return any(worker.checks for worker in self.workers)
 
     def lens_of(self, worker: str) -> str:
         """Who that worker is where opinions are counted: those of one kind are one."""

@@ -17,6 +17,11 @@ ConflictMethod = Literal["judge", "tie_break"]
 """How a contradiction between results may be resolved that the supervisor leaves open: a model judges it blind, or one
 more task establishes what holds."""
 
+CheckName = Literal["python_tests", "trades"]
+"""What code holds a result against before it is taken."""
+FileMaker = Literal["review", "tests"]
+"""What code makes files of at the end of a run."""
+
 
 class TeamPart(BaseModel):
     """A part of a team file, which has no other fields."""

@@ -6,7 +6,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from app.domain.names import TEAM_REFERENCE
 from app.domain.planned_worker import PlannedWorker
-from app.domain.team_rules import ModelName, TeamPart, WorkerName
+from app.domain.team_rules import CheckName, ModelName, TeamPart, WorkerName
 
 TIERS = ("fast", "balanced", "deep")
 LONGEST_ATTEMPT_S = 86_400.0
@@ -42,6 +42,9 @@ class Worker(TeamPart):
     output: Literal["report", "findings"] = "report"
     """`findings`: its data are findings, each at a place in an input of the job, and what becomes of them before the
     answer is made is settled by rule. It goes with no `output_schema` then, and not with `team`."""
+    checks: tuple[CheckName, ...] = Field(default=(), max_length=10)
+    """What code holds its results against: one that fails goes back to it with what is wrong, and is not taken so.
+    """
     fallback: WorkerName | None = None
     """Another worker of the team that may take over a task at which this one fails."""
     kind: WorkerName | None = None
@@ -63,6 +66,8 @@ class Worker(TeamPart):
             raise ValueError(f"{self.name} is a team: its own workers have tools, and it has none")
         if self.team is not None and self.artifacts:
             raise ValueError(f"{self.name} is a team: its files are those of its own workers, and it has no say in it")
+        if self.team is not None and self.checks:
+            raise ValueError(f"{self.name} is a team: code checks the results of its own workers")
         if self.finds and (self.team is not None or self.output_schema is not None):
             other = "a team" if self.team is not None else "an output_schema"
             raise ValueError(f"{self.name} reports findings, which does not go with {other}")
@@ -104,5 +109,7 @@ class Worker(TeamPart):
 
 def unsaid_of(worker: Worker) -> set[str]:
     """Its fields that the first release lacked and that say nothing."""
-    unsaid = {name for name in ("fallback", "kind", "must_use", "team", "artifacts") if not getattr(worker, name)}
+    unsaid = {
+        name for name in ("fallback", "kind", "must_use", "team", "artifacts", "checks") if not getattr(worker, name)
+    }
     return unsaid if worker.finds else unsaid | {"output"}

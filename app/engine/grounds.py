@@ -1,5 +1,8 @@
 """What the plan of a run goes by, and its quote rests on, as this process knows it."""
 
+from collections.abc import Sequence
+
+from app.domain.job import JobInput
 from app.domain.snapshot import Snapshot
 from app.domain.values import changed
 from app.grounds import grounds_of
@@ -10,7 +13,10 @@ from app.store.history import Histories
 async def with_grounds(runtime: Runtime, histories: Histories, run: Snapshot) -> Snapshot:
     """The run with what its plan goes by; and as it can be quoted while that is to be made, a dry run by the newest
     figures."""
-    run = changed(run, brief=changed(run.brief, means=runtime.means))
+    given: Sequence[JobInput] = ()
+    if run.brief.team.checks_results and run.brief.inputs and not run.ended:
+        given = await runtime.input_cache.of_run(runtime.database, run.brief.run_id)
+    run = changed(run, brief=changed(run.brief, means=runtime.means, given=given))
     if run.plan is not None or run.ended:
         return run
     brief = run.brief

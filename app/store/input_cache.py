@@ -62,13 +62,17 @@ def _size(inputs: Inputs) -> int:
 async def _read(database: Database, run_id: str) -> Inputs:
     while True:
         try:
-            async with database.statement() as connection:
-                rows = (await connection.execute(_INPUTS, {"id": run_id})).all()
+            return await inputs_of(database, run_id)
         except OUTAGE as error:
             log.warning("inputs not read", run_id=run_id, error=type(error).__name__)
             await asyncio.sleep(RETRY_SECONDS)
-            continue
-        # What is stored was checked when it came, by the rules of its day.
-        return tuple(
-            JobInput.model_construct(name=row.name, media_type=row.media_type, content=row.content) for row in rows
-        )
+
+
+async def inputs_of(database: Database, run_id: str) -> Inputs:
+    """The run's inputs, in the order of the job."""
+    async with database.statement() as connection:
+        rows = (await connection.execute(_INPUTS, {"id": run_id})).all()
+    # What is stored was checked when it came, by the rules of its day.
+    return tuple(
+        JobInput.model_construct(name=row.name, media_type=row.media_type, content=row.content) for row in rows
+    )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from app.domain.checks import Worked, flaws_of
 from app.domain.conversation import Conversation, tool_calls_of
 from app.domain.flaws import Flaw
 from app.domain.policy.agenda import attempt_in, worker_of
@@ -22,7 +23,13 @@ def objections_to(output: Output, run: Snapshot, topic: Topic) -> list[Flaw]:
     """What speaks against a result, as far as code can see."""
     rejected = [Flaw(code="result_rejected", detail=detail) for detail in _details(output, run, topic)]
     uncalled = _uncalled(worker_of(run, attempt_in(run, topic)), run.conversation(topic))
-    return [*rejected, *uncalled]
+    return [*rejected, *uncalled, *_failed_checks(output, run, topic)]
+
+
+def _failed_checks(output: Output, run: Snapshot, topic: Topic) -> Iterator[Flaw]:
+    """What the team's own checks of the worker's results find."""
+    checks = worker_of(run, attempt_in(run, topic)).checks
+    return flaws_of(Worked(run.tasks[topic.task_id or ""].task, output, run.brief.given), checks)
 
 
 def _details(output: Output, run: Snapshot, topic: Topic) -> Iterator[str]:
