@@ -45,15 +45,15 @@ class Amounts(_Part):
 class Means(_Part):
     """What a run took on the average."""
 
-    cost_usd: float = 0
+    cost_usd: float
     """US dollars."""
-    llm_calls: float = 0
+    llm_calls: float
     """Model calls."""
-    tool_calls: float = 0
+    tool_calls: float
     """Tool calls."""
-    tokens: float = 0
+    tokens: float
     """Tokens read and written."""
-    wall_s: float = 0
+    wall_s: float
     """Seconds from its start to its end."""
 
 
@@ -114,8 +114,8 @@ class Totals(_Part):
     """Passed ones, of all but the skipped; null when all were skipped."""
     routing_accuracy: float | None
     """Rightly routed ones, of those with a label and a run; null when there are none."""
-    mean: Means
-    """What a run took on the average."""
+    mean: Means | None
+    """What a run took on the average; null when there was none."""
 
 
 class Confusion(_Part):

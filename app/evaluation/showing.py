@@ -62,7 +62,9 @@ def _case_row(case: CaseReport, *, repeated: bool) -> tuple[str, ...]:
 
 def _total_rows(side: SideReport) -> list[tuple[str, str]]:
     totals, mean, over = side.totals, side.totals.mean, side.overhead
-    took = f"{mean.cost_usd:.4f} USD, {mean.llm_calls:.1f} calls, {mean.tokens:.0f} tokens, {mean.wall_s:.1f} s"
+    took = "-"
+    if mean is not None:
+        took = f"{mean.cost_usd:.4f} USD, {mean.llm_calls:.1f} calls, {mean.tokens:.0f} tokens, {mean.wall_s:.1f} s"
     return [
         ("passed, failed, errors, skipped", f"{totals.passed}, {totals.failed}, {totals.errors}, {totals.skipped}"),
         ("pass share", _number(totals.pass_share)),

@@ -28,8 +28,8 @@ def totals_of(cases: Sequence[CaseReport]) -> Totals:
     )
 
 
-def _mean(took: Sequence[Amounts]) -> Means:
-    return Means(**{name: fmean(getattr(each, name) for each in took) for name in AMOUNTS}) if took else Means()
+def _mean(took: Sequence[Amounts]) -> Means | None:
+    return Means(**{name: fmean(getattr(each, name) for each in took) for name in AMOUNTS}) if took else None
 
 
 def confusion_of(cases: Sequence[CaseReport]) -> tuple[Confusion, ...]:
@@ -67,7 +67,7 @@ def routing_by_worker(cases: Sequence[CaseReport], secondary: dict[str, frozense
 def bars_of(bars: Bars, totals: Totals) -> tuple[Bar, ...]:
     """The bars that the suite has, held against the totals."""
     reached = {"pass_share": totals.pass_share, "routing_accuracy": totals.routing_accuracy}
-    spent = {f"mean_{name}": getattr(totals.mean, name) for name in AMOUNTS}
+    spent = {f"mean_{name}": getattr(totals.mean, name, None) for name in AMOUNTS}
     found: list[Bar] = []
     for name in Bars.model_fields:
         wanted = getattr(bars, name)
