@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import structlog
 
@@ -30,6 +31,7 @@ from app.store.teams import put_team
 from app.store.wakeups import Wakeups
 from app.team_files import BUILT_IN_TEAMS, check_nesting, team_files_in, teams_in
 from app.tools.catalogue import catalogue
+from app.tools.documents import Documents
 from app.tools.fetch_page import PageFetcher
 from app.tools.mcp.file import servers_in
 from app.tools.mcp.opening import offers_of, servers_for
@@ -58,6 +60,8 @@ class Runtime:
     loads: LoadBoard
     model: Model
     tools: Mapping[str, Tool]
+    documents: Documents
+    """Those among inputs, as texts."""
     patience: Patience
     runs_at_once: int
     lease_s: float
@@ -80,10 +84,14 @@ class Runtime:
 
 
 @asynccontextmanager
-async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
-    """Open everything for the database at `url`, store the teams from their files, and close it all at the end."""
+async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_IN_TEAMS) -> AsyncIterator[Runtime]:
+    """Open everything for the database at `url`, store the teams from their files, and close it all at the end.
+
+    `built_in` is the folder of the teams that come with the service.
+    """
     sandbox = Sandbox()
     pages = PageFetcher(sandbox)
+    documents = Documents(sandbox)
     servers = servers_for(servers_in(settings.mcp_file, os.environ))
     wakeups = Wakeups(url)
     name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -96,7 +104,8 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         breakers=BreakerBoard(wakeups),
         loads=LoadBoard(TENANT, name, poll_s=settings.poll_seconds),
         model=_model(settings),
-        tools=Toolbox(catalogue(sandbox, pages), [server.offer for server in servers]),
+        tools=Toolbox(catalogue(sandbox, pages, documents), [server.offer for server in servers]),
+        documents=documents,
         patience=Patience(
             call_attempts=settings.call_attempts,
             retry_base_s=settings.retry_base_s,
@@ -115,17 +124,17 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         stack.push_async_callback(sandbox.close)
         stack.push_async_callback(pages.close)
         stack.push_async_callback(runtime.model.close)
-        await _store_teams(runtime, settings)
+        await _store_teams(runtime, settings, built_in)
         await stack.enter_async_context(kept_up(**{f"mcp {server.name}": server.hold for server in servers}))
         await stack.enter_async_context(kept_up(deltas=runtime.deltas.share_forever, wakeups=wakeups.listen_forever))
         yield runtime
 
 
-async def _store_teams(runtime: Runtime, settings: Settings) -> None:
+async def _store_teams(runtime: Runtime, settings: Settings, built_in: Path) -> None:
     """Store the teams of files. A built-in one gives way to what anybody else has brought, with this process or not."""
     tools, database = runtime.tools, runtime.database
     of_operator = {team.name: team for team in teams_in(settings.teams_dir, tools=tools)}
-    for team in teams_in(BUILT_IN_TEAMS, tools=tools):
+    for team in teams_in(built_in, tools=tools):
         if team.name not in of_operator:
             await put_team(database, TENANT, team, origin="built_in")
     for team in of_operator.values():

@@ -1,7 +1,7 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
-replicas, failures, dynamic_workers, reductions, hostile, nested, templates, findings.
+replicas, failures, dynamic_workers, reductions, hostile, nested, templates, findings, code_review.
 """
 
 import asyncio
@@ -191,6 +191,26 @@ def findings() -> None:
     )
 
 
+def code_review() -> None:
+    """A change of a hundred files and ten thousand lines through the built-in team."""
+    with bench(call_seconds=0.5) as surroundings:
+        found = surroundings.measured("benchmarks.code_review", surroundings.database_url)
+    first = found[0]
+    print("\n| worker | tasks | tokens read by each |\n|---|---|---|")
+    for name, told in first["workers"].items():
+        print(f"| {name} | {told['tasks']} | {told['tokens']:,.0f} |")
+    files = ", ".join(f"{count} {status}" for status, count in first["files"].items())
+    print(
+        f"\n{first['tasks']} tasks, {first['calls']} calls, {first['tokens']:,} tokens, {first['cost_usd']:.2f} USD; "
+        f"files: {files}; "
+        f"{first['share']:.0%} of those to be reviewed were, in whole."
+    )
+    print("\n| tasks at once | time with calls of 500 ms | critical path | over it |\n|---|---|---|---|")
+    for told in found:
+        over = told["wall_ms"] - told["critical_path_ms"]
+        print(f"| {told['concurrency']} | {told['wall_ms']} ms | {told['critical_path_ms']} ms | {over} ms |")
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
@@ -214,6 +234,7 @@ _PARTS = (
     hostile,
     nested,
     findings,
+    code_review,
 )
 PARTS = {part.__name__: part for part in _PARTS}
 

@@ -214,7 +214,7 @@ def measure(seed: int = 20_261_129) -> Outcome:
     for number, index in enumerate((i for lens in LENSES for i, each in enumerate(found) if each.lens == lens), 1):
         names[f"f{number}"] = index
     began = perf_counter()
-    facts = placing(story.run, unplaced(story.run), (diff(),))
+    facts = placing(story.run, unplaced(story.run), (diff(),), {})
     outcome.placing_ms = (perf_counter() - began) * 1000
     for fact in facts:
         story.tell(fact)

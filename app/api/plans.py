@@ -75,7 +75,7 @@ class PlanEdit(Plan):
     """What is to be different about a plan.
 
     Fields that are left out stay as they are. A list of tasks takes the place of the one there is: tasks that it lacks
-    are removed. `revision`, `validation` and `shape` may be sent as they were read, and change nothing.
+    are removed. `revision`, `validation`, `shape` and `material` may be sent as they were read, and change nothing.
     """
 
     reason: Annotated[str, Field(max_length=REASON_CHARACTERS)] | None = None

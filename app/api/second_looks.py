@@ -27,6 +27,7 @@ from app.api.schemas.runs import Run
 from app.api.schemas.service import PROBLEMS
 from app.api.templates import plan_of_template
 from app.domain import events as ev
+from app.domain.attribution import attributed
 from app.domain.crew import Crew
 from app.domain.errors import RunUnreadable
 from app.domain.expansion import takes_template
@@ -164,7 +165,7 @@ async def fork_a_run(look: LookOf, looks: Looks, body: Fork | None = None) -> Re
     _check_known(body.models, [SUPERVISOR, *(worker.name for worker in run.brief.team.workers)], "models", named=True)
     changes = _Changes("fork", plan, None, body.models, body.limits, body.objective, body.begin_at)
     if body.plan is not None:
-        changes = replace(changes, made_by="client")
+        changes = replace(changes, plan=attributed(body.plan, run.plan), made_by="client")
     return await _accepted(look, looks, body, changes)
 
 

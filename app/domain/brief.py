@@ -45,7 +45,8 @@ class Brief:
     means: Mapping[str, Means] = field(default_factory=dict)
     """What the tools of this process are good for, by their names."""
     given: Sequence[JobInput] = ()
-    """The inputs with their contents, for a team whose results code checks; for others they are fetched when needed."""
+    """The inputs with their contents, for a team whose results code checks or makes files of; for others they are
+    fetched when needed."""
 
     def needs_no_answer(self, plan: Plan) -> bool:
         """Whether a plan is a single task whose result is to be the answer as it stands."""

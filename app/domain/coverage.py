@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.domain.plan_material import LeftOutReason
 
 
 class _Value(BaseModel):
@@ -22,6 +24,30 @@ class ReducedGroup(_Value):
     """Why it was not put together, and stood for itself in short; null where it was."""
 
 
+class Covered(_Value):
+    """What has become of a thing that the plan's template is about."""
+
+    input: str
+    """Name of the input that it is in."""
+    item: str
+    """Its name: the path of a file, the name of an input or a function, a heading."""
+    lines: str
+    """Its lines in that input."""
+    status: Literal["whole", "part", "missing", "left_out"]
+    """`whole`: every task that was to look at it has delivered, and was shown all of it. `part`: some have, or were
+    shown a part of it. `missing`: none has. `left_out`: none was to."""
+    tasks: tuple[str, ...] = ()
+    """Ids of the tasks that have looked at it."""
+    missing: tuple[str, ...] = ()
+    """Ids of those that were to, and delivered nothing."""
+    cut: tuple[str, ...] = ()
+    """Ids of those of `tasks` that were shown a part of it alone, or stopped before their end."""
+    reason: LeftOutReason | None = None
+    """Why it is left out; null where it is not."""
+    pattern: str | None = None
+    """The pattern of the template that leaves it out, where one does."""
+
+
 class Coverage(_Value):
     """Required tasks against delivered ones."""
 
@@ -38,3 +64,6 @@ class Coverage(_Value):
     shortened: tuple[str, ...] = ()
     """Ids of the tasks whose results were shown only in short where the answer was made from them, or one of them was
     chosen: there are more of them, or longer ones, than one call holds, or their group was not put together."""
+    material: tuple[Covered, ...] = Field(default=(), exclude_if=lambda material: not material)
+    """What the plan's template is about, each thing once: whether it was looked at, and by which tasks. It is not there
+    for plans that no template has made."""

@@ -3,38 +3,34 @@
 The same job always makes the same plan. It is an ordinary one from then on, as if a client had brought it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from app.domain.crew import Crew
 from app.domain.enlisting import checked
 from app.domain.errors import JobRefused
 from app.domain.flaws import Flaw
-from app.domain.grouping import Bound, grouped, groups_allowed
+from app.domain.grouping import Bound, filled, grouped, groups_allowed
 from app.domain.job import JobInput
 from app.domain.lint import MOST_WARNINGS, RESULTS_HELD
-from app.domain.material import Item, Shown, imports_of, text_of
-from app.domain.placeholders import ForEach, all_of, fill, named_in
+from app.domain.material import Item
+from app.domain.placeholders import ForEach, fill
 from app.domain.plan import TASKS_CEILING, Plan, Planning, Task, too_long_in
 from app.domain.plan_template import PlanTemplate, TemplateTask
 from app.domain.policy.routing import rule_for
 from app.domain.strategies import USUAL
 from app.domain.team import Team
 from app.domain.template_items import Found, Reader
-
-NAMES_IN_TITLE = 3
-LEFT_OUT_SHOWN = 50
+from app.domain.template_material import Look, material_of
+from app.domain.template_words import TaskWords, Values, words_of_job
 
 _CALLED: Mapping[ForEach | None, str] = {
     "inputs": "inputs",
     "files": "files of diffs",
     "functions": "functions of Python sources",
+    "untested": "functions and classes of Python sources without tests",
     "sections": "sections of documents",
 }
-
-Values = Mapping[str, Callable[[], str]]
-"""What placeholders stand for, by their names."""
 
 
 def takes_template(team: Team, planning: Planning | None, objective: str, *, has_inputs: bool) -> bool:
@@ -47,11 +43,13 @@ def takes_template(team: Team, planning: Planning | None, objective: str, *, has
 
 def expanded(template: PlanTemplate, objective: str, inputs: Sequence[JobInput], crew: Crew) -> Plan:
     """The plan that a template makes for a job, validated. Raises `JobRefused`."""
-    found = _all_found(template, Reader(inputs))
-    tasks = _kept(template, found)
+    reader = Reader(inputs)
+    asked = _asked(template, objective, inputs)
+    found = _all_found(asked, reader)
+    tasks = _kept(template, asked, found)
     groups = _groups(tasks, found, crew, template)
-    words = _words_of_job(objective, inputs, tasks, found)
-    made = [each for task in tasks for each in _made(task, groups, words)]
+    words = words_of_job(objective, inputs, tasks, found)
+    made = [each for task in tasks for each in _made(task, groups, words, reader)]
     plan = Plan(
         goal=fill(template.goal, words),
         strategy=crew.strategy or template.strategy or USUAL,
@@ -63,61 +61,37 @@ def expanded(template: PlanTemplate, objective: str, inputs: Sequence[JobInput],
         why = f"The plan would have a text of more than {most} characters: {place}."
         at = "/objective" if len(objective) > most else "/inputs"
         raise JobRefused("template_too_large", "There is more than a plan can say.", ((at, why),))
-    return _reported(checked(plan, crew), made)
+    plan = _reported(checked(plan, crew), made)
+    looks = [look for each in made for look in each.looks]
+    return plan.model_copy(update={"material": tuple(material_of(asked, found, looks))})
 
 
 @dataclass(frozen=True)
 class _Made:
-    """A task that was made, and how many lines of its material it does not show."""
+    """A task that was made."""
 
     task: Task
     lines_cut: int = 0
+    """How many lines of its material it does not show."""
+    looks: Sequence[Look] = ()
+    """The things that it is to look at, where that counts."""
 
 
-@dataclass(frozen=True)
-class _Words:
-    """What the placeholders of one task stand for."""
-
-    items: Sequence[Item]
-
-    def values(self, *, short: bool) -> Values:
-        """`short`: as a title has them."""
-        most = NAMES_IN_TITLE if short else None
-        items = self.items
-
-        def names() -> str:
-            return all_of((each.name for each in items), most)
-
-        return {
-            "item": names,
-            "path": names,
-            "items": lambda: "\n".join(f"- {each.described}" for each in items),
-            "count": lambda: str(len(items)),
-            "input": lambda: all_of((each.input for each in items), most),
-            "lines": lambda: ", ".join(each.lines for each in items[:most]),
-            "text": lambda: self._text.text,
-            "imports": lambda: self._imports.text,
-        }
-
-    def lines_cut(self, text: str) -> int:
-        """How many lines the material does not show that a text of the template has."""
-        cut = {"text": lambda: self._text.lines_cut, "imports": lambda: self._imports.lines_cut}
-        return sum(cut[name]() for name in cut.keys() & named_in(text))
-
-    @cached_property
-    def _text(self) -> Shown:
-        return text_of(self.items)
-
-    @cached_property
-    def _imports(self) -> Shown:
-        return imports_of(self.items)
+def _asked(template: PlanTemplate, objective: str, inputs: Sequence[JobInput]) -> list[TemplateTask]:
+    """The tasks that a job wants. Raises `JobRefused` where that is none."""
+    names = [given.name for given in inputs]
+    asked = [task for task in template.tasks if task.when is None or task.when.holds_for(objective, names)]
+    if not asked:
+        why = "Every task of the team's plan is there for certain words or inputs, and the job has none of them."
+        raise JobRefused("template_empty", "The job asks for nothing that the team's plan has.", (("/objective", why),))
+    return asked
 
 
-def _all_found(template: PlanTemplate, reader: Reader) -> dict[str, Found]:
+def _all_found(tasks: Sequence[TemplateTask], reader: Reader) -> dict[str, Found]:
     """What there is for each of the tasks for each. Raises `JobRefused` where one of them must have something."""
-    found = {task.id: reader.found_for(task) for task in template.tasks if task.for_each is not None}
+    found = {task.id: reader.found_for(task) for task in tasks if task.for_each is not None}
     empty = {name for name, each in found.items() if not each.taken}
-    if lacking := [task for task in template.tasks if task.id in empty and task.when_empty == "refuse"]:
+    if lacking := [task for task in tasks if task.id in empty and task.when_empty == "refuse"]:
         raise _nothing_for(lacking, found)
     return found
 
@@ -125,24 +99,25 @@ def _all_found(template: PlanTemplate, reader: Reader) -> dict[str, Found]:
 def _nothing_for(tasks: Sequence[TemplateTask], found: Mapping[str, Found]) -> JobRefused:
     errors = []
     for task in tasks:
-        left = len(found[task.id].left_out)
-        among = f": its patterns leave out all {left}" if left else ""
+        left = found[task.id].left_out
+        settled = sum(each.item.why_left_out is not None for each in left)
+        among = f": its patterns leave out all {len(left)}" if left else ""
+        among = f": {settled} of {len(left)} have tests already, or need none" if settled else among
         each = f"for each of the {_CALLED[task.for_each]}"
         why = f"The plan of the team has a task {task.id!r} {each}, and there is none{among}."
         errors.append(("/inputs", why))
     return JobRefused("template_empty", "The inputs have nothing that the team's plan could be about.", tuple(errors))
 
 
-def _kept(template: PlanTemplate, found: Mapping[str, Found]) -> list[TemplateTask]:
+def _kept(template: PlanTemplate, asked: Sequence[TemplateTask], found: Mapping[str, Found]) -> list[TemplateTask]:
     """The tasks without those for which there is nothing, and those that would only have had their results."""
-    gone = {name for name, each in found.items() if not each.taken}
-    while more := {
-        task.id for task in template.tasks if task.id not in gone and task.depends_on and gone >= {*task.depends_on}
-    }:
+    gone = {task.id for task in template.tasks} - {task.id for task in asked}
+    gone |= {name for name, each in found.items() if not each.taken}
+    while more := {task.id for task in asked if task.id not in gone and task.depends_on and gone >= {*task.depends_on}}:
         gone |= more
-    kept = [task for task in template.tasks if task.id not in gone]
+    kept = [task for task in asked if task.id not in gone]
     if not kept:
-        raise _nothing_for([task for task in template.tasks if task.id in found], found)
+        raise _nothing_for([task for task in asked if task.id in found], found)
     needs = {task.id: tuple(name for name in task.depends_on if name not in gone) for task in kept}
     return [task.model_copy(update={"depends_on": needs[task.id]}) for task in kept]
 
@@ -161,44 +136,42 @@ def _groups(
     needs = [(names & {*task.depends_on}, len(task.depends_on)) for task in tasks]
     bounds = [Bound(names, room - len(tasks) + len(several))]
     bounds += [Bound(needed, RESULTS_HELD - count + len(needed)) for needed, count in needs if needed]
-    wanted = {task.id: min(len(found[task.id].taken), task.most or TASKS_CEILING) for task in several}
+    wanted = {task.id: min(_wanted(task, found[task.id].taken), task.most or TASKS_CEILING) for task in several}
     sizes = {name: sum(item.size for item in found[name].taken) for name in wanted}
     counts = groups_allowed(wanted, sizes, bounds)
     if counts is None:
         why = f"The plan of the team has {len(tasks)} tasks at least, and the run may have {room}."
         raise JobRefused("template_too_large", "The plan has more tasks than fit.", (("/limits/tasks", why),))
     return {
-        name: [found[name].taken[each.start : each.stop] for each in grouped(_sizes(found[name].taken), count)]
-        for name, count in counts.items()
+        task.id: [
+            found[task.id].taken[each.start : each.stop]
+            for each in grouped(_sizes(task, found[task.id].taken), counts[task.id])
+        ]
+        for task in several
     }
 
 
-def _sizes(items: Sequence[Item]) -> list[int]:
-    return [item.size for item in items]
+def _wanted(task: TemplateTask, items: Sequence[Item]) -> int:
+    """How many tasks it becomes where nothing bounds it."""
+    return len(items) if task.fill is None else len(filled(_sizes(task, items), task.fill))
 
 
-def _words_of_job(
-    objective: str, inputs: Sequence[JobInput], tasks: Sequence[TemplateTask], found: Mapping[str, Found]
-) -> Values:
-    taken = {item for task in tasks if task.id in found for item in found[task.id].taken}
-    every = (item for each in found.values() for item in (*each.taken, *each.left_out))
-    left = [item.name for item in every if item not in taken]
-    return {
-        "objective": lambda: objective,
-        "inputs": lambda: all_of(given.name for given in inputs),
-        "left_out": lambda: all_of(left, LEFT_OUT_SHOWN),
-    }
+def _sizes(task: TemplateTask, items: Sequence[Item]) -> list[int]:
+    """The sizes by which things are grouped. What fills a task alone counts for no more than that, so that it does not
+    make room for others to be more."""
+    return [item.size if task.fill is None else min(item.size, task.fill) for item in items]
 
 
-def _made(task: TemplateTask, groups: Mapping[str, Sequence[Sequence[Item]]], words: Values) -> list[_Made]:
+def _made(
+    task: TemplateTask, groups: Mapping[str, Sequence[Sequence[Item]]], words: Values, reader: Reader
+) -> list[_Made]:
     needs = tuple(name for need in task.depends_on for name in _names(need, groups))
-    if task.id not in groups:
-        return [_Made(_filled(task, task.id, needs, words, words))]
     made = []
-    for name, items in zip(_names(task.id, groups), groups[task.id], strict=True):
-        own = _Words(items)
+    for name, items in zip(_names(task.id, groups), groups.get(task.id, [()]), strict=True):
+        own = TaskWords(task, reader, items)
         full, short = {**words, **own.values(short=False)}, {**words, **own.values(short=True)}
-        made.append(_Made(_filled(task, name, needs, full, short), own.lines_cut(task.context)))
+        looks = [Look(name, item, not cut) for item, cut in zip(items, own.is_cut, strict=True)]
+        made.append(_Made(_filled(task, name, needs, full, short), own.lines_cut, looks if task.covers else ()))
     return made
 
 

@@ -49,19 +49,19 @@ def grouped(sizes: Sequence[int], count: int) -> list[range]:
     least, most = max(sizes, default=0), sum(sizes)
     while least < most:
         room = (least + most) // 2
-        if len(_filled(sizes, room)) <= count:
+        if len(filled(sizes, room)) <= count:
             most = room
         else:
             least = room + 1
-    groups = _filled(sizes, least)
+    groups = filled(sizes, least)
     while len(groups) < count:
         at = max((n for n, group in enumerate(groups) if len(group) > 1), key=lambda n: _sum(sizes, groups[n]))
         groups[at : at + 1] = _halves(sizes, groups[at])
     return groups
 
 
-def _filled(sizes: Sequence[int], room: int) -> list[range]:
-    """Groups that are as full as they may be, one after the other."""
+def filled(sizes: Sequence[int], room: int) -> list[range]:
+    """Neighbours in groups that are as full as they may be, one after the other. What is too large is one alone."""
     groups: list[range] = []
     first, taken = 0, 0
     for at, size in enumerate(sizes):

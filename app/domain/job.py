@@ -143,7 +143,7 @@ def strictly(form: type[PlanT], plan: Any) -> PlanT:
     read = form.model_validate(plan, extra="forbid")
     if too_long := list(too_long_in(read)):
         raise ValidationError.from_exception_data("plan", [_too_long(place, limit) for place, limit in too_long])
-    return read
+    return read.model_copy(update={"material": ()})  # What tasks are about is not for clients to say.
 
 
 def _too_long(place: tuple[str | int, ...], limit: int) -> InitErrorDetails:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal
 
-ForEach = Literal["inputs", "files", "functions", "sections"]
+ForEach = Literal["inputs", "files", "functions", "untested", "sections"]
 NAME_CHARACTERS = 300
 """What is shown of a name."""
 
@@ -30,12 +30,18 @@ OF_ITEMS: Mapping[str, str] = {
 """What the texts of a task for each may say."""
 OF_KIND: Mapping[ForEach, Mapping[str, str]] = {
     "inputs": {},
-    "files": {"path": "the path of the file"},
+    "files": {
+        "path": "the path of the file",
+        "sources": "the inputs that are these files, whole, behind line numbers",
+    },
     "functions": {"imports": "the imports of their modules, behind line numbers"},
+    "untested": {"imports": "the imports of their modules, behind line numbers"},
     "sections": {},
 }
 """What only the texts of a task for each of one kind may say."""
-MATERIAL = frozenset({"text", "imports"})
+BESIDE: Mapping[str, str] = {"beside": "the text of the inputs that `beside` names, behind line numbers"}
+"""What the context of a task may say that names inputs under `beside`."""
+MATERIAL = frozenset({"text", "imports", "sources", "beside"})
 """Those that stand for what is in the inputs: they belong in a context, which no worker takes for an order."""
 LISTED = frozenset({"objective", "items", *MATERIAL})
 """Those that may have several lines, and do not fit into a title."""

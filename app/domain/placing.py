@@ -2,7 +2,8 @@
 
 Evidence and lines are compared word by word: a run of white space counts as one space, and ends of lines and blank
 lines as white space. In a diff the marks before the lines (`+`, `-`) may have been copied along. Lines that a hunk does
-not show stand between others that it does: evidence never reaches across them.
+not show stand between others that it does: evidence never reaches across them. The marks of pages and paragraphs in the
+text of a document count for nothing, and so does its typography.
 """
 
 from bisect import bisect_left, bisect_right
@@ -11,28 +12,32 @@ from dataclasses import dataclass
 from itertools import islice
 
 from app.domain.diffs import FileDiff, is_diff, read_diff
+from app.domain.document_marks import as_compared, goes_on
 from app.domain.errors import DiffUnreadable
-from app.domain.findings import Finding, Location, SecondLook, Side, Suppressed, suppressed
+from app.domain.findings import Finding, Location, Side, Suppressed, suppressed
 from app.domain.job import JobInput
 from app.domain.lines import lines_of
 from app.domain.media_types import kind_of_bytes
 from app.domain.text import shorten
-
-LINES_AROUND = 20
-LINE_CHARACTERS = 300
-AROUND_CHARACTERS = 6_000
-CHANGE_CHARACTERS = 4_000
 
 
 class Lines:
     """One side of one file, by number, to find evidence in."""
 
     def __init__(
-        self, side: Side, lines: Mapping[int, str], touched: Iterable[int] = (), continued: Iterable[int] = ()
+        self,
+        side: Side,
+        lines: Mapping[int, str],
+        touched: Iterable[int] = (),
+        *,
+        continued: Iterable[int] = (),
+        is_document: bool = False,
     ) -> None:
         """`continued`: the lines that go on with the one before, in the middle of a word maybe."""
         self.side = side
         self.lines = lines
+        self.is_document = is_document
+        """Whether they are the text of a document, with marks in it."""
         self.touched = frozenset(touched)
         self._starts: list[int] = []
         self._numbers: list[int] = []
@@ -40,11 +45,13 @@ class Lines:
         unbroken = frozenset(continued)
         at, last = 0, 0
         for number, line in lines.items():
-            words = " ".join(line.split())
+            words = as_compared(line) if is_document else " ".join(line.split())
             if words:
                 between = " " if number == last + 1 else "\n"
                 if number in unbroken and not (line[0].isspace() or lines[number - 1][-1].isspace()):
                     between = ""
+                if is_document and parts and goes_on(parts[-1], words):
+                    parts[-1], at, between = parts[-1][:-1], at - 1, ""
                 parts.append(f"{between}{words}")
                 self._starts.append(at + len(between))
                 self._numbers.append(number)
@@ -103,14 +110,18 @@ class Source:
         return self.files.get(named) or self.files.get(bare) or ()
 
 
-def source_of(given: JobInput) -> Source:
-    """An input, read as what it is. Lines of a text have the numbers that they have for whoever reads it."""
-    if kind := kind_of_bytes(given.media_type, given.content):
+def source_of(given: JobInput, read: str | None = None) -> Source:
+    """An input, read as what it is. Lines of a text have the numbers that they have for whoever reads it.
+
+    `read` is the text of a document, where it has one.
+    """
+    kind = kind_of_bytes(given.media_type, given.content)
+    if kind and read is None:
         return Source({}, f"{given.name} is a {kind}: places in it are not looked up.")
-    if not is_diff(given.name, given.media_type):
-        text = lines_of(given.content)
+    if kind or not is_diff(given.name, given.media_type):
+        text = lines_of(given.content if read is None else read)
         lines = dict(enumerate(text.from_line(1), 1))
-        whole = (File(None, (Lines("new", lines, continued=text.continued),)),)
+        whole = (File(None, (Lines("new", lines, continued=text.continued, is_document=bool(kind)),)),)
         return Source({"": whole, given.name: whole})
     try:
         changed = read_diff(given.content)
@@ -179,7 +190,7 @@ def _places(evidence: str, files: Sequence[File], said: Location | None = None) 
     for side in ("new", "old"):
         found: set[tuple[str | None, int]] = set()
         for path, text in ((each.path, text) for each in files for text in each.sides if text.side == side):
-            for words in _spellings(evidence, side, in_diff=path is not None):
+            for words in _spellings(evidence, text, in_diff=path is not None):
                 for line, end_line in _places_in(text, words, said):
                     if (path, line) not in found:
                         found.add((path, line))
@@ -195,12 +206,14 @@ def _places_in(text: Lines, words: str, said: Location | None) -> Iterable[tuple
     return () if place is None else (place,)
 
 
-def _spellings(evidence: str, side: str, *, in_diff: bool) -> list[str]:
+def _spellings(evidence: str, text: Lines, *, in_diff: bool) -> list[str]:
     """The evidence as words: as it stands, and without the marks of a diff, of both sides or of this one alone."""
+    if text.is_document:
+        return [words] if (words := as_compared(evidence)) else []
     lines = [line for line in evidence.splitlines() if line.strip()]
     spelled = [" ".join(evidence.split())]
     if in_diff and any(line.startswith(("+", "-")) for line in lines):
-        other = "-" if side == "new" else "+"
+        other = "-" if text.side == "new" else "+"
         spelled.append(_unmarked(lines))
         spelled.append(_unmarked([line for line in lines if not line.startswith(other)]))
     return [words for words in dict.fromkeys(spelled) if words]
@@ -208,29 +221,3 @@ def _spellings(evidence: str, side: str, *, in_diff: bool) -> list[str]:
 
 def _unmarked(lines: Iterable[str]) -> str:
     return " ".join(" ".join(line[1:] if line.startswith(("+", "-")) else line for line in lines).split())
-
-
-def look_at(finding: Finding, sources: Mapping[str, Source]) -> SecondLook:
-    """What stands around a finding that is placed."""
-    place = finding.location
-    for file in sources[place.input].files_at(place.path):
-        for text in file.sides:
-            if text.side == place.side and place.line in text.lines:
-                change = shorten(file.change, CHANGE_CHARACTERS)[0]
-                return SecondLook(id=finding.id, lines=_around(text, place), change=change)
-    raise ValueError(f"{finding.id} is at no place")
-
-
-def _around(text: Lines, place: Location) -> str:
-    first, last = place.line - LINES_AROUND, min(place.end_line, place.line + LINES_AROUND) + LINES_AROUND
-    shown = (
-        f"{_mark(text, place, number)} {number}: {line[:LINE_CHARACTERS]}"
-        for number in range(first, last + 1)
-        if (line := text.lines.get(number)) is not None
-    )
-    return shorten("\n".join(shown), AROUND_CHARACTERS)[0]
-
-
-def _mark(text: Lines, place: Location, number: int) -> str:
-    changed = ("+" if text.side == "new" else "-") if number in text.touched else " "
-    return f"{'>' if place.line <= number <= place.end_line else ' '}{changed}"

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from app.domain.flaws import Flaw
 from app.domain.names import Name, Names, normalised
 from app.domain.numbers import exact
+from app.domain.plan_material import Material
 from app.domain.planned_worker import MOST_DYNAMIC, PlannedWorker
 from app.domain.strategies import USUAL, Strategy
 from app.domain.text import is_blank, shorten
@@ -122,6 +123,9 @@ class Plan(BaseModel):
     """The tasks."""
     workers: tuple[PlannedWorker, ...] = Field(default=(), max_length=2 * MOST_DYNAMIC)
     """Workers that it brings along beside the team's, where the team allows it; they are those of this run alone."""
+    material: tuple[Material, ...] = Field(default=(), exclude_if=lambda material: not material)
+    """What the tasks that a template made are about, and what none of them is; not there in other plans. Only code says
+    it: what a client sends is not taken."""
     validation: Validation = Validation()
     """What the validation found."""
     shape: Shape | None = None

@@ -6,6 +6,7 @@ from typing import Any
 
 from app.domain import events as ev
 from app.domain.approvals import Decided, EditInvalid, NotWaiting, PlanChanged, Revisions
+from app.domain.attribution import attributed
 from app.domain.events import Entry
 from app.domain.lint import linted
 from app.domain.plan import Plan, validated
@@ -36,7 +37,7 @@ def edit(run: Snapshot, meant: Revisions, now: datetime, changes: Mapping[str, A
     plan = _open_plan(run, meant, now)
     wanted = plan.model_copy(update={**changes, "revision": plan.revision + 1})
     crew = run.brief.crew
-    edited = linted(validated(wanted, [*crew.workers], crew.limits.tasks), crew)
+    edited = attributed(linted(validated(wanted, [*crew.workers], crew.limits.tasks), crew), plan)
     if faults := [*strategy_faults(wanted, crew), *edited.validation.errors]:
         raise EditInvalid(faults)
     if all(getattr(edited, name) == getattr(plan, name) for name in EDITABLE):

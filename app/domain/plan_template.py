@@ -1,12 +1,14 @@
 """A plan template: the plan of a team's jobs, written once by people, which no model is asked for."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator
 from pydantic import model_validator as validates
 
+from app.domain.globs import fits_any
 from app.domain.names import Name, Names
-from app.domain.placeholders import LISTED, MATERIAL, OF_THE_JOB, TELLING, ForEach, check, known_for, named_in
+from app.domain.placeholders import BESIDE, LISTED, MATERIAL, OF_THE_JOB, TELLING, ForEach, check, known_for, named_in
 from app.domain.plan import TASKS_CEILING, TEXT_LIMITS, TaskBudget
 from app.domain.strategies import Strategy
 from app.domain.team_rules import TeamPart
@@ -14,6 +16,7 @@ from app.domain.team_rules import TeamPart
 ID_CHARACTERS = 60
 """Of a task for each: a number comes behind it."""
 
+Phrase = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
@@ -29,6 +32,27 @@ Patterns = Annotated[
 StrictBudget = Annotated[TaskBudget, BeforeValidator(lambda each: TaskBudget.model_validate(each, extra="forbid"))]
 
 
+class Asked(TeamPart):
+    """When a task of a template is there: what a job must say or bring for it. All that is said must hold."""
+
+    contains: tuple[Phrase, ...] = Field(default=(), max_length=50)
+    """Words or phrases, of which the objective holds at least one; letter case does not matter."""
+    inputs: Patterns = ()
+    """Patterns of names, of which one fits an input of the job."""
+
+    @validates(mode="after")
+    def _says_something(self) -> "Asked":
+        if not self.contains and not self.inputs:
+            raise ValueError("it says nothing: contains or inputs must")
+        return self
+
+    def holds_for(self, objective: str, inputs: Iterable[str]) -> bool:
+        """Whether a job with this objective, and inputs of these names, wants it."""
+        said = objective.casefold()
+        asked = not self.contains or any(phrase.casefold() in said for phrase in self.contains)
+        return asked and (not self.inputs or any(fits_any(name, self.inputs) for name in inputs))
+
+
 class TemplateTask(TeamPart):
     """A task of a plan template, or one for each of several things."""
 
@@ -36,8 +60,9 @@ class TemplateTask(TeamPart):
     """Its name in the template: lower-case letters, digits, `-` and `_`. Tasks for each are called `id-1`, `id-2` …"""
     for_each: ForEach | None = None
     """It becomes a task for each of the job's `inputs`, each of the `files` of the unified diffs among them, each of
-    the `functions` and methods of the Python sources among them, or each of the `sections` of the documents among them;
-    null for a single task."""
+    the `functions` and methods of the Python sources among them, each of the functions and small classes that are
+    `untested` by the tests among them, or each of the `sections` of the documents among them; null for a single
+    task."""
     of: Patterns = ()
     """With `for_each`: patterns of the inputs that are looked into, whatever their type. Without any: all inputs for
     `inputs`; else those that by name or media type are diffs, Python sources, or texts that are neither."""
@@ -49,6 +74,16 @@ class TemplateTask(TeamPart):
     most: int | None = Field(default=None, ge=1, le=TASKS_CEILING)
     """With `for_each`: how many tasks it becomes at most. Things that are more are grouped evenly by size; null for as
     many as the run may have."""
+    fill: int | None = Field(default=None, ge=1, exclude_if=lambda fill: fill is None)
+    """With `for_each`: how many characters of material one task takes before another one is made, so that what is small
+    is looked at together; null for a task for each thing."""
+    covers: bool = Field(default=True, exclude_if=lambda covers: covers)
+    """With `for_each`: whether its things count as looked at once it has delivered; false for what only prepares that,
+    as a first sorting does."""
+    when: Asked | None = Field(default=None, exclude_if=lambda when: when is None)
+    """When it is there; null for always. Without it the tasks are omitted all of whose dependencies are."""
+    beside: Patterns = Field(default=(), exclude_if=lambda beside: not beside)
+    """Patterns of inputs whose text `{{beside}}` stands for in the context."""
     when_empty: Literal["refuse", "omit"] = "refuse"
     """With `for_each`: what becomes of a job in which there is nothing to be taken: it is refused, or this task is left
     out, and with it the tasks all of whose dependencies are."""
@@ -75,16 +110,20 @@ class TemplateTask(TeamPart):
     @classmethod
     def _has_known_placeholders(cls, text: str, told: ValidationInfo) -> str:
         barred = LISTED if told.field_name == "title" else () if told.field_name == "context" else MATERIAL
-        check(text, known_for(told.data.get("for_each")), but=barred)
+        check(text, {**known_for(told.data.get("for_each")), **BESIDE}, but=barred)
         return text
 
     @validates(mode="after")
     def _says_what_it_is_for(self) -> "TemplateTask":
-        lists = {"of": self.of, "only": self.only, "without": self.without, "most": self.most}
+        lists = {"of": self.of, "only": self.only, "without": self.without, "most": self.most, "fill": self.fill}
         if self.for_each is None and (said := [name for name, value in lists.items() if value]):
             raise ValueError(f"{', '.join(said)} goes with for_each, which this task lacks")
         if self.for_each is None and self.when_empty == "omit":
             raise ValueError("when_empty goes with for_each, which this task lacks")
+        if self.for_each is None and not self.covers:
+            raise ValueError("covers goes with for_each, which this task lacks")
+        if bool(self.beside) != (BESIDE.keys() <= {*named_in(self.context)}):
+            raise ValueError("beside and {{beside}} in the context go together, and one of them is missing")
         telling = TELLING & known_for(self.for_each).keys()
         if self.for_each and not telling & {*named_in(self.instruction), *named_in(self.context)}:
             listed = ", ".join(f"{{{{{name}}}}}" for name in sorted(telling))

@@ -43,7 +43,7 @@ class Source:
 
 def read_source(text: str) -> Source:
     """The functions of a source whose lines end with a line feed. Raises `SourceUnreadable`."""
-    tree = _parsed(text)
+    tree = parsed(text)
     functions: list[Function] = []
     imports: list[tuple[int, int]] = []
     waiting: list[tuple[str, ast.stmt]] = [("", node) for node in reversed(tree.body)]
@@ -59,11 +59,12 @@ def read_source(text: str) -> Source:
             case ast.Import() | ast.ImportFrom() if not within:
                 imports.append((node.lineno, last))
             case _:
-                waiting += [(within, each) for each in reversed([*_inner(node)])]
+                waiting += [(within, each) for each in reversed([*inner_statements(node)])]
     return Source(tuple(functions), tuple(imports))
 
 
-def _parsed(text: str) -> ast.Module:
+def parsed(text: str) -> ast.Module:
+    """The syntax tree of a source. Raises `SourceUnreadable`."""
     if len(text) > MOST_CHARACTERS:
         raise SourceUnreadable(f"A Python source may have {MOST_CHARACTERS} characters here; this has {len(text)}.")
     try:
@@ -77,7 +78,7 @@ def _parsed(text: str) -> ast.Module:
         raise SourceUnreadable("This Python source nests deeper than can be parsed.") from None
 
 
-def _inner(node: ast.stmt) -> Iterator[ast.stmt]:
+def inner_statements(node: ast.stmt) -> Iterator[ast.stmt]:
     """The statements within one that is neither a function nor a class, such as `if` and `try`."""
     for field in ("body", "handlers", "orelse", "finalbody", "cases"):
         for each in getattr(node, field, ()):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.domain.findings import Finding, SecondLook, Suppressed, by_rank, suppressed
+from app.domain.findings import Finding, SecondLook, Suppressed, SuppressReason, by_rank, suppressed
 from app.domain.values import changed
 
 
@@ -54,7 +54,7 @@ class Sifting:
         return [look for name, look in self.looks.items() if self.findings[name].verdict is None]
 
 
-def reasons_of(suppressed: Sequence[Suppressed]) -> dict[str, int]:
+def reasons_of(suppressed: Sequence[Suppressed]) -> dict[SuppressReason, int]:
     """How many were left out for each reason."""
     reasons = sorted(each.reason for each in suppressed)
     return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
@@ -89,11 +89,16 @@ def said_of_suppressed(sifting: Sifting) -> str | None:
     """How many findings were left out and why, in a sentence; None where none was."""
     if sifting.order is None or not (gone := _as_ended(sifting).suppressed):
         return None
-    reasons = ", ".join(f"{count} {_IN_WORDS[reason]}" for reason, count in reasons_of(gone).items())
+    reasons = reasons_told(reasons_of(gone))
     return f"Left out: {len(gone)} of {sifting.reported} findings ({reasons}). The data have them, with the reasons."
 
 
-_IN_WORDS = {
+def reasons_told(reasons: Mapping[SuppressReason, int]) -> str:
+    """These counts in words."""
+    return ", ".join(f"{count} {_IN_WORDS[reason]}" for reason, count in reasons.items())
+
+
+_IN_WORDS: Mapping[SuppressReason, str] = {
     "below_threshold": "not sure enough",
     "not_at_location": "not at the place they name",
     "refuted": "refuted by a second look",

@@ -148,7 +148,7 @@ class Execution:
             if isinstance(command, RunChild):
                 await begin_child(self._runtime, self.desk, command)
             elif isinstance(command, PlaceFindings):
-                await place_findings(self.desk, command)
+                await place_findings(self.desk, self._runtime.documents, command)
             else:
                 await converse(self.desk, topic)
         except HeldBack:

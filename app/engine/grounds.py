@@ -14,7 +14,8 @@ async def with_grounds(runtime: Runtime, histories: Histories, run: Snapshot) ->
     """The run with what its plan goes by; and as it can be quoted while that is to be made, a dry run by the newest
     figures."""
     given: Sequence[JobInput] = ()
-    if run.brief.team.checks_results and run.brief.inputs and not run.ended:
+    reads_inputs = run.brief.team.checks_results or bool(run.brief.team.files)
+    if reads_inputs and run.brief.inputs and not run.ended:
         given = await runtime.input_cache.of_run(runtime.database, run.brief.run_id)
     run = changed(run, brief=changed(run.brief, means=runtime.means, given=given))
     if run.plan is not None or run.ended:

@@ -24,7 +24,7 @@ class InputGiven(Part):
     content: str | None = None
     """The text."""
     file: str | None = None
-    """Path of a file with the text, seen from the suite."""
+    """Path of a file with the text, or of a document, seen from the suite."""
 
     @model_validator(mode="after")
     def _comes_from_one_place(self) -> "InputGiven":

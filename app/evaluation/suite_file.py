@@ -1,5 +1,6 @@
 """Suites as files: YAML, checked in full before anything runs; what is wrong is told with its line."""
 
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from app.domain.errors import ChargehandError
-from app.domain.media_types import media_type_of
+from app.domain.media_types import AS_BYTES, essence_of, media_type_of
 from app.evaluation.suite import InputGiven, Suite
 from app.yaml_places import Place, composed, faulty_line, line_of, nested_below, repeated_names, value_of
 
@@ -55,15 +56,22 @@ class SuiteFile:
         return replace(self, inputs=found)
 
     def _input(self, given: InputGiven, place: Place) -> dict[str, str]:
-        content = given.content
+        content, media_type = given.content, given.media_type or media_type_of(given.name)
         if content is None:
             file = self.path.parent / str(given.file)
             try:
-                content = file.read_text(encoding="utf-8")
+                content = _content_of(file, media_type)
             except (OSError, ValueError) as error:
                 why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
                 raise self.invalid(place, f"cannot read {file}: {why}") from None
-        return {"name": given.name, "media_type": given.media_type or media_type_of(given.name), "content": content}
+        return {"name": given.name, "media_type": media_type, "content": content}
+
+
+def _content_of(file: Path, media_type: str) -> str:
+    """A file as the content of an input: its text, or base64 where it is none."""
+    if essence_of(media_type) in AS_BYTES:
+        return b64encode(file.read_bytes()).decode()
+    return file.read_text(encoding="utf-8")
 
 
 def read_suite(path: Path) -> SuiteFile:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from app.llm.demo_data import data_of
 from app.llm.demo_findings import told_of
 from app.llm.demo_grid import compared, grids_in, in_words
 from app.llm.demo_prompts import SIGNED, excerpt, gist, opening_of, sections, unsigned, values
@@ -11,6 +12,7 @@ from app.llm.model import Request
 ROOM_CHARACTERS = 24_000
 """For the results in an answer together."""
 RESULT_CHARACTERS = 3_000
+SUMMARY_CHARACTERS = 300
 
 ESCALATED = "no_progress"
 """How an attempt ends in which the worker escalated."""
@@ -85,14 +87,28 @@ def answer(request: Request) -> dict[str, Any]:
     in_short = "\n".join(f"- {text} ({', '.join(tasks)})" for text, tasks in statements.items())
     heard = len(results) + sum(len(each["tasks"]) for each in values(found.get("reduction", [])))
     delivered = f"{heard} of {heard + len(missing)} tasks delivered."
-    parts = [NOTICE, f"# {objective}", delivered, in_short, *told_of(found), *_missing(missing), *_chapters(results)]
-    return {
+    conflicts = [_open(each) for each in values(found.get("conflict", []))]
+    parts = [NOTICE, f"# {objective}", delivered, in_short, *told_of(found), *_disputed(conflicts), *_missing(missing)]
+    parts += _chapters(results)
+    return data_of(request, results) | {
         "answer": "\n\n".join(part for part in parts if part),
         "confidence": _confidence(results, missing),
         "statements": [{"text": text, "tasks": tasks} for text, tasks in statements.items()],
-        "conflicts": [],
+        "conflicts": conflicts,
         "gaps": [{"task": gap["task"], "impact": _impact(gap)} for gap in missing],
     }
+
+
+def _open(conflict: dict[str, Any]) -> dict[str, Any]:
+    """A contradiction that was found by code, which no rule here can decide."""
+    undecided = {"status": "unresolved", "resolution": None, "method": None, "confidence": None}
+    return {"topic": conflict["topic"], "claims": conflict["claims"]} | undecided
+
+
+def _disputed(conflicts: Sequence[dict[str, Any]]) -> list[str]:
+    sides = [" against ".join(f"{each['claim']} ({each['task']})" for each in told["claims"]) for told in conflicts]
+    lines = [f"- {told['topic']}: {side}" for told, side in zip(conflicts, sides, strict=True)]
+    return ["## Results contradict each other\n\n" + "\n".join(lines)] if lines else []
 
 
 def reduction(request: Request) -> dict[str, Any]:
@@ -120,10 +136,15 @@ def _statements(results: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
     if shared := compared({result["task"]: grids_in(result["text"]) for result in results}):
         said[in_words(shared[0])] = shared[1]
     for result in results:
-        tasks = said.setdefault(unsigned(result["summary"]), [])
+        tasks = said.setdefault(_in_short(unsigned(result["summary"])), [])
         if result["task"] not in tasks:
             tasks.append(result["task"])
     return said
+
+
+def _in_short(summary: str) -> str:
+    """A summary as it is; of one that is an answer with parts, such as that of a nested run, how it begins."""
+    return gist(summary.lstrip("# "), SUMMARY_CHARACTERS) if "\n\n" in summary else summary
 
 
 def _chapters(results: Sequence[dict[str, Any]]) -> list[str]:

@@ -1,14 +1,42 @@
-"""The file that the demo model hands over where it may hand over any: what it wrote, marked as its own."""
+"""The files that the demo model hands over where it may hand over any: what it wrote, marked as its own."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app.domain.artifacts import FILES_AT_MOST, name_fault
+from app.llm.demo_prompts import SIGNED, opening_of, sections
 from app.llm.model import Request
+
+_ASKED = re.compile(r"\bas the file ([a-z0-9][a-z0-9-]{0,60}\.(?:md|txt))\b")
 
 
 def with_file(request: Request, written: Mapping[str, Any], *, name: str, text: str) -> dict[str, Any]:
-    """The reply with its text as a file, where the schema of the request has a place for files."""
+    """The reply with its text as a file, where the schema of the request has a place for files.
+
+    Where its data name the `file` of each record, these are the files; else the task may say what the file is called.
+    """
     if "artifacts" not in ((request.output_schema or {}).get("properties") or {}):
         return dict(written)
-    files = [{"name": name, "media_type": "text/markdown", "text": f"{text}\n", "base64": None}]
+    named = [_file(record["file"], _told(record)) for record in _naming(written.get("data"))]
+    asked = _ASKED.search("\n".join(sections(opening_of(request)).get("task", [])))
+    files = named[:FILES_AT_MOST] or [_file(asked[1] if asked else name, text)]
     return {**written, "artifacts": [] if written.get("escalation") else files}
+
+
+def _naming(data: Any) -> Sequence[Mapping[str, Any]]:
+    """The records in the lists of data that name a file, each file once."""
+    lists = [each for each in data.values() if isinstance(each, list)] if isinstance(data, dict) else []
+    records = [record for each in lists for record in each if isinstance(record, dict)]
+    files = {str(record["file"]): record for record in records if record.get("file")}
+    return [record for name, record in files.items() if name_fault(name) is None]
+
+
+def _told(record: Mapping[str, Any]) -> str:
+    lines = [f"- {name.replace('_', ' ')}: {value}" for name, value in record.items() if value not in (None, "")]
+    title = record.get("title") or record["file"]
+    return "\n".join([f"# {title}", "", f"> {SIGNED} what belongs here takes a language model.", "", *lines])
+
+
+def _file(name: str, text: str) -> dict[str, Any]:
+    return {"name": name, "media_type": "text/markdown", "text": f"{text}\n", "base64": None}

@@ -7,6 +7,7 @@ from typing import Any
 from app.domain.conversation import Block
 from app.domain.diffs import is_diff, read_diff
 from app.domain.errors import DiffUnreadable
+from app.llm.demo_passages import deviations
 from app.llm.demo_prompts import SIGNED, input_names, opening_of, sections, tool_results, values
 from app.llm.model import Request
 
@@ -28,8 +29,10 @@ def findings(request: Request) -> dict[str, Any] | None:
     prompt = opening_of(request)
     names = input_names(prompt)
     seen = [*_seen("\n".join(sections(prompt).get("context", [])), names), *_read(tool_results(request))]
-    found = next((each for name, text in seen for each in _first(name, text)), None)
-    return {"findings": [] if found is None else [found]}
+    if not seen and (found := deviations(values(sections(prompt).get("result", [])))) is not None:
+        return {"findings": found}
+    first = next((each for name, text in seen for each in _first(name, text)), None)
+    return {"findings": [] if first is None else [first]}
 
 
 def _seen(context: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:

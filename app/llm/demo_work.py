@@ -10,10 +10,13 @@ from typing import Any
 
 from app.domain.conversation import Block
 from app.llm.demo_arithmetic import expressions_in
+from app.llm.demo_data import recorded_in
 from app.llm.demo_evidence import LINES_READ, Evidence, evidence_of, figures_in, listed_columns, named_values
 from app.llm.demo_findings import findings
 from app.llm.demo_grid import compared, grids_in, in_words
+from app.llm.demo_material import lines_shown, queries_in, questions_in
 from app.llm.demo_objective import MAKING, RETELLING, TOPMOST
+from app.llm.demo_passages import deviations
 from app.llm.demo_prompts import (
     GATHER,
     PART,
@@ -29,8 +32,10 @@ from app.llm.demo_prompts import (
     urls_in,
     values,
 )
+from app.llm.demo_review import looked_at
 from app.llm.demo_schema import NotComputed, filled, promised
 from app.llm.demo_tables import LIST_COLUMNS, Table, figures_query, fitting, tables_in, values_query
+from app.llm.demo_testing import report_of_tests, sources_left, wants_tests
 from app.llm.demo_texts import words_sought
 from app.llm.model import Request
 
@@ -130,9 +135,23 @@ def _replies(request: Request) -> int:
 
 def _calls_left(request: Request) -> list[Call]:
     """What there is to ask the worker's own tools after so many replies."""
+    if wants_tests(request):
+        return sources_left(request)
     rounds = (_first_calls, _second_calls, _third_calls)[_replies(request) :]
     own = {tool.name for tool in request.tools if tool.server is None}
-    return [call for call in rounds[0](_assignment(request)) if call[0] in own] if rounds else []
+    given = _assignment(request)
+    if _promises_records(request):
+        if "query_data" in own and (queries := queries_in(given.task)):
+            return [] if _replies(request) else [("query_data", {"sql": sql}) for sql in queries]
+        if questions_in(given.task) and any(lines_shown(given.context)):
+            return []  # The task shows what it asks about.
+    return [call for call in rounds[0](given) if call[0] in own] if rounds else []
+
+
+def _promises_records(request: Request) -> bool:
+    """Whether the worker promises data other than findings."""
+    schema = promised(request.output_schema)
+    return schema is not None and "findings" not in schema.get("properties", {})
 
 
 def _first_calls(given: _Assignment) -> list[Call]:
@@ -179,13 +198,19 @@ def _block(name: str, given: dict[str, Any], request: Request) -> Block:
 
 def report(request: Request) -> dict[str, Any]:
     """The result, or an escalation with what there is so far."""
+    if (looked := looked_at(request)) is not None:
+        return looked
+    if wants_tests(request):
+        return report_of_tests(request, NOTICE)
     given = _assignment(request)
     gathering = given.task.startswith(GATHER)
     evidence = evidence_of(given.answers, given.queries(), given.inputs, given.words, gathering=gathering)
     if not evidence:
         evidence = _from_results(given.results)
     brought = [piece for piece in evidence if not piece.failed]
-    escalation = _escalation(given, evidence)
+    found = findings(request)
+    compared = found is not None and deviations(given.results) is not None
+    escalation = None if compared else _escalation(given, evidence)
     if escalation and _calls_left(request):
         escalation |= {"reason": "timeout", "message": f"{SIGNED} the replies allowed were not enough to look."}
     written: dict[str, Any] = {
@@ -195,11 +220,13 @@ def report(request: Request) -> dict[str, Any]:
         "sources": _sources(given.results, evidence),
         "escalation": escalation,
     }
-    if (found := findings(request)) is not None:
+    if found is not None:
         return written | {"data": None if escalation and not found["findings"] else found} | _found(found, written)
     schema = promised(request.output_schema)
     if schema is None:
         return written
+    if (recorded := recorded_in(given, schema)) is not None:
+        return written | recorded
     try:
         return written | {"data": None if escalation else filled(schema, _rows(given, brought))}
     except NotComputed:
@@ -209,10 +236,15 @@ def report(request: Request) -> dict[str, Any]:
 
 def _found(found: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]:
     """What a report of findings says beside them. With one of them nothing is escalated."""
-    if not found["findings"]:
+    if not found["findings"] and written["escalation"]:
         return {"summary": written["summary"]}
-    inputs = [each["location"]["input"] for each in found["findings"]]
-    said = f"{SIGNED} looked at {', '.join(inputs)} and named one line of it."
+    if not found["findings"]:
+        said = f"{SIGNED} compared figures and named no place. What the passages mean takes a language model."
+        return {"summary": said, "text": f"{NOTICE}\n\n{said}"}
+    inputs = list(dict.fromkeys(each["location"]["input"] for each in found["findings"]))
+    places = len(found["findings"])
+    named = "one line of it" if places == 1 else f"{places} places"
+    said = f"{SIGNED} looked at {', '.join(inputs)} and named {named}."
     return {"summary": said, "text": f"{NOTICE}\n\n{said}", "sources": inputs, "escalation": None}
 
 

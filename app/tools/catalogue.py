@@ -11,12 +11,14 @@ from app.tools.tool import Tool
 from app.tools.web_search import WEB_SEARCH
 
 
-def catalogue(sandbox: Sandbox, pages: PageFetcher) -> dict[str, Tool]:
+def catalogue(sandbox: Sandbox, pages: PageFetcher, documents: Documents | None = None) -> dict[str, Tool]:
     """Every tool by its name. `sandbox` and `pages` are opened and closed by the caller.
+
+    `documents` are those that somebody else reads too.
 
     Raises `PythonToolInvalid` when an installed package brings one that cannot be used.
     """
-    own = (WEB_SEARCH, fetch_page(pages), CALCULATE, query_data(sandbox), read_input(Documents(sandbox)))
+    own = (WEB_SEARCH, fetch_page(pages), CALCULATE, query_data(sandbox), read_input(documents or Documents(sandbox)))
     tools = {tool.name: tool for tool in own}
     for tool in installed_tools():
         if tool.name in tools:

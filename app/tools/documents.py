@@ -46,6 +46,17 @@ class Documents:
         """The inputs as texts; of one that cannot be read, why."""
         return list(await asyncio.gather(*map(self._readable, inputs)))
 
+    async def texts(self, inputs: Sequence[JobInput]) -> dict[str, str]:
+        """The texts of documents among the inputs, by name; of those that have one. It waits until there is room."""
+        waiting = [each for each in inputs if document_kind(each.media_type, each.content)]
+        found: dict[str, str] = {}
+        while waiting:
+            read = await self.readable(waiting)
+            found |= {each.name: each.text for each in read if each.problem is None}
+            passing = {each.name for each in read if each.problem is not None and each.problem.code in _PASSING}
+            waiting = [each for each in waiting if each.name in passing]
+        return found
+
     async def _readable(self, item: JobInput) -> Readable:
         kind = document_kind(item.media_type, item.content)
         if kind is None:

@@ -84,14 +84,15 @@ async def test_versions_are_listed_newest_first_page_by_page(api: Api) -> None:
 
 async def test_what_is_wrong_with_a_team_is_told_at_its_place(api: Api) -> None:
     checker = {"name": "checker", "description": "Checks.", "instructions": "Check.", "tools": ["drill", "calculate"]}
-    counsel = {"name": "counsel", "description": "Advises.", "team": "contract-review"}
+    counsel = {"name": "counsel", "description": "Advises.", "team": "nobody"}
     late = {"name": "late", "description": "Advises.", "team": "general@9"}
 
     installed = await faults(api, {"workers": [checker, counsel, late, WRITER | {"output_schema": {"type": "strng"}}]})
 
     assert [*installed] == ["/workers/0/tools/0", "/workers/3/output_schema/type", "/workers/1/team", "/workers/2/team"]
     assert "no tool drill; known are: calculate, fetch_page" in installed["/workers/0/tools/0"]
-    assert "no team contract-review; known are: general, letters, " in installed["/workers/1/team"]
+    assert "no team nobody; known are: " in installed["/workers/1/team"]
+    assert " general, letters, " in installed["/workers/1/team"]
     assert "versions 1 to 1" in installed["/workers/2/team"]
     assert await faults(api, LETTERS | {"colour": "red"}) == {"/colour": "Unknown field: colour"}
     assert [*await faults(api, {})] == ["/workers"]
@@ -149,7 +150,8 @@ async def test_what_a_client_makes_of_a_built_in_team_outlasts_restarts_and_rele
     await put_team(second.runtime.database, TENANT, CREW.model_copy(update={"name": "support-desk"}), origin="built_in")
 
     assert (await second.get("/v1/teams/general"))["description"] == "Ours."
-    assert [each["name"] for each in (await second.get("/v1/teams"))["data"]] == ["general", "research-report"]
+    names = {each["name"] for each in (await second.get("/v1/teams"))["data"]}
+    assert names & {"general", "research-report", "support-desk"} == {"general", "research-report"}
     assert len((await second.get("/v1/teams/general/versions"))["data"]) == 2
     assert len((await second.get("/v1/teams/support-desk/versions"))["data"]) == 1
 

@@ -91,8 +91,13 @@ async def test_it_is_quoted_parked_and_edited_like_any_plan(client: httpx2.Async
     assert edited.status_code == 200, edited.text
     await client.post(f"{at}/plan/approve", json={})
 
-    assert (await client.get(at, headers=WAIT)).json()["status"] == "succeeded"
+    run = (await client.get(at, headers=WAIT)).json()
+    assert run["status"] == "succeeded"
     assert [seen.role for seen in stub.log][:1] == ["work:reviewer"]
+    assert [(each["item"], each["status"], each["reason"]) for each in run["result"]["coverage"]["material"]] == [
+        ("src/a.py", "whole", None),
+        ("src/b.py", "left_out", "edited"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ PLAN = {
     "goal": "g",
     "tasks": [{"id": "a", "instruction": "do", "worker": "able", "budget": {"steps": 3}}],
     "shape": {"width": 1, "depth": 1, "strategy": "single"},
+    "material": [{"input": "c.diff", "item": "a.py", "lines": "1-7", "tasks": [{"task": "a"}]}],
 }
 RESULT = {
     "answer": "All told.",

@@ -20,6 +20,7 @@ from app.domain.policy.endings import result_of
 from app.domain.policy.findings_due import reported_in
 from app.domain.results import Problem
 from app.domain.sifting import Sifting, findings_told, said_of_suppressed
+from app.domain.surroundings import look_at
 from app.domain.team import Team
 from app.domain.team_rules import FindingRules
 from app.domain.topics import Topic
@@ -127,7 +128,7 @@ def test_evidence_may_reach_over_the_cut_of_a_long_line(cut: str) -> None:
         (JobInput(name="rows.parquet", media_type=PARQUET, content="UEFSMQ=="), "table"),
     ],
 )
-def test_in_what_is_no_text_nothing_is_placed_and_it_says_what_it_is(given: JobInput, kind: str) -> None:
+def test_in_what_has_no_text_nothing_is_placed_and_it_says_what_it_is(given: JobInput, kind: str) -> None:
     told = report(3, given.content[:4], location={"input": given.name, "line": 1, "end_line": 1})
     looked_up = placed(finding(told), {given.name: source_of(given)})
 
@@ -136,6 +137,67 @@ def test_in_what_is_no_text_nothing_is_placed_and_it_says_what_it_is(given: JobI
         "not_at_location",
         f"{given.name} is a {kind}: places in it are not looked up.",
     )
+
+
+PAGES = """\
+[page 1 of 2]
+7.2 The Supplier may raise
+the fees at any time, by
+[page 2 of 2]
+notice of five days.
+8. Term"""
+PARAGRAPHS = """\
+[paragraph 1] ## 7. Fees
+[paragraph 2] The Supplier may raise the fees[footnote 2] at any time.
+[table 1, row 1] Service | Fee
+[table 1, row 2] Support | 400
+[paragraph 3] 9. Term"""
+TYPESET = "the \u201cSupplier\u2019s\u201d self-\nservice \u2013 and its \ufb01rst agree-\n[page 2 of 2]\nment."
+IN_DOCUMENTS = {
+    "across a page": (PAGES, 3, "at any time, by notice of five days.", (3, 5)),
+    "with the mark of the page": (PAGES, 3, "at any time, by\n[page 2 of 2]\nnotice of five days.", (3, 5)),
+    "at the mark before it": (PAGES, 4, "[page 2 of 2]\nnotice of five days.", (5, 5)),
+    "moved": (PAGES, 1, "8. Term", (6, 6)),
+    "a paragraph": (PARAGRAPHS, 2, "The Supplier may raise the fees at any time.", (2, 2)),
+    "with all its marks": (PARAGRAPHS, 1, PARAGRAPHS.partition("\n[table")[0], (1, 2)),
+    "a heading and what follows": (PARAGRAPHS, 1, "## 7. Fees\nThe Supplier may raise", (1, 2)),
+    "without the marks of headings": (PARAGRAPHS, 1, "7. Fees The Supplier", (1, 2)),
+    "a row of a table": (PARAGRAPHS, 4, "Support | 400\n9. Term", (4, 5)),
+    "in plain typography": (TYPESET, 1, "the \"Supplier's\" self-service - and its first agreement", (1, 4)),
+    "as it was set": (TYPESET, 1, TYPESET.replace("[page 2 of 2]\n", ""), (1, 4)),
+    "nothing but a mark": (PARAGRAPHS, 2, "[paragraph 2]", None),
+    "elsewhere, not at all": (PARAGRAPHS, 2, "The Customer may raise the fees", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", IN_DOCUMENTS)
+def test_in_the_text_of_a_document_marks_break_no_evidence(case: str) -> None:
+    text, line, evidence, lines = IN_DOCUMENTS[case]
+    given = as_input(pdf_of("what the file holds is not looked at here"))
+    told = report(line, evidence, location={"input": given.name, "line": line, "end_line": line})
+    looked_up = placed(finding(told), {given.name: source_of(given, text)})
+
+    place = None if isinstance(looked_up, Suppressed) else (looked_up.location.line, looked_up.location.end_line)
+    assert place == lines
+
+
+def surroundings(text: str | None, line: int, evidence: str) -> str:
+    given = as_input(pdf_of("x"))
+    told = finding(report(line, evidence, location={"input": given.name, "line": line, "end_line": line}))
+    return look_at(told, {given.name: source_of(given, text)}).lines
+
+
+def test_around_a_place_in_a_document_paragraphs_stand_in_full_as_far_as_there_is_room() -> None:
+    paragraphs = [f"[paragraph {number}] {'word ' * 300}end {number}." for number in range(1, 41)]
+
+    shown = surroundings("\n".join(paragraphs), 20, "end 20.").split("\n")
+
+    assert [line[:6] for line in shown] == ["   19:", ">  20:", "   21:"]
+    assert shown[1] == f">  20: {paragraphs[19]}"
+
+
+def test_of_a_document_that_cannot_be_read_again_a_verifier_sees_the_evidence() -> None:
+    assert surroundings(None, 20, "The fees may rise.") == "The fees may rise."
 
 
 def test_in_a_diff_that_cannot_be_read_nothing_is_placed_and_it_says_why() -> None:
@@ -236,6 +298,7 @@ def test_findings_are_placed_before_anything_else_happens() -> None:
     story = found([report(3)], [report(9)])
 
     assert story.decide().commands == (PlaceFindings(("a", "b")),)
+    assert story.decide().wake_at == story.run.deadline
     assert story.talking() == list(open_topics(story.run)) == []
 
 

@@ -8,6 +8,7 @@ from app.domain.spans import Spans
 from app.domain.team import Team
 from app.domain.worker import Worker
 from tests.support.api import Api
+from tests.support.documents import as_input, docx_of, pdf_of
 from tests.support.found import DIFF, TEXT, in_diff
 from tests.support.found import report as finding
 from tests.support.service import Service, plan_of, report, synthesis, task
@@ -195,3 +196,44 @@ async def test_a_job_cannot_want_other_data_of_a_team_whose_workers_report_findi
     [error] = answer.json()["errors"]
     assert error["pointer"] == "/output_schema"
     assert "report findings" in error["detail"]
+
+
+async def test_findings_in_documents_are_placed_in_the_text_that_workers_read(
+    service: Service, stub: StubProvider
+) -> None:
+    pdf = as_input(pdf_of("The fees may rise at any time,", "by notice of five days."), "terms.pdf")
+    docx = as_input(docx_of("# Liability", "The Supplier is liable without limit."), "order.docx")
+    broken = as_input(b"%PDF-1.7 and no more", "annex.pdf")
+
+    def at(name: str, line: int, evidence: str, **changes: Any) -> dict[str, Any]:
+        return finding(line, evidence, location={"input": name, "line": line, "end_line": line}, **changes)
+
+    stub.on(
+        "work:bugs",
+        as_json(
+            found([
+                at("terms.pdf", 2, "at any time, by notice of five days.", severity="critical", message="Fees float."),
+                at("order.docx", 1, "liable without limit", message="Liability has no limit."),
+                at("annex.pdf", 1, "Something.", message="The annex is wrong."),
+            ])
+        ),
+    )  # fmt: skip
+    stub.on("work:style", as_json(found([])))
+    stub.on("verify", as_json(verdict("confirmed")))
+    stub.on("synthesize", as_json(synthesis("Critical: fees float. Liability has no limit.", "a")))
+
+    inputs = [each.model_dump() for each in (pdf, docx, broken)]
+    run = await service.ended(await service.submit(team=REVIEWERS, plan=TWO, inputs=inputs))
+
+    data = run["result"]["data"]
+    places = [(each["location"]["input"], each["location"]["line"], each["location"]["end_line"]) for each in
+              data["findings"]]  # fmt: skip
+    assert places == [("terms.pdf", 2, 4), ("order.docx", 2, 2)]
+    [gone] = data["suppressed"]
+    assert (gone["reason"], gone["detail"]) == (
+        "not_at_location", "annex.pdf is a PDF: places in it are not looked up.",
+    )  # fmt: skip
+    [seen] = stub.of("verify")
+    assert ">  4: by notice of five days." in opening_of(seen)
+    assert "   3: [page 2 of 2]" not in opening_of(seen)
+    assert ">  3: [page 2 of 2]" in opening_of(seen)

@@ -95,3 +95,13 @@ def test_the_suite_that_the_docs_show_is_one(tmp_path: Path) -> None:
 )
 def test_the_docs_name_every_field_of_a_suite(part: type[Part]) -> None:
     assert [name for name in part.model_fields if f"`{name}" not in DOCS and f".{name}`" not in DOCS] == []
+
+
+def test_a_document_of_a_case_is_sent_as_base64(tmp_path: Path) -> None:
+    (tmp_path / "mill.pdf").write_bytes(b"%PDF-1.7\xff")
+    inputs = "[{name: m.pdf, file: mill.pdf}]"
+    suite = f"name: s\nteam: general\ncases: [{{id: one, objective: Read., expect: {{}}, inputs: {inputs}}}]\n"
+
+    [given] = read_suite(written(tmp_path, suite)).inputs["one"]
+
+    assert given == {"name": "m.pdf", "media_type": "application/pdf", "content": "JVBERi0xLjf/"}

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.agents.files import BOUNDS
 from app.agents.prompting import opening
 from app.agents.shapes import TEXT, closed
 from app.agents.supervisor.checks import objections_to
@@ -85,6 +86,7 @@ def work_prompt(worker: Worker, instruction: str, *, max_steps: int, **given: An
         inputs=given.get("inputs", ()),
         results=given.get("results", ()),
         missing=(),
+        file_bounds=BOUNDS,
     )
 
 
@@ -123,7 +125,7 @@ async def worked(worker: Worker, instruction: str, *, max_steps: int = 10, **giv
                 continue
             request = request_of("work", prompt, tools=[tool.spec for tool in offered.values()])
             messages = [*request.messages, *talk.messages()]
-            schema = report_schema(data_schema_of(worker))
+            schema = report_schema(data_schema_of(worker), files=worker.artifacts)
             reply = await DemoModel(delay_s=0).reply(
                 request_of("work", prompt, tools=request.tools, messages=messages, output_schema=schema)
             )

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from app.agents import shapes
 from app.agents.roles import ROLES
 from app.domain.findings import Finding, ReportedFindings
 from app.domain.job import JobInput
@@ -9,7 +10,7 @@ from app.domain.placing import placed, source_of
 from app.domain.policy.agenda import ANSWERING
 from app.domain.topics import Topic
 from app.llm.demo import DemoModel
-from tests.llm.demo_driver import request_of, worked, worker
+from tests.llm.demo_driver import request_of, result, worked, worker
 from tests.support.found import DIFF, TEXT, verifying
 from tests.support.found import placed as placed_run
 from tests.support.story import Story
@@ -78,3 +79,57 @@ async def answer_of(story: Story) -> str:
 async def test_its_answer_tells_of_what_is_left() -> None:
     assert "- critical, notes.txt:3: The wording" in await answer_of(verifying())
     assert "## Findings" not in await answer_of(placed_run([], []))
+
+
+RULES = """\
+# Rules
+
+## R1 Payment
+Invoices are due no sooner than 45 days after receipt.
+
+## R2 Secrecy
+Confidential information is kept secret for 5 years.
+"""
+CONTRACT = """\
+1. Money
+1.1 Payment: an invoice is due
+fourteen (14) days after receipt.
+2. Secrecy
+2.1 Confidential information is kept secret for 5 years after the end.
+"""
+
+
+async def passages(name: str, content: str, instruction: str) -> dict[str, Any]:
+    """What a reader takes out, as others are given it."""
+    text, number = shapes.TEXT, shapes.INTEGER
+    passage = shapes.closed(
+        number=shapes.or_null(text), source=text, line=number, end_line=number, quote=text, says=text
+    )
+    reader = worker("read_input", output_schema=shapes.closed(passages=shapes.listed(passage)))
+    given = JobInput(name=name, content=content)
+    told = (await worked(reader, instruction.format(name), inputs=[given])).output
+    return result(name, **told.model_dump(mode="json"))
+
+
+async def test_it_takes_out_clauses_by_their_numbers_and_names_figures_that_differ() -> None:
+    rules = await passages("rules.md", RULES, "Take every rule out of {}.")
+    clauses = await passages("deal.txt", CONTRACT, "Take out of {} what it says on these subjects: payment, secret.")
+    finder = worker(output="findings")
+
+    told = (await worked(finder, "Hold the clauses against the rules.", results=[rules, clauses])).output
+
+    assert [(each["number"], each["line"], each["end_line"]) for each in clauses["data"]["passages"]] == [
+        ("1.1", 2, 3), ("2.1", 5, 5),
+    ]  # fmt: skip
+    [found] = ReportedFindings.model_validate(told.data).findings
+    assert (found.location.input, found.location.line, found.location.end_line) == ("deal.txt", 2, 3)
+    assert found.message.startswith("Demo model: deal.txt 1.1 says 14 days, and rules.md R1 says 45 days.")
+
+
+async def test_where_no_figures_differ_it_names_nothing_and_says_what_it_has_done() -> None:
+    rules = await passages("rules.md", RULES, "Take every rule out of {}.")
+
+    told = (await worked(worker(output="findings"), "Compare and review all of it.", results=[rules])).output
+
+    assert told.data == {"findings": []}
+    assert "named no place" in told.summary

@@ -55,7 +55,7 @@ def test_the_built_in_teams_stay_beside_those_of_the_operator(settings: Settings
 
     names = [team.name for team in known_teams(settings)]
 
-    assert sorted(names) == ["general", "research-report", "support-desk"]
+    assert {"general", "research-report", "support-desk"} <= set(names)
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_all_that_is_wrong_with_a_file_is_said_in_one_line(
 
 
 def test_a_worker_that_is_an_unknown_team_is_told_with_those_that_are_known(settings: Settings, write: Write) -> None:
-    write("office.yaml", "{name: office, workers: [{name: counsel, description: Reviews., team: contract-review}]}")
+    write("office.yaml", "{name: office, workers: [{name: counsel, description: Reviews., team: nobody}]}")
 
-    with pytest.raises(TeamFileInvalid, match=r"workers\.0\.team: there is no team contract-review; .+: general, of"):
+    with pytest.raises(TeamFileInvalid, match=r"workers\.0\.team: there is no team nobody; .+ general, .*of"):
         known_teams(settings)
 
 

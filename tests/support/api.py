@@ -15,6 +15,7 @@ from app.api.server import Server
 from app.runtime import Runtime, open_runtime
 from app.settings import Settings
 from tests.support.play import Play, Player, playing
+from tests.support.service import FEW_TEAMS
 from tests.support.waiting import until
 
 BODY_LIMIT = 300_000
@@ -65,7 +66,7 @@ async def running_api(url: str, *, send_limit_s: float = 30, **settings: Any) ->
 
     @asynccontextmanager
     async def runtime() -> AsyncIterator[Runtime]:
-        async with open_runtime(Settings(**values), url) as opened:
+        async with open_runtime(Settings(**values), url, built_in=FEW_TEAMS) as opened:
             await asyncio.wait_for(opened.wakeups.connected.wait(), 10)
             yield opened
 
@@ -80,14 +81,14 @@ async def running_api(url: str, *, send_limit_s: float = 30, **settings: Any) ->
 
 
 @asynccontextmanager
-async def client_of(runtime: Runtime) -> AsyncIterator[httpx2.AsyncClient]:
+async def client_of(runtime: Runtime, body_limit_bytes: int = BODY_LIMIT) -> AsyncIterator[httpx2.AsyncClient]:
     """A client of the API of a process that is open already, such as a service's."""
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Runtime]:
         yield runtime
 
-    app = create_app(opened, body_limit_bytes=BODY_LIMIT)
+    app = create_app(opened, body_limit_bytes=body_limit_bytes)
     async with app.router.lifespan_context(app):
         transport = httpx2.ASGITransport(app)
         async with httpx2.AsyncClient(transport=transport, base_url="http://api.test", timeout=30) as client:

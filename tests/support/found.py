@@ -81,7 +81,7 @@ def placed(*reports: list[dict[str, Any]], team: Team = FINDERS, **limits: Any) 
 
 def place(story: Story) -> None:
     """Look up the places of what has been delivered."""
-    for fact in placing(story.run, unplaced(story.run), (TEXT, DIFF)):
+    for fact in placing(story.run, unplaced(story.run), (TEXT, DIFF), {}):
         story.tell(fact)
 
 

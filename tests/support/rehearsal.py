@@ -50,6 +50,8 @@ from app.engine.recovery import reckon_lost
 from app.engine.reservations import Reservations
 from app.llm.model import Reply, Request
 from app.llm.pricing import Prices
+from app.tools.documents import Documents
+from app.tools.sandbox import Sandbox
 from app.tools.tool import Tool
 from tests.support.script import BUGS, FAULTS, POLICIES, RESOLUTIONS, TOOLS, Script, scripts
 from tests.support.scripted_replies import NOTES, STOP_REASONS, Scene, content_of
@@ -58,6 +60,9 @@ from tests.support.story import Story
 TURNS_ALLOWED = 3_000
 """Far more than any run may take: eight tasks of three attempts with a few replies each."""
 BROKEN_OFF = Usage(llm_calls=1, input_tokens=3, estimated=True)
+
+_DOCUMENTS = Documents(Sandbox())
+"""There are none in a rehearsal."""
 
 T = TypeVar("T")
 
@@ -348,7 +353,7 @@ class _Stage:
         elif decision.entries:
             self._story.record(*decision.entries)
         elif placing is not None:
-            _taken_up(place_findings(self._desk, placing))
+            _taken_up(place_findings(self._desk, _DOCUMENTS, placing))
         elif wanted:
             self._under_way = tuple(wanted)
             self._carry_on(wanted[next(self._choices) % len(wanted)])

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -33,6 +34,8 @@ from tests.support.rows import events_in, folded_run
 from tests.support.stub_provider import StubProvider
 from tests.support.waiting import until
 
+FEW_TEAMS = Path(__file__).parent / "teams"
+"""Some of the built-in teams: to store all of them would take longer than most tests."""
 CREW = Team(
     name="crew",
     workers=(
@@ -218,14 +221,16 @@ async def running_service(
     engine: bool = True,
     tools: Iterable[Tool] = (),
     park_after_s: float = Patience().park_after_s,
+    built_in: Path = FEW_TEAMS,
     **changes: Any,
 ) -> AsyncIterator[Service]:
     """A service on the database at `url`, with an engine unless told otherwise, and with `tools` beside its own.
 
     `changes` are settings; `park_after_s` is none, since no operator would tune it.
+    `built_in` is the folder of the teams that it has.
     """
     settings = settings_for(stub, **changes)
-    async with open_runtime(settings, url) as runtime:
+    async with open_runtime(settings, url, built_in=built_in) as runtime:
         runtime.patience = replace(runtime.patience, park_after_s=park_after_s)
         await runtime.database.close()
         runtime.database = database = CutDatabase(url, pool=settings.database_pool)

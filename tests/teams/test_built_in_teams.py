@@ -13,7 +13,22 @@ from app.tools.sandbox import Sandbox
 from tests.llm.demo_driver import APP_LOG, MEANS, SALES, planned
 
 INPUTS_OF_EXAMPLES = ("app.log", "prices.csv", "contract.pdf.txt")
-NAMES = ["general", "research-report", "support-desk"]
+PLANNED_BY_MODELS = ["general", "research-report", "support-desk"]
+BY_TEMPLATE = [
+    "code-review",
+    "competitive-intelligence",
+    "compliance-validation",
+    "contract-review",
+    "curriculum",
+    "financial-compliance",
+    "patient-case",
+    "portfolio",
+    "product-launch",
+    "test-generation",
+]
+SHARING = ["compliance-validation", "portfolio"]
+"""Teams whose workers look at the same records on purpose, independently of each other."""
+NAMES = sorted([*PLANNED_BY_MODELS, *BY_TEMPLATE])
 OBJECTIVES = [
     "What is 17 * 23?",
     "Write a haiku about the sea",
@@ -44,11 +59,11 @@ async def test_every_built_in_team_loads_under_the_name_of_its_file(teams: dict[
     assert sorted(teams) == sorted(file.stem for file in BUILT_IN_TEAMS.glob("*.yaml")) == NAMES
 
 
-async def test_no_two_workers_of_a_team_share_a_tool(teams: dict[str, Team]) -> None:
+async def test_no_two_workers_of_a_team_share_a_tool_unless_that_is_the_point_of_it(teams: dict[str, Team]) -> None:
     for team in teams.values():
         tools = [tool for worker in team.workers for tool in worker.tools]
-        assert len(tools) == len(set(tools))
-        assert team.tool_isolation == "exclusive"
+        assert (len(tools) > len(set(tools))) == (team.name in SHARING)
+        assert team.tool_isolation == ("shared" if team.name in SHARING else "exclusive")
 
 
 async def test_the_worker_that_reaches_the_web_never_sees_the_inputs(teams: dict[str, Team]) -> None:
@@ -96,7 +111,7 @@ async def test_every_team_is_bounded_in_money_and_time(teams: dict[str, Team]) -
         assert all(worker.timeout_s < team.limits.timeout_s for worker in team.workers)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PLANNED_BY_MODELS)
 @pytest.mark.parametrize("inputs", [(), (SALES,), (APP_LOG,), (SALES, APP_LOG)], ids=["none", "table", "text", "both"])
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=range(len(OBJECTIVES)))
 async def test_the_demo_model_plans_soundly_for_every_team(
@@ -104,6 +119,14 @@ async def test_the_demo_model_plans_soundly_for_every_team(
 ) -> None:
     for allowed in (1, 3, 12):
         plan = await planned(teams[name], objective, inputs, allowed)
+        assert plan.validation.ok, plan.validation
+        assert serious_in(plan) == ()
+
+
+@pytest.mark.parametrize("name", BY_TEMPLATE)
+async def test_it_does_so_where_a_job_does_without_the_template(teams: dict[str, Team], name: str) -> None:
+    for objective in OBJECTIVES:
+        plan = await planned(teams[name], objective, (SALES, APP_LOG), 12)
         assert plan.validation.ok, plan.validation
         assert serious_in(plan) == ()
 

@@ -21,12 +21,15 @@ class CountingSandbox(Sandbox):
 
     asked = 0
     busy = False
+    busy_for = 0
+    """Of how many it is busy with others before."""
 
     async def answer(
         self, module: str, request: Mapping[str, Any], contents: Sequence[Content] = (), **options: Any
     ) -> dict[str, Any]:
         self.asked += 1
-        if self.busy:
+        self.busy_for -= 1
+        if self.busy or self.busy_for >= 0:
             raise ToolError("there is no room", "tool_busy")
         return await super().answer(module, request, contents, **options)
 
@@ -186,6 +189,17 @@ async def test_that_the_sandbox_was_busy_is_not_kept(counting: CountingSandbox) 
     assert refused.problem is not None
     assert refused.problem.code == "tool_busy"
     assert read.text.endswith("Later.")
+
+
+async def test_texts_are_those_of_documents_that_have_one_and_wait_for_room(counting: CountingSandbox) -> None:
+    documents = Documents(counting)
+    counting.busy_for = 2
+    broken, note = as_input(b"%PDF-1.7 and no more", "broken.pdf"), JobInput(name="note.txt", content="Hi.")
+
+    found = await documents.texts([as_input(pdf_of("Later.")), broken, note])
+
+    assert found == {"report.pdf": "[page 1 of 1]\nLater."}
+    assert counting.asked == 4
 
 
 async def test_a_locked_pdf_says_so_and_one_that_anybody_may_read_is_read(sandbox: Sandbox) -> None:

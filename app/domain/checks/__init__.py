@@ -1,30 +1,16 @@
 """Checks of results by code: what a worker's `checks` name. A result that fails one goes back to its worker."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from app.domain.checks.python_tests import python_tests
+from app.domain.checks.trades import trades
+from app.domain.checks.worked import Worked as Worked
 from app.domain.flaws import Flaw
-from app.domain.job import JobInput
-from app.domain.plan import Task
-from app.domain.results import Output
 from app.domain.team_rules import CheckName
-
-
-@dataclass(frozen=True, slots=True)
-class Worked:
-    """A result that is to be checked, and what it is held against."""
-
-    task: Task
-    """The task, as it was planned."""
-    output: Output
-    """What the worker handed back."""
-    inputs: Sequence[JobInput]
-    """The inputs of the job, with their contents."""
-
 
 Check = Callable[[Worked], Iterable[Flaw]]
 """What is wrong with a result. It is pure, and never fails: whatever was written, it says what is wrong with it."""
-CHECKS: Mapping[CheckName, Check] = {}
+CHECKS: Mapping[CheckName, Check] = {"python_tests": python_tests, "trades": trades}
 """One for each name that a worker may have under `checks`."""
 
 

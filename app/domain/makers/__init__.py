@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from app.domain.artifacts import Artifact
+from app.domain.makers.review import review_files
+from app.domain.makers.tests import test_files
 from app.domain.results import Result
 from app.domain.snapshot import Snapshot
 from app.domain.team_rules import FileMaker
 
 Maker = Callable[[Snapshot, Result], Sequence[Artifact]]
 """Makes files from what a run has come to, or none. It is pure: the same run has the same files."""
-MAKERS: Mapping[FileMaker, Maker] = {}
+MAKERS: Mapping[FileMaker, Maker] = {"review": review_files, "tests": test_files}
 """One for each name that a team may have under `files`."""
 
 

@@ -9,6 +9,7 @@ from app.domain.events import Entry
 from app.domain.nested import ChildStopped
 from app.domain.policy.chosen import basis_told, choice_of, heard_in, strategy_of
 from app.domain.policy.conflicts import is_unused_tie, refuses, rejected_answer
+from app.domain.policy.covered import material_covered
 from app.domain.policy.files import with_files
 from app.domain.policy.gaps import Errors, gaps_in
 from app.domain.policy.handed_up import gap_handed_up, half_done, lacks_half
@@ -62,6 +63,7 @@ def result_of(run: Snapshot, errors: Errors | None = None) -> Result:
             substituted=substituted,
             unverified=_unverified(run),
             shortened=shortened_in(run, reductions),
+            material=material_covered(run),
         ),
         strategy=strategy_of(run),
         selection=choice_of(run),

@@ -3,20 +3,21 @@
 Placing needs the inputs, which no decision has: it is a command. The other steps follow from the state.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from app.domain import events as ev
 from app.domain.findings import Finding, Suppressed, counted
 from app.domain.job import JobInput
 from app.domain.merging import merged, stands_for, worth_a_look
-from app.domain.placing import Source, look_at, placed, source_of
+from app.domain.placing import Source, placed, source_of
 from app.domain.policy.agenda import step_in, why_over
 from app.domain.policy.commands import DecisionBuilder, PlaceFindings
 from app.domain.policy.findings_due import is_to_sift, look_topic, looks_under_way, reported_in, unplaced
 from app.domain.protocol import GiveUp
 from app.domain.sifting import filtered
 from app.domain.snapshot import Snapshot
+from app.domain.surroundings import look_at
 
 
 def sift_first(run: Snapshot, now: datetime, draft: DecisionBuilder) -> bool:
@@ -27,6 +28,8 @@ def sift_first(run: Snapshot, now: datetime, draft: DecisionBuilder) -> bool:
     if not is_to_sift(run):
         return False
     if tasks := unplaced(run):
+        assert run.deadline is not None
+        draft.wakes.append(run.deadline)
         draft.commands.append(PlaceFindings(tasks))
         return True
     assert run.wrap_up_at is not None
@@ -65,17 +68,26 @@ def _rank(run: Snapshot, draft: DecisionBuilder) -> None:
     draft.settle(ev.FindingsRanked(order=tuple(each.id for each in done.left), counts=counted(done.left)))
 
 
-def placing(run: Snapshot, tasks: Sequence[str], inputs: Sequence[JobInput]) -> list[ev.AnyFact]:
+def named_by_findings(run: Snapshot, tasks: Sequence[str]) -> frozenset[str]:
+    """The inputs that findings are about: those of these tasks, and those that there were before."""
+    said = {each.location.input for _, each in reported_in(run, tasks)}
+    return frozenset(said | {each.location.input for each in run.answering.sifting.findings.values()})
+
+
+def placing(
+    run: Snapshot, tasks: Sequence[str], inputs: Sequence[JobInput], texts: Mapping[str, str]
+) -> list[ev.AnyFact]:
     """What comes of looking up the places of what these tasks report, and of comparing it with what there was before.
 
-    Linear in the inputs that findings name, once for each piece of evidence.
+    `texts` are those of documents among the inputs, by name. Linear in the inputs that findings name, once for each
+    piece of evidence.
     """
     said = [
         each.numbered(number, task)
         for number, (task, each) in enumerate(reported_in(run, tasks), run.answering.sifting.reported + 1)
     ]
-    wanted = {each.location.input for each in (*said, *run.answering.sifting.findings.values())}
-    sources = {given.name: source_of(given) for given in inputs if given.name in wanted}
+    wanted = named_by_findings(run, tasks)
+    sources = {given.name: source_of(given, texts.get(given.name)) for given in inputs if given.name in wanted}
     looked_up = [placed(each, sources) for each in said]
     found = [each for each in looked_up if not isinstance(each, Suppressed)]
     named = {each.id: range(each.location.line, each.location.end_line + 1) for each in said}

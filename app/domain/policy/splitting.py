@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from app.domain.attribution import passed_on
 from app.domain.lint import linted
 from app.domain.plan import Plan, Task, validated
 from app.domain.plan_strategy import candidates_of
@@ -49,7 +50,8 @@ def split(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> Plan:
         else:
             needs = [name for need in each.depends_on for name in _instead(task, need, placed)]
             tasks.append(each.model_copy(update={"depends_on": tuple(needs)}))
-    plan = run.plan.model_copy(update={"revision": run.plan.revision + 1, "tasks": tuple(tasks)})
+    material = passed_on(run.plan.material, task.task, placed)
+    plan = run.plan.model_copy(update={"revision": run.plan.revision + 1, "tasks": tuple(tasks), "material": material})
     crew = run.brief.crew
     return linted(validated(plan, [*crew.workers], crew.limits.tasks), crew)
 

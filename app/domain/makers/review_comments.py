@@ -1,0 +1,59 @@
+"""`comments.json`: a review as code hosts take it, with a comment at each line that the change shows.
+
+The body of a request to `POST /repos/{owner}/{repo}/pulls/{number}/reviews` at GitHub; others take the same of a
+comment: the path, the line, the side of the diff, and the text.
+"""
+
+import json
+from typing import Any
+
+from app.domain.findings import Finding
+from app.domain.makers.markdown import plain
+from app.domain.makers.review_markdown import looked_at, summary, where
+from app.domain.makers.reviewed import Reviewed
+
+COMMENTS_CHARACTERS = 200_000
+BODY_CHARACTERS = 50_000
+FILES_SHOWN = 100
+_SIDES = {"new": "RIGHT", "old": "LEFT"}
+
+
+def review_in_comments(review: Reviewed) -> str:
+    """The review; what is at no line of the change, or has no room, stands in its body."""
+    comments: list[dict[str, Any]] = []
+    others: list[Finding] = []
+    room = COMMENTS_CHARACTERS
+    for finding in review.findings:
+        comment = _comment(review, finding)
+        room -= len(comment["body"]) if review.is_in_change(finding.location) else 0
+        if room >= 0 and review.is_in_change(finding.location):
+            comments.append(comment)
+        else:
+            others.append(finding)
+    told = {"event": "COMMENT", "body": _body(review, others), "comments": comments}
+    return json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+
+
+def _comment(review: Reviewed, finding: Finding) -> dict[str, Any]:
+    place = finding.location
+    side, first = _SIDES[place.side], review.first_line_beside(place)
+    comment: dict[str, Any] = {"path": place.path, "line": place.end_line, "side": side}
+    if first < place.end_line:
+        comment |= {"start_line": first, "start_side": side}
+    suggestion = [f"**Suggestion:** {plain(finding.suggestion)}"] if finding.suggestion.strip() else []
+    said = f"**{finding.severity.capitalize()}:** {plain(finding.message)}"
+    return comment | {"body": "\n\n".join([said, *suggestion, f"*{finding.id}, {finding.confidence} of 100*"])}
+
+
+def _body(review: Reviewed, others: list[Finding]) -> str:
+    parts = [summary(review.findings)]
+    room = BODY_CHARACTERS
+    for number, finding in enumerate(others):
+        told = f"- **{finding.severity.capitalize()}**, {where(finding)}: {plain(finding.message)}"
+        room -= len(told)
+        if room < 0:
+            parts.append(f"{len(others) - number} more findings stand in the data of the run alone.")
+            break
+        parts.append(told)
+    unseen = [each for each in review.material if each.status != "whole"]
+    return "\n\n".join([*parts, *looked_at("Not reviewed, or in part", unseen, FILES_SHOWN)])

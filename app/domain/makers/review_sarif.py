@@ -1,0 +1,153 @@
+"""`review.sarif`: a review as SARIF 2.1.0 (OASIS, errata 01), which code hosts and editors read.
+
+What was suppressed is there too, with the reason as its justification. Files that nobody has looked at are
+notifications of the run, so that a short list of results is not taken for a clean change.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from app.domain.coverage import Covered
+from app.domain.findings import Finding, Location, Severity, Suppressed
+from app.domain.makers.reviewed import Reviewed
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+RESULTS_CHARACTERS = 350_000
+ROOT = "%SRCROOT%"
+
+Json = dict[str, Any]
+_LEVELS: Mapping[Severity, str] = {"critical": "error", "warning": "warning", "info": "note"}
+_IN_WORDS: Mapping[str, str] = {
+    "below_threshold": "Not sure enough.",
+    "not_at_location": "Not at the place that it names.",
+    "refuted": "Refuted by a second look.",
+    "duplicate": "The same as another one.",
+}
+_NO_LETTER = re.compile(r"[^a-z0-9]+")
+_PLACEHOLDER = re.compile(r"\{(\d+)\}")
+
+
+def review_in_sarif(review: Reviewed) -> str:
+    """The review as a SARIF log with one run."""
+    results, left = _within(_results(review))
+    rules = _rules(results)
+    places = {rule["id"]: number for number, rule in enumerate(rules)}
+    for result in results:
+        result["ruleIndex"] = places[result["ruleId"]]
+    notes = [_unseen(each) for each in review.material if each.status in ("part", "missing", "left_out")]
+    if left:
+        notes.append(
+            {"level": "warning", "message": _message(f"{left} more results stand in the data of the run alone.")}
+        )
+    looked = all(each.status in ("whole", "left_out") for each in review.material)
+    told: Json = {
+        "tool": {"driver": {"name": f"Chargehand {review.team}", "rules": rules}},
+        "automationDetails": {"id": f"{review.team}/{review.run_id}"},
+        "originalUriBaseIds": {
+            ROOT: {"description": {"text": "The root of the repository that the change is made in."}}
+        },
+        "columnKind": "unicodeCodePoints",
+        "invocations": [{"executionSuccessful": looked, "toolExecutionNotifications": notes}],
+        "results": results,
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [told]}, ensure_ascii=False, indent=1) + "\n"
+
+
+def _within(results: Iterator[Json]) -> tuple[list[Json], int]:
+    """As many results as there is room for, and how many there is none for."""
+    kept: list[Json] = []
+    room, left = RESULTS_CHARACTERS, 0
+    for result in results:
+        room -= len(json.dumps(result, ensure_ascii=False, indent=1))
+        if room < 0:
+            left += 1
+        else:
+            kept.append(result)
+    return kept, left
+
+
+def _results(review: Reviewed) -> Iterator[Json]:
+    seen: Counter[str] = Counter()
+    for finding in (*review.findings, *review.suppressed):
+        place, rule = finding.location, _rule_id(finding)
+        words = f"{rule}\n{place.path or place.input}\n{' '.join(finding.evidence.split())}"
+        print_of = hashlib.sha256(words.encode()).hexdigest()[:32]
+        seen[print_of] += 1
+        told: Json = {
+            "ruleId": rule,
+            "level": _LEVELS[finding.severity],
+            "message": _message(
+                f"{finding.message}\n\nSuggestion: {finding.suggestion}".removesuffix("\n\nSuggestion: ")
+            ),
+            "locations": _locations(review, finding),
+            "partialFingerprints": {"chargehandFinding/v1": f"{print_of}:{seen[print_of]}"},
+            "rank": float(finding.confidence),
+            "properties": {
+                "id": finding.id,
+                "lenses": review.lenses(finding.tasks),
+                "tasks": list(finding.tasks),
+                "verdict": finding.verdict,
+                "side": place.side,
+            },
+        }
+        if isinstance(finding, Suppressed):
+            why = " ".join(filter(None, [_IN_WORDS[finding.reason], finding.detail]))
+            told["suppressions"] = [{"kind": "external", "status": "accepted", "justification": why}]
+        yield told
+
+
+def _rules(results: Sequence[Json]) -> list[Json]:
+    levels = {result["ruleId"]: result["level"] for result in reversed(results)}
+    return [
+        {"id": rule, "shortDescription": {"text": rule.replace("-", " ")}, "defaultConfiguration": {"level": level}}
+        for rule, level in sorted(levels.items())
+    ]
+
+
+def _rule_id(finding: Finding) -> str:
+    return _NO_LETTER.sub("-", finding.category.casefold()).strip("-") or "finding"
+
+
+def _locations(review: Reviewed, finding: Finding) -> list[Json]:
+    """Where it is in the file after the change; a finding at no place has none."""
+    place = finding.location
+    if isinstance(finding, Suppressed) and finding.reason == "not_at_location":
+        return []
+    line = review.line_after_change(place)
+    last = line if place.side == "old" else max(place.end_line, line)
+    region: Json = {"startLine": line, "endLine": last}
+    if place.side == "new":
+        region["snippet"] = {"text": finding.evidence}
+    return [{"physicalLocation": {"artifactLocation": _artifact(_name(place)), "region": region}}]
+
+
+def _name(place: Location) -> str:
+    return place.path or place.input
+
+
+def _artifact(name: str) -> Json:
+    """A file under the root. Its name is a relative reference (RFC 3986): what is no plain character is written in
+    percent, so that no name can look like a scheme, a query or another root."""
+    return {"uri": quote(name.lstrip("/") or "-", safe="/"), "uriBaseId": ROOT}
+
+
+def _unseen(each: Covered) -> Json:
+    why = {"part": "Reviewed in part.", "missing": "Not reviewed.", "left_out": "Left out of the review."}[each.status]
+    because = each.pattern or each.reason
+    missing = f" No result of {', '.join(each.missing)}." if each.missing else ""
+    return {
+        "level": "note" if each.status == "left_out" else "warning",
+        "message": _message(f"{why}{f' Reason: {because}.' if because else ''}{missing}"),
+        "locations": [{"physicalLocation": {"artifactLocation": _artifact(each.item)}}],
+    }
+
+
+def _message(text: str) -> Json:
+    """Text in which nothing is a link or a placeholder (3.11.5, 3.11.6)."""
+    literal = text.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
+    return {"text": _PLACEHOLDER.sub(r"{{\1}}", literal) or "-"}

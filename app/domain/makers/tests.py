@@ -1,0 +1,129 @@
+"""The maker `tests`: test files of what the workers have written, a table of what is covered, and all of it as a patch.
+
+Names of artifacts are plain, so the path of each file stands at its top, in `coverage.md`, and in `tests.patch`, which
+`git apply` takes. Nothing of it was ever executed.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from app.domain.artifacts import FILE_BYTES, FILES_AT_MOST, TOGETHER_BYTES, Artifact
+from app.domain.makers.tests_table import Failed, Made, table_of
+from app.domain.material import described_in
+from app.domain.placeholders import quoted
+from app.domain.plan import Task
+from app.domain.python_code.merging import Ready, TestFile, by_module, is_sound, merged
+from app.domain.python_code.places import Places
+from app.domain.python_code.survey import Survey
+from app.domain.python_code.written import WrittenTests, read_written
+from app.domain.results import Problem, Result
+from app.domain.snapshot import Snapshot
+
+COVERAGE = "coverage.md"
+PATCH = "tests.patch"
+_PYTHON = "text/x-python"
+_ODD = re.compile(r"[^\w.-]+", re.ASCII)
+_PLAIN_PATH = re.compile(r"[\w./ +-]+", re.ASCII)
+_NAME_CHARACTERS = 100
+
+
+class _Told(NamedTuple):
+    """What the tasks that write tests have come to."""
+
+    written: Sequence[Ready]
+    failed: Failed
+
+
+def test_files(run: Snapshot, result: Result) -> list[Artifact]:
+    """The files that come of the results of a run; none where its workers have had nothing to write."""
+    told = _told(run, result)
+    return files_of(Survey.of(run.brief.given), told.written, told.failed) if told.written or told.failed else []
+
+
+def files_of(survey: Survey, written: Iterable[Ready], failed: Failed) -> list[Artifact]:
+    """The files that tests become: of very many those of the first modules, while the patch has them all."""
+    made = list(_made(written, survey))
+    patch = _patch(made)
+    has_patch = bool(patch) and len(patch.encode()) <= FILE_BYTES
+    room = TOGETHER_BYTES - (len(patch.encode()) if has_patch else 0)
+    files: list[Artifact] = []
+    for each in made[: FILES_AT_MOST - 2]:
+        if (size := len(each.text.encode())) <= room:
+            files.append(Artifact(name=each.name, media_type=_PYTHON, text=each.text))
+            room -= size
+    table = table_of(survey, made, failed, {each.name for each in files})
+    files.append(Artifact(name=COVERAGE, media_type="text/markdown", text=table))
+    if has_patch:
+        files.append(Artifact(name=PATCH, media_type="text/x-diff", text=patch))
+    return files
+
+
+def _told(run: Snapshot, result: Result) -> _Told:
+    checked = {worker.name for worker in run.brief.team.workers if "python_tests" in worker.checks}
+    written: list[Ready] = []
+    failed: dict[tuple[str, str], tuple[str, Problem | None]] = {}
+    for report in result.outputs:
+        if report.worker in checked:
+            tests = read_written(report.data) if report.data is not None else None
+            if isinstance(tests, WrittenTests):
+                written += [Ready(test, tests.imports) for test in tests.tests]
+            else:
+                failed |= dict.fromkeys(_about(run.tasks[report.task].task), (report.task, report.error))
+    return _Told(written, failed)
+
+
+def _about(task: Task) -> list[tuple[str, str]]:
+    return described_in(f"{task.instruction}\n{task.context}")
+
+
+def _made(written: Iterable[Ready], survey: Survey) -> Iterator[Made]:
+    """The test files, in the order of the inputs."""
+    places, names = Places(survey), set[str]()
+    tests = by_module(written)
+    for given, module in survey.sources.items():
+        order = {unit.name: at for at, unit in enumerate(module.units)}
+        known = [each for each in tests.get(given, ()) if each.test.function in order]
+        for file in merged(sorted(known, key=lambda each: order[each.test.function])):
+            path = places.path_for(given)
+            text = file.text(_head(path, given, survey), survey.modules)
+            if file.tests and is_sound(text):
+                name = _name(path, names)
+                names.add(name)
+                yield Made(path, name, given, text, _counted(file))
+
+
+def _head(path: str, given: str, survey: Survey) -> str:
+    """What stands at the top of a file."""
+    told = [quoted(each)[1:-1] for each in (path, survey.modules.dotted[given], given)]
+    return (
+        f"# Path: {told[0]}\n"
+        f"# Tests of {told[1]} ({told[2]}), written by the workers of a run.\n"
+        "# Nobody has run them yet: read them, then run them."
+    )
+
+
+def _name(path: str, taken: set[str]) -> str:
+    """A plain name for a file: its own, or its whole path where another file is called so."""
+    parts = [_ODD.sub("_", part).strip(".") or "_" for part in path.split("/")]
+    names = (parts[-1][-_NAME_CHARACTERS:], "-".join(parts)[-_NAME_CHARACTERS:])
+    return next((name for name in names if name not in taken), f"{len(taken)}-{names[0]}")
+
+
+def _counted(file: TestFile) -> Mapping[str, int]:
+    """How many tests of each function are in a file."""
+    counts: dict[str, int] = {}
+    for test, _ in file.tests:
+        counts[test.function] = counts.get(test.function, 0) + 1
+    return counts
+
+
+def _patch(made: Sequence[Made]) -> str:
+    """The files as a unified diff that makes them. Paths that a diff cannot say plainly are left out."""
+    return "".join(_added(each.path, each.text) for each in made if _PLAIN_PATH.fullmatch(each.path))
+
+
+def _added(path: str, text: str) -> str:
+    lines = text.removesuffix("\n").split("\n")
+    head = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"
+    return f"{head}@@ -0,0 +1,{len(lines)} @@\n" + "".join(f"+{line}\n" for line in lines)

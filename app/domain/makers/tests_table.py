@@ -1,0 +1,98 @@
+"""The table of what tests cover: every function and class of the sources, and what has become of it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from app.domain.python_code.survey import Survey
+from app.domain.python_code.units import Unit
+from app.domain.results import Problem
+from app.domain.text import shorten
+
+REASON_CHARACTERS = 300
+_NOT_ASKED = "no task was about it"
+
+
+Failed = Mapping[tuple[str, str], tuple[str, Problem | None]]
+"""Functions, with their inputs, whose task delivered nothing: that task, and why."""
+
+
+class Made(NamedTuple):
+    """A test file that was made."""
+
+    path: str
+    name: str
+    """Its name as an artifact."""
+    given: str
+    """The input that it tests."""
+    text: str
+    counts: Mapping[str, int]
+    """How many tests of each function are in it."""
+
+
+def table_of(
+    survey: Survey,
+    made: Sequence[Made],
+    failed: Failed,
+    handed_over: Collection[str],
+) -> str:
+    """The table as Markdown. `handed_over` are the names of the files that are artifacts of their own."""
+    rows = [
+        (given, unit, *_become(survey, given, unit, made, failed.get((unit.name, given))))
+        for given, module in survey.sources.items()
+        for unit in module.units
+    ]
+    counts = {status: sum(row[2] == status for row in rows) for status in ("before", "written", "not", "needs none")}
+    parts = [
+        "# What the tests cover",
+        "Nobody has run the tests that were written: they were read by code alone. "
+        f"Tested before: {counts['before']}. Tests written: {counts['written']}. Not tested: {counts['not']}. "
+        f"Needs no tests: {counts['needs none']}.",
+        _rows(("source", "function or class", "lines", "tests", "where, or why not"), map(_told, rows)),
+    ]
+    if made:
+        files = ((_code(each.path), _file(each, handed_over), str(sum(each.counts.values()))) for each in made)
+        parts += ["## Files", _rows(("path", "file", "tests"), files)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _become(
+    survey: Survey, given: str, unit: Unit, made: Sequence[Made], failure: tuple[str, Problem | None] | None
+) -> tuple[str, str]:
+    """What has become of a function: its status, and where its tests are or why there are none."""
+    if files := [each for each in made if each.given == given and unit.name in each.counts]:
+        return "written", ", ".join(f"{_code(each.path)} ({each.counts[unit.name]})" for each in files)
+    if where := survey.tested_in(given, unit):
+        return "before", ", ".join(map(_code, where))
+    if unit.untestable:
+        return "needs none", unit.untestable
+    if failure is None:
+        return "not", _NOT_ASKED
+    task, problem = failure
+    why = f"{problem.code}: {problem.message}" if problem is not None else "its result holds no tests"
+    return "not", f"task {task}, {shorten(why, REASON_CHARACTERS)[0]}"
+
+
+_SAID = {"before": "tested before", "written": "tests written", "not": "not tested", "needs none": "needs none"}
+
+
+def _told(row: tuple[str, Unit, str, str]) -> tuple[str, ...]:
+    given, unit, status, where = row
+    return _code(given), _code(unit.name), f"{unit.first}-{unit.last}", _SAID[status], where
+
+
+def _file(made: Made, handed_over: Collection[str]) -> str:
+    return _code(made.name) if made.name in handed_over else "in `tests.patch` alone: there are too many files"
+
+
+def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """A text within a table: on one line, and without what would end its cell."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _code(text: str) -> str:
+    return f"`{text.replace('`', '')}`"

@@ -1,0 +1,177 @@
+"""What a Python source says of itself: what is to be tested in it, the names it has, and what it refers to."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from app.domain.python_code.raising import name_of
+from app.domain.python_code.units import Known, Unit, units_of
+from app.domain.python_functions import inner_statements, parsed
+
+PARTS = 8
+"""How many parts of a dotted name are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A name that an import binds."""
+
+    module: str
+    """The module that is named, as it is written; empty in `from . import x`."""
+    name: str | None = None
+    """What is taken from it; None for the module itself, `*` for everything."""
+    level: int = 0
+    """The dots before the module."""
+    as_root: bool = False
+    """Whether the first part of the module is what is bound, as in `import a.b`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A Python source, read. Names are those of its top level, wherever they are bound there."""
+
+    units: tuple[Unit, ...]
+    names: frozenset[str]
+    """What it defines or imports."""
+    imports: Mapping[str, tuple[Import, ...]]
+    """What its names come from that are imported, within functions too."""
+    stars: tuple[Import, ...]
+    """The modules all of whose names it takes."""
+    import_lines: tuple[tuple[int, int], ...]
+    """First and last lines of the imports at its top level."""
+    chains: frozenset[str]
+    """Names that it reads with what follows behind dots, as `prices.parse`, each beginning of them too."""
+    attributes: frozenset[str]
+    """What is read behind a dot, of whatever it may be."""
+    parameters: frozenset[str] = field(default=frozenset())
+    """Parameters of its functions, which in tests are fixtures that are known, and functions that are fixtures."""
+    gives_any_name: bool = False
+    """Whether it makes up names when it is asked for them (`__getattr__`)."""
+
+
+@lru_cache(maxsize=128)
+def read_module(text: str) -> Module:
+    """A source whose lines end with a line feed. Raises `SourceUnreadable`.
+
+    The sources of a job are read for its plan, for each result, and for its files: what they say is kept for a while.
+    """
+    return module_of(parsed(text))
+
+
+def module_of(tree: ast.Module) -> Module:
+    """What a source says whose syntax tree this is."""
+    nodes = [*ast.walk(tree)]
+    imports, stars = _imports(nodes)
+    bases = {each.name: _bases(each) for each in nodes if isinstance(each, ast.ClassDef)}
+    names = frozenset(_names_bound(tree.body))
+    return Module(
+        units=units_of(tree, Known(bases, frozenset(imports))),
+        names=names,
+        imports=imports,
+        stars=stars,
+        import_lines=tuple((each.lineno, each.end_lineno or each.lineno) for each in _top_imports(tree)),
+        chains=frozenset(_chains(nodes)),
+        attributes=frozenset(each.attr for each in nodes if isinstance(each, ast.Attribute)),
+        parameters=frozenset(_parameters(nodes)),
+        gives_any_name="__getattr__" in names,
+    )
+
+
+def imports_in(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Import]]:
+    """What an import binds, each with its name here; `*` for everything."""
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            yield alias.asname or alias.name, Import(node.module or "", alias.name, node.level)
+        elif alias.asname:
+            yield alias.asname, Import(alias.name)
+        else:
+            yield alias.name.partition(".")[0], Import(alias.name, as_root=True)
+
+
+def chain_of(node: ast.expr) -> str | None:
+    """A name with what follows behind dots; None for what does not begin with a name, or is very long."""
+    deep = 0
+    inner = node
+    while isinstance(inner, ast.Attribute) and deep < PARTS:
+        inner, deep = inner.value, deep + 1
+    return name_of(node) if isinstance(inner, ast.Name) else None
+
+
+def _chains(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        match node:
+            case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) if chain := chain_of(node):
+                yield chain
+
+
+def _imports(nodes: Sequence[ast.AST]) -> tuple[Mapping[str, tuple[Import, ...]], tuple[Import, ...]]:
+    bound: dict[str, tuple[Import, ...]] = {}
+    stars: list[Import] = []
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for name, each in imports_in(node):
+                if name == "*":
+                    stars.append(each)
+                else:
+                    bound[name] = (*bound.get(name, ()), each)
+    return bound, tuple(stars)
+
+
+def _bases(node: ast.ClassDef) -> tuple[str, ...]:
+    return tuple(name.rpartition(".")[2] for each in node.bases if (name := name_of(each)))
+
+
+def _top_imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
+    for node in _statements(tree.body):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module in their order, but for what is within functions and classes."""
+    waiting = [*reversed(body)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            waiting += reversed([*inner_statements(node)])
+
+
+def _names_bound(body: Sequence[ast.stmt]) -> Iterator[str]:
+    for node in _statements(body):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Import() | ast.ImportFrom():
+                yield from (name for name, _ in imports_in(node) if name != "*")
+            case _:
+                yield from _names_stored(node)
+
+
+def _names_stored(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement binds itself, without those within it."""
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        match waiting.pop():
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name
+            case ast.Lambda():
+                pass
+            case each:
+                inner = ast.iter_child_nodes(each)
+                waiting += [child for child in inner if not isinstance(child, ast.stmt | ast.ExceptHandler)]
+
+
+def _parameters(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from (each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
+            if any("fixture" in (name_of(_called(each)) or "") for each in node.decorator_list):
+                yield node.name
+
+
+def _called(node: ast.expr) -> ast.expr:
+    return node.func if isinstance(node, ast.Call) else node

@@ -1,0 +1,165 @@
+"""Which exceptions a piece of code raises itself, as far as its text says.
+
+Counted is `raise X` and `raise X(…)` where X names an exception, unless the same code catches it. Not counted are a
+bare `raise` and one of a caught exception (they pass on what others raise), exceptions that are made by a call or held
+in a variable, `assert`, what the functions raise that it calls, and functions defined within it.
+"""
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from app.domain.python_functions import inner_statements
+
+_Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_Try = ast.Try | ast.TryStar
+_Guards = tuple["_Guards", Sequence[tuple[str, bool]]] | None
+"""What is caught around a statement, from the inside out: exceptions, and whether they are raised again."""
+_EVERYTHING = "BaseException"
+_MOST_BASES = 50
+_MOST_RAISES = 100
+"""Statements of one function that are looked at: each may be caught by any of those around it."""
+
+
+class Raised(NamedTuple):
+    """An exception that is raised."""
+
+    name: str
+    """As it is written there: `ValueError`, `errors.Refused`."""
+    line: int
+
+    @property
+    def last(self) -> str:
+        """The class alone."""
+        return self.name.rpartition(".")[2]
+
+
+def raised_in(nodes: Sequence[ast.stmt], bases: Mapping[str, Sequence[str]], names: frozenset[str]) -> list[Raised]:
+    """What some statements raise, each exception once, in their order.
+
+    `bases` are those of the classes that are known, `names` are the names by which exceptions are known that
+    are not: what a module imports.
+    """
+    found: dict[str, Raised] = {}
+    raises = ((node, guards) for node, guards in _statements(nodes) if isinstance(node, ast.Raise))
+    for node, guards in islice(raises, _MOST_RAISES):
+        raised = _named(node, bases, names)
+        if raised is not None and not _is_caught(_kinds_of(raised.last, bases), guards):
+            found.setdefault(raised.last, raised)
+    return sorted(found.values(), key=lambda each: each.line)
+
+
+def name_of(node: ast.expr | None) -> str | None:
+    """A name with what is before it, as `errors.Refused`; None for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
+
+
+def _kinds_of(name: str, bases: Mapping[str, Sequence[str]]) -> set[str]:
+    """An exception and what it is a kind of, by the classes that are known and those of Python."""
+    waiting, kinds = [name], set[str]()
+    while waiting and len(kinds) < _MOST_BASES:
+        each = waiting.pop()
+        if each not in kinds:
+            kinds.add(each)
+            waiting += bases.get(each, ()) or _bases_in_python(each)
+    if not kinds & _BEYOND:  # Where it comes from is not known: nearly all are kinds of this.
+        kinds.add("Exception")
+    return kinds | {_EVERYTHING}
+
+
+_BEYOND = frozenset({"BaseException", "SystemExit", "KeyboardInterrupt", "GeneratorExit", "BaseExceptionGroup"})
+"""What `except Exception` does not catch."""
+
+
+def is_exception_of_python(name: str) -> bool:
+    """Whether it is a name of one that every module knows."""
+    known = getattr(builtins, name, None)
+    return isinstance(known, type) and issubclass(known, BaseException)
+
+
+def _bases_in_python(name: str) -> list[str]:
+    return [each.__name__ for each in getattr(builtins, name).__bases__] if is_exception_of_python(name) else []
+
+
+def _named(node: ast.Raise, bases: Mapping[str, Sequence[str]], names: frozenset[str]) -> Raised | None:
+    made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    name = name_of(made)
+    if name is None:
+        return None
+    first, last = name.partition(".")[0], name.rpartition(".")[2]
+    is_class = last in bases or (name == last and is_exception_of_python(name))
+    is_imported = first in names and last[:1].isupper()
+    return Raised(name, node.lineno) if is_class or is_imported else None
+
+
+def _is_caught(kinds: set[str], guards: _Guards) -> bool:
+    """Whether an exception of these kinds ends within what is around it: the first handler that fits decides."""
+    while guards is not None:
+        guards, caught = guards
+        if next((again for each, again in caught if each in kinds), True) is False:
+            return True
+    return False
+
+
+def _statements(nodes: Sequence[ast.stmt]) -> Iterator[tuple[ast.stmt, _Guards]]:
+    """The statements and those within them, but for functions and classes that are defined there."""
+    waiting: list[tuple[ast.stmt, _Guards]] = [(node, None) for node in reversed(nodes)]
+    while waiting:
+        node, guards = waiting.pop()
+        yield node, guards
+        if isinstance(node, _Scope):
+            continue
+        if isinstance(node, _Try):
+            waiting += [(each, guards) for each in _beside(node)]
+            guards = (guards, _caught_by(node))
+            waiting += [(each, guards) for each in reversed(node.body)]
+        else:
+            if isinstance(node, ast.With | ast.AsyncWith):
+                guards = (guards, _suppressed(node))
+            waiting += [(each, guards) for each in reversed([*inner_statements(node)])]
+
+
+def _beside(node: _Try) -> list[ast.stmt]:
+    """The statements of a `try` whose exceptions it does not catch itself."""
+    handled = [each for handler in node.handlers for each in handler.body]
+    return [*reversed(node.finalbody), *reversed(node.orelse), *reversed(handled)]
+
+
+def _caught_by(node: _Try) -> list[tuple[str, bool]]:
+    handlers = [(handler, _raises_again(handler)) for handler in node.handlers]
+    return [(name, again) for handler, again in handlers for name in _types(handler.type)]
+
+
+def _types(node: ast.expr | None) -> list[str]:
+    if node is None:
+        return [_EVERYTHING]
+    each = node.elts if isinstance(node, ast.Tuple) else [node]
+    return [name.rpartition(".")[2] for part in each if (name := name_of(part))]
+
+
+def _raises_again(handler: ast.ExceptHandler) -> bool:
+    waiting = [*handler.body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Raise) and (node.exc is None or name_of(node.exc) == handler.name):
+            return True
+        if not isinstance(node, _Scope):
+            waiting += inner_statements(node)
+    return False
+
+
+def _suppressed(node: ast.With | ast.AsyncWith) -> list[tuple[str, bool]]:
+    calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+    return [
+        (name, False)
+        for call in calls
+        if (name_of(call.func) or "").rpartition(".")[2] == "suppress"
+        for argument in call.args
+        for name in _types(argument)
+    ]

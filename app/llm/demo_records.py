@@ -1,0 +1,271 @@
+"""How the demo model fills the lists that a worker, or an answer, promises: with what can be had by rule, and no more.
+
+A list of records is had from a query in the task whose columns are its fields, from questions that the task lists and
+the lines that have most of their words, from records of a result that its own are to name, or from the results
+themselves. A field that needs a judgement stays empty, or says that it takes a language model.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema_rs
+
+from app.llm.demo_grid import Grid, number_in
+from app.llm.demo_material import answers_in, entries_of, figure_before, figure_in, items_of, labelled
+from app.llm.demo_passages import passages_of
+from app.llm.demo_prompts import SIGNED, excerpt, gist, unsigned
+from app.llm.demo_texts import Line
+
+JUDGED_BY_NONE = f"{SIGNED} this takes a language model."
+ABOUT = "It is about:"
+ROWS_TOLD = 40
+CELL_CHARACTERS = 160
+
+Record = Mapping[str, Any]
+"""What is known of a record, by the names of its fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What records may rest on."""
+
+    grids: Sequence[Grid]
+    """What the queries of the task brought."""
+    questions: Mapping[str, str]
+    lines: Sequence[Line]
+    results: Sequence[Mapping[str, Any]]
+    subjects: Sequence[str] = ()
+    """What passages are to be about."""
+
+
+class Unfillable(Exception):
+    """A value is promised that no rule can have."""
+
+
+def recorded(schema: Mapping[str, Any], ground: Ground) -> dict[str, Any] | None:
+    """Data that fit the schema; None where it has no list of records, or no rule has anything for one."""
+    lists = {name: fields for name, part in _properties(schema) if (fields := _fields(part))}
+    found = {name: _records(name, fields, lists, ground) for name, fields in lists.items()}
+    known = {name: records for name, records in found.items() if records is not None}
+    if not known:
+        return None
+    try:
+        data = {name: _filled(name, part, known, ground) for name, part in _properties(schema)}
+    except Unfillable:
+        return None
+    fits = jsonschema_rs.validator_for(dict(schema), offline=True, validate_formats=True).is_valid(data)
+    return data if fits else None
+
+
+def _properties(schema: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    return [(name, part) for name, part in (schema.get("properties") or {}).items() if isinstance(part, dict)]
+
+
+def _fields(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of the records of a list; empty for anything else."""
+    items = part.get("items") if part.get("type") == "array" else None
+    return dict(_properties(items)) if isinstance(items, dict) else {}
+
+
+def _records(
+    name: str, fields: Mapping[str, Any], lists: Mapping[str, Mapping[str, Any]], ground: Ground
+) -> list[Record] | None:
+    """What is known of the records of a list, by the first rule that has a ground; None when none has."""
+    for rule in (_queried, _asked, _carried, _quoted, _entered, _referring, _resting, _listed):
+        if (found := rule(name, fields, lists, ground)) is not None:
+            return found
+    return None
+
+
+def _queried(
+    name: str, fields: Mapping[str, Any], lists: Mapping[str, Mapping[str, Any]], ground: Ground
+) -> list[Record] | None:
+    """The rows of the queries whose columns are fields of this list rather than of another one."""
+    own = [grid for grid in ground.grids if len(fields.keys() & set(grid.header)) > 1 and _closest(grid, lists) == name]
+    return [dict(zip(grid.header, row, strict=True)) for grid in own for row in grid.rows] if own else None
+
+
+def _closest(grid: Grid, lists: Mapping[str, Mapping[str, Any]]) -> str:
+    return max(lists, key=lambda each: len(lists[each].keys() & set(grid.header)) / len(lists[each]))
+
+
+def _asked(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+    """A record for each question of each input, with the line that answers it if there is one."""
+    if "question" not in fields or not ground.questions or not ground.lines:
+        return None
+    sources = list(dict.fromkeys(line.source for line in ground.lines))
+    return [
+        reply
+        for source in sources
+        for reply in _replies(source, [line for line in ground.lines if line.source == source], ground.questions)
+    ]
+
+
+def _replies(source: str, lines: Sequence[Line], questions: Mapping[str, str]) -> Iterator[Record]:
+    found = answers_in(lines, questions)
+    for label, question in questions.items():
+        line = found.get(label)
+        text = None if line is None else line.text.strip().lstrip("-*• ")
+        number = None if text is None else figure_in(text, question)
+        known = {"question": label, "source": source, "text": text, "quote": text, "number": number}
+        yield known | {"line": None if line is None else line.number}
+
+
+def _carried(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+    """The records of the list of that name in the results; those about one subject are one, as they agree."""
+    lists = [held for each in ground.results if (held := _list_in(each, name)) is not None]
+    records = [record for held in lists for record in held]
+    if not lists or "subject" not in fields:
+        return [*_unlike(records)] if lists else None
+    subjects = dict.fromkeys(str(record.get("subject")) for record in records)
+    return [_agreed([each for each in records if str(each.get("subject")) == subject]) for subject in subjects]
+
+
+def _agreed(records: Sequence[Record]) -> Record:
+    """What records say alike, and reasons one after the other. Where one says nothing they do not say it alike."""
+    names = dict.fromkeys(name for record in records for name in record)
+    said = {name: [*_unlike(each.get(name) for each in records)] for name in names}
+    return {
+        name: values[0] if len(values) == 1 else "; ".join(map(str, values)) if name == "reason" else None
+        for name, values in said.items()
+    }
+
+
+def _quoted(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+    """The passages of texts, where records quote several lines."""
+    is_passage = {"quote", "line", "end_line"} <= fields.keys() and ground.lines
+    return list(passages_of(ground.lines, ground.subjects)) if is_passage else None
+
+
+def _entered(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+    """What stands behind labels in texts, where records say what of an item."""
+    found: list[Record] = [*entries_of(ground.lines)] if {"item", "value", "line"} <= fields.keys() else []
+    return found or None
+
+
+def _referring(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+    """A record for each record of a result that a field is to name: an `objective` for each of the `objectives`."""
+    for each in ground.results:
+        for field in fields:
+            if held := _list_in(each, f"{field}s"):
+                return [_one_for(record, number, name, field) for number, record in enumerate(held, 1)]
+    return None
+
+
+def _one_for(record: Record, number: int, name: str, field: str) -> Record:
+    about = next((str(record[each]) for each in ("title", "name", field) if record.get(each)), str(record.get("id")))
+    about, own = about.rpartition(f"{ABOUT} ")[2], f"{name[:1]}{number}"
+    return {"id": own, field: record.get("id", about), "title": gist(unsigned(about), 80), "file": f"{own}.md"}
+
+
+def _resting(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+    """A record for each record of a result that has a reason, else for each result, where records quote a task."""
+    if not {"task", "quote"} <= fields.keys() or not ground.results:
+        return None
+    reasoned = [(each["task"], *_reasoned(record)) for each in ground.results for record in _reasons_in(each)]
+    told = reasoned or [(each["task"], *2 * [unsigned(each["summary"])]) for each in ground.results]
+    return [dict.fromkeys(fields.keys() - {"task"}, said) | {"task": task, "quote": why} for task, said, why in told]
+
+
+def _reasons_in(result: Mapping[str, Any]) -> Iterator[Record]:
+    data = result.get("data")
+    lists = [each for each in data.values() if isinstance(each, list)] if isinstance(data, dict) else []
+    yield from (record for held in lists for record in held if isinstance(record, dict) and record.get("reason"))
+
+
+def _reasoned(record: Record) -> tuple[str, str]:
+    """What a record says with its reason, and the reason."""
+    said = ", ".join(str(value) for name, value in record.items() if name != "reason" and value is not None)
+    return f"{said}: {record['reason']}", str(record["reason"])
+
+
+def _listed(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+    """A record for each entry of the texts, where records name a line."""
+    if "line" not in fields or "title" not in fields or not ground.lines:
+        return None
+    return [
+        {field: figure_before(field, below) for field in fields}
+        | {"id": f"{name[:1]}{number}", "title": gist(text, 120), "source": line.source, "line": line.number}
+        for number, (text, line, below) in enumerate(items_of(ground.lines), 1)
+    ]
+
+
+def _list_in(result: Mapping[str, Any], name: str) -> list[Record] | None:
+    data = result.get("data")
+    held = data.get(name) if isinstance(data, dict) else None
+    return [each for each in held if isinstance(each, dict)] if isinstance(held, list) else None
+
+
+def _unlike(values: Iterable[Any]) -> Iterator[Any]:
+    """Each value once."""
+    seen: list[Any] = []
+    for value in values:
+        if value not in seen:
+            seen.append(value)
+            yield value
+
+
+def _filled(name: str, part: Mapping[str, Any], known: Mapping[str, Sequence[Record]], ground: Ground) -> Any:
+    if fields := _fields(part):
+        return [_record(fields, record, ground) for record in known.get(name, ())]
+    return [] if part.get("type") == "array" else _value(name, part, {}, ground)
+
+
+def _record(fields: Mapping[str, Any], known: Record, ground: Ground) -> dict[str, Any]:
+    own = [line for line in ground.lines if line.source == known.get("source")] or ground.lines
+    return {name: _value(name, part, known, Ground((), {}, own, ())) for name, part in fields.items()}
+
+
+def _value(name: str, part: Mapping[str, Any], known: Record, ground: Ground) -> Any:
+    """What is known of a field, in its form; else nothing, or that it takes a judgement. Raises `Unfillable`."""
+    form, kinds = _form_of(part)
+    value = known[name] if name in known else labelled(ground.lines, name)
+    if value not in (None, "") and (formed := _formed(value, form, kinds)) is not None:
+        return formed
+    if "null" in kinds:
+        return None
+    if "string" in kinds and "enum" not in form:
+        return f"{JUDGED_BY_NONE} {ABOUT} {known['title']}" if known.get("title") else JUDGED_BY_NONE
+    raise Unfillable(name)
+
+
+def _form_of(part: Mapping[str, Any]) -> tuple[Mapping[str, Any], frozenset[str]]:
+    """What a value must be like where it is not null, and the types that it may have."""
+    choices = part.get("anyOf") or [part]
+    form = next((each for each in choices if each.get("type") != "null"), part)
+    said = [each.get("type", "string") for each in choices]
+    return form, frozenset(kind for each in said for kind in ([each] if isinstance(each, str) else each))
+
+
+def _formed(value: Any, form: Mapping[str, Any], kinds: frozenset[str]) -> Any:
+    """The value as the schema wants it; None where it cannot be that."""
+    if "enum" in form:
+        return value if value in form["enum"] else None
+    if "string" in kinds:
+        return str(value)
+    if "boolean" in kinds:
+        return {"true": True, "false": False}.get(str(value).casefold())
+    number = number_in(str(value)) if kinds & {"number", "integer"} else None
+    return None if number is None else int(number) if number == number.to_integral_value() else float(number)
+
+
+def told_of(data: Mapping[str, Any]) -> tuple[str, str]:
+    """What the data hold, in a sentence and in tables."""
+    lists = {name: value for name, value in data.items() if isinstance(value, list)}
+    counted = ", ".join(f"{name.replace('_', ' ')} ({len(value)})" for name, value in lists.items())
+    tables = [f"{name.replace('_', ' ').capitalize()}:\n\n{_table(value)}" for name, value in lists.items() if value]
+    return f"filled in by rule: {counted}.", "\n\n".join(tables)
+
+
+def _table(records: Sequence[Any]) -> str:
+    rows = [record for record in records if isinstance(record, dict)]
+    header = tuple(dict.fromkeys(name for row in rows for name in row if any(each.get(name) for each in rows)))
+    cells = tuple(tuple(_cell(row.get(name)) for name in header) for row in rows[:ROWS_TOLD])
+    left = f"\n\n{len(rows) - ROWS_TOLD} more are in the data." if len(rows) > ROWS_TOLD else ""
+    return Grid(header, cells).printed() + left
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else "yes" if value is True else "no" if value is False else str(value)
+    return excerpt(" ".join(unsigned(text).split()), CELL_CHARACTERS).replace("\n", " ")

@@ -1,0 +1,150 @@
+"""How the demo model looks at a change that its task shows: it maps the files, or holds lines against a few rules.
+
+The rules are those that need no judgement: words that stand there. Which of them a worker goes by is told by the first
+sentence of its description.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, cast
+
+from app.domain.findings import Severity
+from app.llm.demo_findings import CONFIDENCE, EVIDENCE_CHARACTERS
+from app.llm.demo_prompts import SIGNED, fenced, opening_of, sections
+from app.llm.model import Request
+
+FINDINGS_NAMED = 20
+_HEAD = re.compile(r'^("(?:[^"\\]|\\.)*")(?: in ("(?:[^"\\]|\\.)*"))?, lines [\d-]+(?:, .*)?:$')
+_ROW = re.compile(r"^ *(\d*)\| (.*)$")
+_REMOVED = re.compile(r"-(?!-- )")
+_RULED_OUT = re.compile(r"(?i)\b(?:never|must not|do not|don't|no|avoid)\b[^.;`]*`([^`\s][^`]{0,60})`")
+_GOES_BY_WORDS = re.compile(r"(?i)guideline|earlier review")
+_NOTICE = f"> {SIGNED} the lines were held against a few rules. No language model has read them."
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A part of an input that a task shows: each line with its number, where it has one."""
+
+    input: str
+    name: str
+    rows: Sequence[tuple[int | None, str]]
+
+    @property
+    def is_diff(self) -> bool:
+        return any(number is None for number, _ in self.rows)
+
+    @property
+    def added(self) -> Iterator[tuple[int, str]]:
+        """The lines that a change adds, by their numbers in the file after it."""
+        for number, line in self.rows:
+            if number is not None and line.startswith("+"):
+                yield number, line[1:]
+
+    @property
+    def removed(self) -> int:
+        return sum(number is None and bool(_REMOVED.match(line)) for number, line in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """Words in a line that whoever looks for something of this kind would stop at."""
+
+    kind: re.Pattern[str]
+    pattern: re.Pattern[str]
+    severity: Severity
+    message: str
+
+
+_RULES = [
+    _Rule(re.compile(kind, re.IGNORECASE), re.compile(pattern, re.IGNORECASE), severity, message)
+    for kind, pattern, severity, message in cast(
+        "list[tuple[str, str, Severity, str]]",
+        [
+            ("bug", r"^\s*except(\s+(Base)?Exception)?\s*:", "warning", "Every error is caught here, whatever it is."),
+            ("bug", r"def \w+\(.*=\s*(\[\]|\{\})", "warning", "This default value is one object that all calls share."),
+            ("bug", r"[=!]=\s*None\b", "info", "None is compared by value here."),
+            ("bug|comment", r"\b(TODO|FIXME|XXX)\b", "info", "A note says that work is left here."),
+            ("hole", r"\b(eval|exec)\(|shell=True|verify=False", "critical", "This runs or trusts what it is given."),
+            ("hole", r"\bf[\"'].*\b(select|insert|update|delete)\b.*\{", "critical", "A query is made of text here."),
+            ("hole", r"(password|secret|api_key)\s*=\s*[\"'][^\"']", "critical", "A secret stands in the code."),
+            ("slow", r"\bsleep\(", "info", "The code waits here."),
+        ],
+    )
+]
+
+
+def looked_at(request: Request) -> dict[str, Any] | None:
+    """The report of a worker without tools whose task shows parts of a change; None for any other."""
+    if request.tools:
+        return None
+    shown = _shown("\n".join(sections(opening_of(request)).get("context", [])))
+    change = [each for each in shown if each.is_diff]
+    fields = (request.output_schema or {}).get("properties") or {}
+    finds = "findings" in json.dumps(fields.get("data"))
+    if not change or ("data" in fields and not finds):
+        return None
+    files = [f"{each.name}: {sum(1 for _ in each.added)} lines added, {each.removed} removed" for each in change]
+    looked = f"{SIGNED} looked at {len(change)} files of the change."
+    written: dict[str, Any] = {
+        "summary": looked,
+        "text": "\n\n".join([_NOTICE, fenced("\n".join(files))]),
+        "confidence": 0.5,
+        "sources": list(dict.fromkeys(each.input for each in change)),
+        "escalation": None,
+    }
+    if finds:
+        kind = request.system.partition("\n")[0].partition(": ")[2].partition(".")[0]
+        found = list(islice(_found(kind, change, shown), FINDINGS_NAMED))
+        said = f"{looked} {len(found)} lines stood out."
+        written |= {"summary": said, "text": f"{_NOTICE}\n\n{said}", "data": {"findings": found}}
+    return written
+
+
+def _shown(context: str) -> list[_Shown]:
+    found: list[_Shown] = []
+    rows: list[tuple[int | None, str]] | None = None
+    for line in context.split("\n"):
+        if head := _HEAD.match(line):
+            rows = []
+            name = str(json.loads(head[1]))
+            found.append(_Shown(str(json.loads(head[2])) if head[2] else name, name, rows))
+        elif rows is not None and (row := _ROW.match(line)):
+            rows.append((int(row[1]) if row[1] else None, row[2]))
+    return found
+
+
+def _found(kind: str, change: Sequence[_Shown], shown: Sequence[_Shown]) -> Iterator[dict[str, Any]]:
+    rules = [each for each in _RULES if each.kind.search(kind)]
+    ruled_out = [*_ruled_out(shown)] if _GOES_BY_WORDS.search(kind) else []
+    for file in change:
+        for number, line in file.added:
+            for rule in rules:
+                if rule.pattern.search(line):
+                    yield _finding(file, number, line, rule.severity, rule.message)
+            for word, place in ruled_out:
+                if word.search(line):
+                    yield _finding(file, number, line, "warning", f"{place} speaks against what stands here.")
+
+
+def _ruled_out(shown: Sequence[_Shown]) -> Iterator[tuple[re.Pattern[str], str]]:
+    """The code that a text rules out, with the place where it does."""
+    for text in (each for each in shown if not each.is_diff):
+        for number, line in text.rows:
+            if named := _RULED_OUT.search(line):
+                yield re.compile(rf"(?<!\w){re.escape(named[1])}(?!\w)"), f"{text.name}:{number}"
+
+
+def _finding(file: _Shown, number: int, line: str, severity: Severity, message: str) -> dict[str, Any]:
+    return {
+        "severity": severity,
+        "category": "demo",
+        "message": f"{SIGNED} {message} No language model has judged it.",
+        "location": {"input": file.input, "path": file.name, "line": number, "end_line": number},
+        "evidence": line.strip()[:EVIDENCE_CHARACTERS],
+        "suggestion": "Set ANTHROPIC_API_KEY to have it looked at.",
+        "confidence": CONFIDENCE,
+    }

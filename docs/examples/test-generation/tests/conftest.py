@@ -1,0 +1,6 @@
+import pytest
+
+
+@pytest.fixture
+def prices() -> list[int]:
+    return [490, 1190, 2490]

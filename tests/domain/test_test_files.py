@@ -1,0 +1,180 @@
+"""Test files that code makes: where they belong, how tests of several results are merged, and what the table says."""
+
+import ast
+from collections.abc import Sequence
+
+import pytest
+
+from app.domain.artifacts import name_fault
+from app.domain.makers.tests import PATCH, files_of
+from app.domain.python_code.merging import Ready, merged
+from app.domain.python_code.places import Places
+from app.domain.python_code.survey import Survey
+from app.domain.python_code.written import WrittenTest
+from app.domain.results import Problem
+from tests.support.templates import given
+
+CODE = "def f(): return 1\ndef g(): return 2\ndef _h(): return 3\n"
+
+
+def survey_of(*names: str, text: str = CODE) -> Survey:
+    return Survey.of(given(name, text) for name in names)
+
+
+def paths(given_names: Sequence[str], *sources: str) -> list[str]:
+    places = Places(survey_of(*given_names, *sources))
+    return [places.path_for(source) for source in sources]
+
+
+@pytest.mark.parametrize(
+    ("there", "source", "path"),
+    [
+        ([], "prices.py", "tests/test_prices.py"),
+        ([], "shop/prices.py", "tests/test_prices.py"),
+        (["src/shop/__init__.py"], "src/shop/prices.py", "tests/test_prices.py"),
+        (["services/a/src/shop/__init__.py"], "services/a/src/shop/prices.py", "services/a/tests/test_prices.py"),
+        (["services/a/shop/__init__.py"], "services/a/shop/prices.py", "services/a/tests/test_prices.py"),
+        (["tests/conftest.py", "tests/unit/test_all.py"], "src/shop/prices.py", "tests/unit/test_prices.py"),
+        (["src/shop/tax.py", "tests/test_tax.py"], "src/shop/rates/zones.py", "tests/test_zones.py"),
+        (["src/shop/a/b.py", "tests/a/test_b.py"], "src/shop/rates/zones.py", "tests/rates/test_zones.py"),
+        (["src/shop/a/b.py", "tests/shop/a/test_b.py"], "src/shop/rates/zones.py", "tests/shop/rates/test_zones.py"),
+        (["shop/tax.py", "shop/tax_test.py"], "shop/rates/zones.py", "shop/rates/zones_test.py"),
+        (["shop/tax.py", "shop/tests/test_tax.py"], "shop/rates/zones.py", "shop/rates/tests/test_zones.py"),
+        (["a/x.py", "a/tests/test_x.py", "a/y.py", "a/tests/test_y.py", "b/z.py", "b/tests/test_z.py"],
+         "b/new.py", "b/tests/test_new.py"),
+        ([], "src/shop/__init__.py", "tests/test_shop.py"),
+        ([], "shop/_own.py", "tests/test_own.py"),
+        (["prices.py", "tests/test_prices.py"], "../../etc/cron.py", "tests/test_cron.py"),
+        ([], "/etc/cron.py", "tests/test_cron.py"),
+    ],
+)  # fmt: skip
+def test_a_test_file_goes_where_the_others_are(there: list[str], source: str, path: str) -> None:
+    assert paths(there, source) == [path]
+
+
+def test_no_path_is_given_twice_and_no_file_overwritten() -> None:
+    there = ["tests/test_prices.py", "tests/test_prices_more.py"]
+
+    assert paths(there, "shop/prices.py") == ["tests/test_prices_more_2.py"]
+    assert paths([], "shop/a/utils.py", "shop/b/utils.py", "shop/c/b/utils.py") == [
+        "tests/test_utils.py",
+        "tests/test_b_utils.py",
+        "tests/test_utils_more.py",
+    ]
+
+
+def ready(code: str, *imports: str, function: str = "f", source: str = "shop/prices.py") -> Ready:
+    return Ready(WrittenTest(function=function, input=source, kind="edge", code=code), imports)
+
+
+def texts(*tests: Ready) -> list[str]:
+    survey = survey_of("shop/prices.py", "shop/rates.py")
+    files = [file.text("# Head", survey.modules) for file in merged(tests)]
+    for text in files:
+        ast.parse(text)
+    return files
+
+
+def test_imports_are_taken_once_in_groups_and_only_where_they_are_read() -> None:
+    one = ready(
+        "def test_a():\n    # A note.\n    assert f(os.sep, m) == '''\n\n\n\n  as it was'''\n\n",
+        "from shop.prices import f, g", "import os, sys", "from itertools import chain as m", "import pytest",
+    )  # fmt: skip
+    two = ready(
+        "@pytest.mark.parametrize('x', [1])\nclass TestB:\n    def test_b(self, x):\n        assert g(shop.rates)",
+        "from __future__ import annotations", "import shop.rates", "from shop.prices import g", "import pytest",
+    )  # fmt: skip
+
+    assert texts(one, two) == [
+        """\
+# Head
+
+from __future__ import annotations
+
+import os
+from itertools import chain as m
+
+import pytest
+
+import shop.rates
+from shop.prices import f, g
+
+
+def test_a():
+    # A note.
+    assert f(os.sep, m) == \'\'\'
+
+
+
+  as it was\'\'\'
+
+
+@pytest.mark.parametrize('x', [1])
+class TestB:
+    def test_b(self, x):
+        assert g(shop.rates)
+"""
+    ]
+
+
+def test_names_are_made_unique_and_the_same_test_is_taken_once() -> None:
+    tests = [
+        ready("def test_a():\n    assert f() == 1", "from shop.prices import f"),
+        ready("def test_a():\n    assert f() == 1  # again", "from shop.prices import f"),
+        ready("@mark\nasync  def   test_a():\n    assert f() == 2, 'def test_a'", "from shop.prices import f"),
+        ready("def test_a_2():\n    assert f() == 3", "from shop.prices import f"),
+        ready("no test at all"),
+    ]
+
+    [text] = texts(*tests)
+
+    names = [each.name for each in ast.parse(text).body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert names == ["test_a", "test_a_2", "test_a_2_2"]
+    assert "assert f() == 2, 'def test_a'" in text
+
+
+def test_a_name_that_means_two_things_makes_two_files() -> None:
+    tests = [
+        ready("def test_a():\n    assert f(x)", "from shop.prices import f", "from shop.rates import g as x"),
+        ready("def test_b():\n    assert f(x)", "from shop.prices import f", "import sys as x"),
+        ready("def test_c():\n    assert f(os.path, os.sep)", "import os.path, os", "from shop.prices import f"),
+    ]
+
+    assert [text.count("def ") for text in texts(*tests)] == [2, 1]
+
+
+def test_the_table_tells_of_everything_and_the_patch_has_every_file() -> None:
+    names = [f"shop/m{number}.py" for number in range(25)]
+    survey = Survey.of(
+        [
+            *(given(name, CODE) for name in (*names, "shop/o|d `d.py", "shop/x/m3.py")),
+            given("tests/test_m0.py", "from shop.m0 import f\nf()\n"),
+        ]
+    )
+    tests = [ready("def test_a():\n    assert f", function="f", source=name) for name in survey.sources]
+    failed = {("g", "shop/m1.py"): ("tests-7", Problem(code="timeout", message="Too\nlate | for it."))}
+
+    files = {file.name: file.text or "" for file in files_of(survey, tests, failed)}
+
+    assert len(files) == 20
+    assert all(name_fault(name) is None for name in files)
+    rows = files["coverage.md"].split("\n")
+    assert "| `shop/m0.py` | `f` | 1-1 | tests written | `tests/test_m0_more.py` (1) |" in rows
+    assert "| `shop/m0.py` | `_h` | 3-3 | needs none | private: tested through what uses it |" in rows
+    assert "| `shop/m1.py` | `g` | 2-2 | not tested | task tests-7, timeout: Too late \\| for it. |" in rows
+    assert "| `shop/m2.py` | `g` | 2-2 | not tested | no task was about it |" in rows
+    assert sum("in `tests.patch` alone" in row for row in rows) == 27 - 18
+    assert files[PATCH].count("new file mode") == 26
+    assert "o|d" not in files[PATCH]
+    assert sum("`o" in row or "o\\|d" in row for row in rows) == 4
+
+
+def test_two_files_of_one_name_stay_apart() -> None:
+    there = ["a/x.py", "b/x.py", "a/tests/test_y.py", "a/y.py"]
+    survey = survey_of(*there)
+    tests = [ready("def test_a():\n    assert f", source=name) for name in ("a/x.py", "b/x.py")]
+
+    files = {file.name: file.text or "" for file in files_of(survey, tests, {})}
+
+    assert [*files][:2] == ["test_x.py", "b-tests-test_x.py"]
+    assert files["b-tests-test_x.py"].startswith("# Path: b/tests/test_x.py\n")

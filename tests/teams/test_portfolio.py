@@ -1,0 +1,117 @@
+"""The team `portfolio` on scripted replies: trades are taken once code has found every constraint kept."""
+
+import json
+import re
+from typing import Any
+
+import httpx2
+
+from app.llm.demo_evidence import grid_of
+from tests.engine.test_artifacts import file
+from tests.engine.test_findings import opening_of
+from tests.support.service import report, synthesis
+from tests.support.stub_answers import Answer, as_json, call, tool_calls
+from tests.support.stub_provider import StubProvider
+from tests.support.stub_script import SeenRequest
+from tests.teams.test_examples import EXAMPLES, parts_of
+
+NORD = {"symbol": "NORD", "side": "sell", "quantity": 304, "price": 201.4, "amount": 61225.6}
+BETA = {"symbol": "BETA", "side": "buy", "quantity": 530, "price": 88.2, "amount": 46746}
+ORKA = {"symbol": "ORKA", "side": "buy", "quantity": 423, "price": 52, "amount": 21996}
+EVERYTHING_TO_TARGET = [NORD, BETA, ORKA]
+TRADES = [NORD, BETA]
+CSV = "symbol,side,quantity,price,amount\nNORD,sell,304,201.4,61225.6\nBETA,buy,530,88.2,46746\n"
+ANSWER = "NORD is above its bound, BETA below. Sell 304 NORD for 61225.6, buy 530 BETA for 46746."
+
+
+def queried(seen: SeenRequest) -> Answer | None:
+    """The query of the plan, where it was not asked yet."""
+    if len(seen.body["messages"]) > 1:
+        return None
+    query = re.search(r"`(WITH .*?)`", opening_of(seen), re.DOTALL)
+    assert query is not None
+    return tool_calls(call("query_data", {"sql": query[1]}))
+
+
+def read(seen: SeenRequest) -> Answer:
+    if len(seen.body["messages"]) == 1:
+        return tool_calls(call("read_input", {"action": "read", "name": "mandate.md"}))
+    rule = {"number": "3", "source": "mandate.md", "line": 5, "end_line": 5, "quote": "ORKA must not be bought"}
+    return as_json(report("No ORKA.", data={"restrictions": [rule | {"says": "ORKA may not be bought."}]}))
+
+
+def rows_in(seen: SeenRequest) -> list[dict[str, Any]]:
+    grid = grid_of(str(seen.body["messages"][2]["content"][0]["content"]))
+    return [
+        {name: value if name in ("symbol", "state", "side") else float(value) for name, value in row.items()}
+        for row in (dict(zip(grid.header, cells, strict=True)) for cells in grid.rows)
+    ]
+
+
+def drifted(seen: SeenRequest) -> Answer:
+    return queried(seen) or as_json(report("NORD is above, BETA below.", data={"drift": rows_in(seen)}))
+
+
+def traded(*proposals: list[dict[str, Any]]) -> Any:
+    """The trader: its proposals one after the other, and the last one for good."""
+
+    def reply(seen: SeenRequest) -> Answer:
+        if asked := queried(seen):
+            return asked
+        sent_back = len(seen.body["messages"]) // 2 - 1
+        trades = proposals[min(sent_back, len(proposals) - 1)]
+        return as_json(report("Two trades.", data={"trades": trades}, artifacts=[file("trades.csv", CSV, "text/csv")]))
+
+    return reply
+
+
+def prepare(stub: StubProvider, *proposals: list[dict[str, Any]]) -> None:
+    stub.on("work:mandate-reader", read)
+    stub.on("work:analyst", drifted)
+    stub.on("work:trader", traded(*proposals))
+
+
+def told(seen: SeenRequest) -> Answer:
+    """The answer, with the rows of the results as data."""
+    rows = re.search(r'"data": \{"drift": (\[.*?\])\}', opening_of(seen))
+    assert rows is not None
+    data = {"drift": json.loads(rows[1]), "trades": TRADES}
+    sources = [{"pointer": "/drift", "tasks": ["drift"]}, {"pointer": "/trades", "tasks": ["trades"]}]
+    return as_json(synthesis(ANSWER, "mandate-1", "drift", "trades", data=data, data_sources=sources))
+
+
+async def test_trades_that_break_a_constraint_go_back_with_the_figure_and_are_taken_once_they_keep_it(
+    client: httpx2.AsyncClient, stub: StubProvider
+) -> None:
+    prepare(stub, EVERYTHING_TO_TARGET, TRADES)
+    stub.on("synthesize", told)
+
+    answer = await client.post("/v1/jobs", files=parts_of(EXAMPLES / "portfolio"), headers={"prefer": "wait=30"})
+
+    run = answer.json()
+    assert (run["status"], stub.of("plan")) == ("succeeded", []), run["result"]
+    assert run["result"]["data"]["trades"] == TRADES
+    states = {row["symbol"]: row["state"] for row in run["result"]["data"]["drift"]}
+    assert [symbol for symbol, state in states.items() if state != "within"] == ["BETA", "NORD"]
+    sent_back = stub.of("work:trader")[-1].body["messages"][-1]
+    assert "129967.6 are bought and sold, 12.9947 % of 1000155" in str(sent_back)
+    assert "constraints.csv line 11 allows 12 % at most" in str(sent_back)
+    assert "ORKA may not be bought." in opening_of(stub.of("work:trader")[0])
+    [orders] = run["result"]["artifacts"]
+    assert (orders["name"], (await client.get(orders["url"])).text) == ("trades.csv", CSV)
+
+
+async def test_trades_that_keep_breaking_one_are_never_taken(client: httpx2.AsyncClient, stub: StubProvider) -> None:
+    prepare(stub, EVERYTHING_TO_TARGET)
+    stub.on("refine", as_json({"instruction": "Trade less than last time.", "change": "Less."}))
+    stub.on("rule", as_json({"decision": "give_up", "worker": None, "instruction": None, "reason": "No use."}))
+    said = synthesis("No trades could be made.", "mandate-1", "drift", without=["trades"], data=None, data_sources=[])
+    stub.on("synthesize", as_json(said))
+
+    answer = await client.post("/v1/jobs", files=parts_of(EXAMPLES / "portfolio"), headers={"prefer": "wait=30"})
+
+    run = answer.json()
+    task = (await client.get(f"/v1/runs/{run['id']}/tasks/trades")).json()
+    assert run["status"] != "succeeded"
+    assert (task["status"], task["attempts"][0]["error"]["code"]) == ("failed", "result_rejected")
+    assert "12.9947 %" in task["attempts"][0]["error"]["message"]
