@@ -1,7 +1,7 @@
 """How a run comes to be: the job, its first event and its place in line, in one transaction."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import structlog
@@ -13,6 +13,7 @@ from app.domain.errors import JobRefused
 from app.domain.events import Entry
 from app.domain.fold import extend
 from app.domain.job import Job, Limits
+from app.domain.masking import masked
 from app.domain.nested import Parent
 from app.domain.origin import RunOrigin
 from app.domain.plan import Plan, PlanSource
@@ -151,6 +152,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
     """
     if key and (found := await accepted_before(database, tenant, key)):
         return found
+    new = replace(new, job=masked(new.job, inputs=new.team.team.mask_inputs))
     queued = _queued(new)
     told = [Entry(queued), *([Entry(new.inherited.reused)] if new.inherited else [])]
     run, events = extend(Snapshot(_brief(new)), told, datetime.now(UTC))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from app.domain.artifacts import Artifact
+from app.domain.credentials import without_credentials
 from app.domain.results import Result
 from app.domain.snapshot import Snapshot
 from app.domain.team_rules import FileMaker
@@ -14,5 +15,6 @@ MAKERS: Mapping[FileMaker, Maker] = {}
 
 
 def files_made(run: Snapshot, result: Result) -> list[Artifact]:
-    """The files that the run's team wants to be made of its result."""
-    return [artifact for name in run.brief.team.files for artifact in MAKERS[name](run, result)]
+    """The files that the run's team wants to be made of its result. Nothing in them looks like a credential."""
+    made = (artifact for name in run.brief.team.files for artifact in MAKERS[name](run, result))
+    return [each.model_copy(update={"text": without_credentials(each.text)}) if each.text else each for each in made]
