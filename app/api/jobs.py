@@ -48,8 +48,8 @@ TEAMS_SHOWN = 10
 SCHEMA_FAULT_CHARACTERS = 500
 
 
-async def _origin(request: Request, traceparent: Traceparent) -> Origin:
-    return Origin(request.state.request_id, traceparent)
+async def _origin(request: Request, visit: VisitOf, traceparent: Traceparent) -> Origin:
+    return Origin(request.state.request_id, traceparent, visit.caller.key)
 
 
 OriginOf = Annotated[Origin, Depends(_origin)]
