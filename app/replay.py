@@ -18,7 +18,7 @@ from app.domain.retries import Patience
 from app.store.comparison import StoredRun, compare, stored_run
 from app.store.database import Database
 from app.store.input_cache import inputs_of
-from app.store.run_log import brief_from
+from app.store.run_log import Known, brief_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def _replay(run_id: str, stored: StoredRun, today: Today, inputs: Sequence[JobIn
             findings.add("data", event["type"], "cannot be read", seq=event["seq"])
             return findings.told(last_seq)
     try:
-        brief = brief_from(run_id, stored.definition, log, Patience(), today.models)
+        brief = brief_from(Known(run_id, stored.row["tenant"], stored.definition), log, Patience(), today.models)
     except FAULTS:
         findings.add("data", "the job and its team", "cannot be read", seq=log[0].seq)
         return findings.told(last_seq)

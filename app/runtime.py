@@ -5,7 +5,7 @@ import gc
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from pathlib import Path
 import structlog
 
 from app.domain.crew import Means
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.retries import Patience
 from app.domain.team import Team
 from app.domain.worker import TIERS
@@ -27,7 +28,7 @@ from app.store.deltas import Deltas
 from app.store.input_cache import InputCache
 from app.store.load_board import LoadBoard
 from app.store.queue import RunQueue
-from app.store.teams import put_team
+from app.store.teams import Origin, put_team
 from app.store.wakeups import Wakeups
 from app.team_files import BUILT_IN_TEAMS, check_nesting, team_files_in, teams_in
 from app.tools.catalogue import catalogue
@@ -42,8 +43,6 @@ from app.tools.tool import Tool
 log = structlog.get_logger(__name__)
 
 _PRICES = "CHARGEHAND_MODEL_PRICES"
-TENANT = "default"
-"""Whom everything belongs to while there are no keys."""
 
 
 @dataclass(slots=True)
@@ -69,13 +68,32 @@ class Runtime:
     poll_s: float
     heartbeat_s: float
     retention_days: int | None
-    teams_of_files: frozenset[str] = frozenset()
-    """Names of the teams that the operator's files bring: they are changed there alone."""
+    wants_keys: bool = False
+    """Whether requests must bring a key of the API."""
+    teams: Sequence[tuple[Team, Origin]] = ()
+    """The teams of files, which every tenant has, and whose they are."""
     input_cache: InputCache = field(default_factory=InputCache)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the process has been told to stop."""
     readers: int = 0
     """Streams and long polls that are served at this moment."""
+
+    _welcomed: set[str] = field(default_factory=set)
+    """Tenants that have these teams already."""
+
+    @property
+    def teams_of_files(self) -> frozenset[str]:
+        """Names of the teams that the operator's files bring: they are changed there alone."""
+        return frozenset(team.name for team, origin in self.teams if origin == "operator")
+
+    async def welcome(self, tenant: str) -> None:
+        """Let a tenant have the teams of files, once in the life of this process. A built-in one gives way to what
+        anybody else has brought, with this process or not."""
+        if tenant in self._welcomed:
+            return
+        for team, origin in self.teams:
+            await put_team(self.database, tenant, team, origin=origin)
+        self._welcomed.add(tenant)
 
     @property
     def means(self) -> Mapping[str, Means]:
@@ -102,7 +120,7 @@ async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_I
         wakeups=wakeups,
         deltas=Deltas(url, wakeups),
         breakers=BreakerBoard(wakeups),
-        loads=LoadBoard(TENANT, name, poll_s=settings.poll_seconds),
+        loads=LoadBoard(DEFAULT_TENANT, name, poll_s=settings.poll_seconds),
         model=_model(settings),
         tools=Toolbox(catalogue(sandbox, pages, documents), [server.offer for server in servers]),
         documents=documents,
@@ -117,6 +135,7 @@ async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_I
         poll_s=settings.poll_seconds,
         heartbeat_s=settings.heartbeat_seconds,
         retention_days=settings.retention_days,
+        wants_keys=settings.auth == "keys",
     )
     async with AsyncExitStack() as stack:
         # Read at the end: tests put another database in its place.
@@ -124,22 +143,18 @@ async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_I
         stack.push_async_callback(sandbox.close)
         stack.push_async_callback(pages.close)
         stack.push_async_callback(runtime.model.close)
-        await _store_teams(runtime, settings, built_in)
+        runtime.teams = _teams_of_files(runtime.tools, settings, built_in)
+        await runtime.welcome(DEFAULT_TENANT)
         await stack.enter_async_context(kept_up(**{f"mcp {server.name}": server.hold for server in servers}))
         await stack.enter_async_context(kept_up(deltas=runtime.deltas.share_forever, wakeups=wakeups.listen_forever))
         yield runtime
 
 
-async def _store_teams(runtime: Runtime, settings: Settings, built_in: Path) -> None:
-    """Store the teams of files. A built-in one gives way to what anybody else has brought, with this process or not."""
-    tools, database = runtime.tools, runtime.database
+def _teams_of_files(tools: Mapping[str, Tool], settings: Settings, built_in: Path) -> list[tuple[Team, Origin]]:
+    """The built-in teams and those of the operator, whose file wins over a built-in one."""
     of_operator = {team.name: team for team in teams_in(settings.teams_dir, tools=tools)}
-    for team in teams_in(built_in, tools=tools):
-        if team.name not in of_operator:
-            await put_team(database, TENANT, team, origin="built_in")
-    for team in of_operator.values():
-        await put_team(database, TENANT, team, origin="operator")
-    runtime.teams_of_files = frozenset(of_operator)
+    others = [team for team in teams_in(built_in, tools=tools) if team.name not in of_operator]
+    return [*((team, "built_in") for team in others), *((team, "operator") for team in of_operator.values())]
 
 
 def tune_garbage_collection() -> None:

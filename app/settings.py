@@ -39,6 +39,10 @@ _SAID_TO_OTHERS = ("anthropic_api_key", "anthropic_base_url", "model_fast", "mod
 """Settings that are sent as they are."""
 
 
+OF_CLIENTS = {f"{PREFIX}API_KEY"}
+"""Variables that commands go by which are clients of a service, and no setting of one."""
+
+
 class SettingsError(Exception):
     """The environment does not make valid settings; the message is one line and names the variables."""
 
@@ -99,6 +103,9 @@ class Settings(BaseSettings):
     model_timeout_s: float = Field(default=600, gt=0, le=3600)
     """Seconds one model call may take."""
 
+    auth: Literal["off", "keys"] | None = None
+    """Whether requests to the API must bring a key: `keys`, or `off`. Unset means `off`, and that only this machine may
+    reach it: with another `host` a process then refuses to start, unless `off` is said outright."""
     host: str = "127.0.0.1"
     """Address the API listens on."""
     port: int = Field(default=8000, ge=0, le=65_535)
@@ -208,7 +215,7 @@ def variable(field: str) -> str:
 
 
 def _unknown(environment: Mapping[str, str]) -> list[str]:
-    known = {variable(field) for field in Settings.model_fields}
+    known = {variable(field) for field in Settings.model_fields} | OF_CLIENTS
     ours = {name: name.upper().removeprefix(PREFIX) for name in environment if name.upper().startswith(PREFIX)}
     return sorted(
         name

@@ -1,7 +1,7 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
-replicas, failures, dynamic_workers, reductions, hostile, nested, templates, findings, code_review.
+replicas, failures, dynamic_workers, reductions, hostile, nested, templates, findings, code_review, masking.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from benchmarks.failures import overshoot_of, spending
 from benchmarks.findings import KINDS
 from benchmarks.findings import measure as measure_findings
 from benchmarks.hostile import outcome_of
+from benchmarks.masking import measure as measure_masking
 from benchmarks.readers import measure as measure_readers
 from benchmarks.reductions import measure as measure_reductions
 from benchmarks.reference_job import CALLS_IN_A_ROW
@@ -211,6 +212,15 @@ def code_review() -> None:
         print(f"| {told['concurrency']} | {told['wall_ms']} ms | {told['critical_path_ms']} ms | {over} ms |")
 
 
+def masking() -> None:
+    """What it costs to look for credentials in all that is stored."""
+    found = measure_masking()
+    print(
+        f"\nMasking takes {found.masking_ns:.0f} ns a character, {found.masking_keys_ns:.0f} ns where each hundred of "
+        f"them have a credential; writing it as JSON {found.writing_ns:.1f} ns."
+    )
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
@@ -235,6 +245,7 @@ _PARTS = (
     nested,
     findings,
     code_review,
+    masking,
 )
 PARTS = {part.__name__: part for part in _PARTS}
 

@@ -17,8 +17,8 @@ from typing import Any
 import httpx2
 import yaml
 
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.team import Team
-from app.runtime import TENANT
 from app.store.teams import put_team
 from app.team_files import BUILT_IN_TEAMS
 from tests.support.api import client_of
@@ -73,7 +73,7 @@ async def main(url: str) -> None:
         stub.on("reduce", _reduced)
         stub.on("synthesize", delayed(as_json(synthesis("One review.", "bugs-1")), CALL_S))
         async with client_of(service.runtime, BODY_LIMIT) as client:
-            await put_team(service.database, TENANT, team)
+            await put_team(service.database, DEFAULT_TENANT, team)
             await _run(client, AT_ONCE[0])  # It only warms up.
             print(json.dumps([await _run(client, concurrency) for concurrency in AT_ONCE]))
 

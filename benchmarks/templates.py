@@ -18,8 +18,8 @@ from typing import Any
 
 import httpx2
 
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.plan import Plan
-from app.runtime import TENANT
 from app.store.teams import put_team
 from benchmarks.reference_job import REPORT
 from tests.support.api import client_of
@@ -56,7 +56,7 @@ async def main(url: str) -> None:
         stub.on("plan", delayed(as_json(planned()), CALL_S))
         stub.on("work", _worked)
         stub.on("synthesize", delayed(as_json(synthesis("One review.", *BY_TEMPLATE.by_id)), CALL_S))
-        await put_team(service.database, TENANT, TEAM)
+        await put_team(service.database, DEFAULT_TENANT, TEAM)
         async with client_of(service.runtime) as client:
             for number in range(RUNS):
                 for kind in KINDS if number % 2 else reversed(KINDS):

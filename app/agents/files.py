@@ -16,6 +16,7 @@ from app.domain.artifacts import (
     name_fault,
     names_within_bounds,
 )
+from app.domain.credentials import without_credentials
 
 FILES = listed(closed(name=TEXT, media_type=TEXT, text=or_null(TEXT), base64=or_null(TEXT)))
 BOUNDS = f"{FILES_AT_MOST} files at most, {FILE_BYTES // 1000} kB each and {TOGETHER_BYTES // 1000} kB together"
@@ -31,10 +32,16 @@ def read_files(reply: Any) -> tuple[Artifact, ...]:
     if not isinstance(reply, dict):
         return ()
     artifacts = read_as(_Files, {"artifacts": reply.get("artifacts")}, "output_invalid").artifacts
-    artifacts = tuple(each.model_copy(update={"media_type": each.media_type.strip().lower()}) for each in artifacts)
+    artifacts = tuple(_plain(each) for each in artifacts)
     if faults := [misfit(pointer, detail) for pointer, detail in _faults(artifacts)]:
         raise Unreadable(faults)
     return artifacts
+
+
+def _plain(artifact: Artifact) -> Artifact:
+    """The file as it is filed: nothing in its text looks like a credential."""
+    text = None if artifact.text is None else without_credentials(artifact.text)
+    return artifact.model_copy(update={"media_type": artifact.media_type.strip().lower(), "text": text})
 
 
 def _faults(artifacts: Sequence[Artifact]) -> Iterator[tuple[str, str]]:

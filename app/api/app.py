@@ -20,6 +20,7 @@ from app.api import (
     health,
     inputs,
     jobs,
+    keys,
     pages,
     plans,
     questions,
@@ -28,15 +29,20 @@ from app.api import (
     second_looks,
     teams,
     trace,
+    usage,
 )
 from app.api.border import BodyLimit, HeadRequests, RequestIds, WholeBodies
 from app.api.deps import known_parameters_alone
 from app.api.description import complete
+from app.api.doorkeeper import Doorkeeper
 from app.api.errors import install_error_handlers
 from app.api.feeds import Feeds
 from app.api.frames import SharedPages
-from app.api.long_polls import SharedLooks, called_when_set
+from app.api.keyring import KeyRing
+from app.api.long_polls import called_when_set
 from app.api.pace import Line
+from app.api.shared_looks import SharedLooks
+from app.parts import kept_up
 from app.runtime import Runtime
 
 SEND_LIMIT_S = 30.0
@@ -66,10 +72,12 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
         async with runtime() as opened:
             app.state.runtime = opened
             app.state.looks = SharedLooks(opened.database)
+            app.state.keys = ring = KeyRing(lambda: opened.database)
             app.state.feeds = feeds = Feeds(opened, SharedPages(opened.database))
             app.state.line = Line()
-            with _draining_on_signals(opened.draining), called_when_set(opened.draining, feeds.ring):
-                yield
+            async with kept_up(keys=ring.watch_forever):
+                with _draining_on_signals(opened.draining), called_when_set(opened.draining, feeds.ring):
+                    yield
 
     app = Application(
         title="Chargehand",
@@ -86,13 +94,14 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
     app.state.send_limit_s = send_limit_s
     parts = (
         pages, jobs, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace, teams, breakers,
-        health,
+        keys, usage, health,
     )  # fmt: skip
     for part in parts:
         app.include_router(part.router)
     install_error_handlers(app)
     # The last one added is the first one passed.
     app.add_middleware(BodyLimit, limit_bytes=body_limit_bytes)
+    app.add_middleware(Doorkeeper)
     app.add_middleware(WholeBodies)
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestIds)

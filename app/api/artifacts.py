@@ -8,14 +8,14 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Request
 from starlette.responses import JSONResponse, Response
 
-from app.api.deps import RunId, RuntimeOf
+from app.api.deps import RunId
 from app.api.errors import Refusal
 from app.api.resources import INERT, page
 from app.api.runs import IfNoneMatch, existing_run, is_known
 from app.api.schemas.runs import ArtifactPage
 from app.api.schemas.service import PROBLEMS
+from app.api.visits import VisitOf
 from app.domain.text import clean_text
-from app.runtime import TENANT
 from app.store.artifacts import file_named, files_of
 
 _AS_HANDED_OVER = frozenset({
@@ -37,14 +37,14 @@ Name = Annotated[str, Path(description="Name of a file as the run lists it, perc
 
 
 @router.get("/{run_id}/artifacts", response_model=ArtifactPage)
-async def list_artifacts(run_id: RunId, runtime: RuntimeOf) -> Response:
+async def list_artifacts(run_id: RunId, visit: VisitOf) -> Response:
     """The files that the run has handed over so far, in the order in which they came.
 
     Those of a task are there as soon as it has succeeded, those of the answer once the run has ended.
     """
-    found = await files_of(runtime.database, TENANT, run_id)
+    found = await files_of(visit.database, visit.tenant, run_id)
     if not found:
-        await existing_run(runtime, run_id)
+        await existing_run(visit, run_id)
     return JSONResponse(page([each.model_dump() for each in found]))
 
 
@@ -60,13 +60,11 @@ async def list_artifacts(run_id: RunId, runtime: RuntimeOf) -> Response:
         304: {"description": "The client has it already: a file never changes."},
     },
 )
-async def get_artifact(
-    request: Request, run_id: RunId, name: Name, runtime: RuntimeOf, _: IfNoneMatch = None
-) -> Response:
+async def get_artifact(request: Request, run_id: RunId, name: Name, visit: VisitOf, _: IfNoneMatch = None) -> Response:
     """A file that the run handed over, to be saved. A browser shows none of them, and runs nothing in them."""
-    found = await file_named(runtime.database, TENANT, run_id, clean_text(name))
+    found = await file_named(visit.database, visit.tenant, run_id, clean_text(name))
     if found is None:
-        await existing_run(runtime, run_id)
+        await existing_run(visit, run_id)
         raise Refusal(404, "artifact_not_found", "The run has handed over no file of this name.")
     tag = f'"{hashlib.sha256(found.content).hexdigest()[:32]}"'
     if is_known(tag, request.headers.getlist("if-none-match")):

@@ -16,7 +16,6 @@ from pydantic import BaseModel
 
 from app.api.errors import Refusal, RunNotFound
 from app.api.field_errors import FIELD_ERRORS_SHOWN, NAME_SHOWN
-from app.api.long_polls import SharedLooks
 from app.runtime import Runtime
 
 WAIT_CEILING_S = 60
@@ -33,10 +32,6 @@ _WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 async def runtime_of(request: Request) -> Runtime:
     """What this process holds open."""
     return cast(Runtime, request.app.state.runtime)
-
-
-async def _looks(request: Request) -> SharedLooks:
-    return cast(SharedLooks, request.app.state.looks)
 
 
 async def known_parameters_alone(request: Request) -> None:
@@ -150,7 +145,6 @@ async def _idempotency_key(
 
 Traceparent = Annotated[str | None, Depends(_traceparent)]
 RuntimeOf = Annotated[Runtime, Depends(runtime_of)]
-Looks = Annotated[SharedLooks, Depends(_looks)]
 RunId = Annotated[str, Depends(_run_id)]
 WaitSeconds = Annotated[int | None, Depends(_wait_s)]
 Key = Annotated[str | None, Depends(_idempotency_key)]

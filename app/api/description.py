@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from app.api.document_texts import ANSWER_HEADERS, HEADERS, INTRODUCTION, STREAM, TAGS
+from app.api.document_texts import ANSWER_HEADERS, HEADERS, INTRODUCTION, KEY, STREAM, TAGS
 from app.api.examples import ExampleMissing, Examples
 from app.api.problem_codes import PROBLEM_CODES
 from app.api.schemas.service import ProblemDocument
@@ -86,8 +86,9 @@ def _describe_the_whole(document: Json) -> None:
     document["info"] |= {"description": INTRODUCTION, "contact": {"name": "Whoever runs this service for you"}}
     document["servers"] = [{"url": "/", "description": "Where this document came from."}]
     document["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
-    # Said on purpose: there is no authentication, rather than one that the document forgot.
-    document["security"] = []
+    document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": KEY}}
+    # A service may be run without keys: what needs none then is said beside what does.
+    document["security"] = [{"key": []}, {}]
 
 
 def _describe_events(schemas: Json) -> None:
@@ -204,7 +205,7 @@ def _add_headers(document: Json) -> None:
         }
         for name, header in HEADERS.items()
     }
-    _may_have(components["responses"]["Refused"], ("Allow", "Connection", *OF_DRY_RUNS))
+    _may_have(components["responses"]["Refused"], ("Allow", "Connection", "Authenticate", *OF_DRY_RUNS))
     _may_have(components["responses"]["Unavailable"], ("RetryAfter", *OF_DRY_RUNS))
     for operation in operations(document):
         for status, answer in operation["responses"].items():

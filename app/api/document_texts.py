@@ -24,8 +24,12 @@ bodies, for instance. **Safe repetition**: a `POST /v1/jobs` that got no answer 
 
 **Growth**: a later release may add fields, event types and codes, and drops none. Ignore what you do not know.
 
-There is no authentication in the service yet: it belongs behind something that authenticates.
+**Keys**: where the service asks for them, each request brings one: `Authorization: Bearer chk_…`. A key belongs to a
+tenant, and what other tenants have is answered as if it were not there. What it allows are its scopes: `jobs:write` to
+send and steer jobs, `runs:read` to read, `teams:write` to change teams, and `admin` for all of it, keys and breakers.
 """
+
+KEY = "A key of the API, as `chargehand keys create` or `POST /v1/keys` has shown it."
 
 TAGS: Mapping[str, str] = {
     "jobs": "Taking in jobs.",
@@ -111,6 +115,7 @@ HEADERS: Mapping[str, Header] = {
     ),
     "Buffering": Header("X-Accel-Buffering", "`no` on a stream: tells proxies to pass it on at once.", "no"),
     "Allow": Header("Allow", "The methods that the path takes, when it did not take this one.", "GET"),
+    "Authenticate": Header("WWW-Authenticate", "How to bring a key (401).", 'Bearer realm="chargehand"'),
     "Connection": Header("Connection", "`close` when a body was refused.", "close"),
     "SecurityPolicy": Header(
         "Content-Security-Policy", "What a browser may do with it: next to nothing.", "default-src 'self'"

@@ -37,6 +37,18 @@ def run_unreadable() -> "Refusal":
     return Refusal(503, "run_unreadable", detail, headers={"Retry-After": "2"})
 
 
+def database_unavailable() -> "Refusal":
+    """The answer while the database is away."""
+    detail = "The database does not answer; try again in a moment."
+    return Refusal(503, "database_unavailable", detail, headers={"Retry-After": "2"})
+
+
+def key_invalid() -> "Refusal":
+    """The answer to a key that opens nothing, or nothing any more. Which of these it is, is not told."""
+    headers = {"WWW-Authenticate": 'Bearer realm="chargehand", error="invalid_token"'}
+    return Refusal(401, "key_invalid", "The key is unknown, revoked or expired.", headers=headers)
+
+
 class Refusal(HTTPException):
     """A request that gets an error for an answer."""
 
@@ -129,8 +141,7 @@ async def _client_gone(_: Request, __: Exception) -> Response:
 
 async def _database_gone(request: Request, error: Any) -> Response:
     log.warning("database unavailable", error=type(error).__name__, exc_info=error)
-    detail = "The database does not answer; try again in a moment."
-    return problem(request.state.request_id, 503, "database_unavailable", detail, headers={"Retry-After": "2"})
+    return await _refused(request, database_unavailable())
 
 
 async def _internal(request: Request, _: Exception) -> Response:

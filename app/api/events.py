@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, Field, StringConstraints
 from starlette.responses import Response
 
-from app.api.deps import Looks, RunId, RuntimeOf, only
+from app.api.deps import RunId, only
 from app.api.errors import Refusal, RunNotFound
 from app.api.feeds import Subscription
 from app.api.long_polls import check_room
@@ -16,9 +16,9 @@ from app.api.runs import existing_run
 from app.api.schemas.service import PROBLEMS
 from app.api.schemas.trace import EventPage
 from app.api.stream import EventStream, follow
+from app.api.visits import Visit, VisitOf
 from app.domain.events import FACTS
 from app.domain.states import TERMINAL_RUN
-from app.runtime import TENANT, Runtime
 from app.store.runs import Row, events_of
 
 SEQ_CEILING = 2**63 - 1
@@ -72,8 +72,7 @@ class Wanted(BaseModel):
 async def list_or_follow_events(
     request: Request,
     run_id: RunId,
-    runtime: RuntimeOf,
-    looks: Looks,
+    visit: VisitOf,
     wanted: Annotated[Wanted, Query()],
     last_event_id: LastEventId = None,
 ) -> Response:
@@ -85,18 +84,20 @@ async def list_or_follow_events(
     _check_types(wanted.type_names)
     only(request, "last-event-id")
     if not _wants_stream(request):
-        await existing_run(runtime, run_id)
-        return await _page(runtime, run_id, wanted)
-    check_room(runtime)
-    row = await looks.at(run_id)
+        await existing_run(visit, run_id)
+        return await _page(visit, run_id, wanted)
+    check_room(visit.runtime)
+    row = await visit.look_at(run_id)
     if row is None:
         raise RunNotFound
     known = _known(last_event_id or wanted.after, row)
     ended = row["status"] in TERMINAL_RUN
-    if ended and not await events_of(runtime.database, TENANT, run_id, after=known, limit=1, types=wanted.type_names):
+    if ended and not await events_of(
+        visit.database, visit.tenant, run_id, after=known, limit=1, types=wanted.type_names
+    ):
         return Response(status_code=204)
-    subscription = Subscription(run_id, frozenset(wanted.type_names), wanted.deltas)
-    frames = follow(runtime, request.app.state.feeds, subscription, known)
+    subscription = Subscription(visit.tenant, run_id, frozenset(wanted.type_names), wanted.deltas)
+    frames = follow(visit, request.app.state.feeds, subscription, known)
     return EventStream(frames, send_limit_s=request.app.state.send_limit_s)
 
 
@@ -120,9 +121,9 @@ def _wants_stream(request: Request) -> bool:
     return False
 
 
-async def _page(runtime: Runtime, run_id: str, wanted: Wanted) -> Response:
+async def _page(visit: Visit, run_id: str, wanted: Wanted) -> Response:
     after, limit = _number(wanted.after), wanted.limit
-    shown = await events_of(runtime.database, TENANT, run_id, after=after, limit=limit, types=wanted.type_names)
+    shown = await events_of(visit.database, visit.tenant, run_id, after=after, limit=limit, types=wanted.type_names)
     more = "true" if shown and shown[-1].followed else "false"
     listed = ",".join(event.json for event in shown)
     next_after = shown[-1].seq if shown else after

@@ -10,7 +10,7 @@ nothing is read ahead of a slow one, who would have to read it again.
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -36,6 +36,7 @@ _STILL_HERE = format_sse_event(comment="still here")
 class Subscription:
     """What of a run a client wants to follow."""
 
+    tenant: str
     run_id: str
     types: frozenset[str] = frozenset()
     """Only events of these types; all when empty."""
@@ -97,9 +98,9 @@ class Feed:
         """Where a reader begins who knows the events up to number `after`."""
         return Batch(after, self._passed, followed=True)
 
-    async def behind(self, last: Batch) -> Batch | None:
-        """What a reader gets behind its last batch; waits for it. None when the stream cannot go on here."""
-        while not (self._runtime.draining.is_set() or (self._keeping_up.done() and not self._ended)):
+    async def behind(self, last: Batch, is_over: Callable[[], bool] = lambda: False) -> Batch | None:
+        """What a reader gets behind its last batch; waits for it. None when the stream cannot go on here, or for it."""
+        while not (is_over() or self._runtime.draining.is_set() or (self._keeping_up.done() and not self._ended)):
             if last.followed or last.after < self._kept_behind:
                 return await self._read_behind(last)
             if last.after < self._place or last.passed < self._passed:
@@ -119,7 +120,7 @@ class Feed:
     async def _read_behind(self, last: Batch) -> Batch:
         """A page of the log; after an outage nothing, a while later."""
         try:
-            page = await self._pages.behind(self._subscription.run_id, last.after)
+            page = await self._pages.behind(self._subscription.tenant, self._subscription.run_id, last.after)
         except OUTAGE as error:
             self._log_outage(error)
             with suppress(TimeoutError):
@@ -177,7 +178,7 @@ class Feed:
 
     async def _look(self) -> Sequence[Frame]:
         try:
-            return await self._pages.behind(self._subscription.run_id, self._place)
+            return await self._pages.behind(self._subscription.tenant, self._subscription.run_id, self._place)
         except OUTAGE as error:
             self._log_outage(error)
             return ()

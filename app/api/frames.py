@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from fastapi.sse import format_sse_event
 
-from app.api.long_polls import LOOKS_AT_ONCE
-from app.runtime import TENANT
+from app.api.shared_looks import LOOKS_AT_ONCE
 from app.store.database import Database
 from app.store.runs import StoredEvent, events_of
 
@@ -33,21 +32,21 @@ class SharedPages:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._turns = asyncio.Semaphore(LOOKS_AT_ONCE)
-        self._reads: dict[tuple[str, int], asyncio.Task[Sequence[Frame]]] = {}
+        self._reads: dict[tuple[str, str, int], asyncio.Task[Sequence[Frame]]] = {}
 
-    async def behind(self, run_id: str, after: int) -> Sequence[Frame]:
-        """The page of events behind number `after`."""
-        place = run_id, after
+    async def behind(self, tenant: str, run_id: str, after: int) -> Sequence[Frame]:
+        """The page of events behind number `after`, of a run of that tenant."""
+        place = tenant, run_id, after
         read = self._reads.get(place)
         if read is None:
-            read = self._reads[place] = asyncio.create_task(self._read(run_id, after))
+            read = self._reads[place] = asyncio.create_task(self._read(tenant, run_id, after))
             read.add_done_callback(lambda _: self._reads.pop(place))
         # One reader that goes must not take the page from the others.
         return await asyncio.shield(read)
 
-    async def _read(self, run_id: str, after: int) -> Sequence[Frame]:
+    async def _read(self, tenant: str, run_id: str, after: int) -> Sequence[Frame]:
         async with self._turns:
-            found = await events_of(self._database, TENANT, run_id, after=after, limit=PAGE_EVENTS)
+            found = await events_of(self._database, tenant, run_id, after=after, limit=PAGE_EVENTS)
         return [_frame(event) for event in found]
 
 

@@ -8,17 +8,17 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from app.api.deps import RunId, RuntimeOf
+from app.api.deps import RunId
 from app.api.errors import Refusal
 from app.api.resources import INERT, page
 from app.api.runs import IfNoneMatch, existing_run, is_known
 from app.api.schemas.runs import InputPage
 from app.api.schemas.service import PROBLEMS
+from app.api.visits import VisitOf
 from app.domain.base64_text import bytes_in_pieces
 from app.domain.job import JobInput
 from app.domain.media_types import AS_BYTES, begins_as, essence_of
 from app.domain.text import clean_text
-from app.runtime import TENANT
 from app.store.inputs import input_named, inputs_of
 
 _PIECE = 65_536
@@ -35,11 +35,11 @@ Name = Annotated[str, Path(description="Name of an input, percent-encoded; slash
 
 
 @router.get("/{run_id}/inputs", response_model=InputPage)
-async def list_inputs(run_id: RunId, runtime: RuntimeOf) -> Response:
+async def list_inputs(run_id: RunId, visit: VisitOf) -> Response:
     """The inputs of the job, without their content."""
-    found = await inputs_of(runtime.database, TENANT, run_id)
+    found = await inputs_of(visit.database, visit.tenant, run_id)
     if not found:
-        await existing_run(runtime, run_id)
+        await existing_run(visit, run_id)
     listed = [
         {
             "name": item.name,
@@ -63,14 +63,14 @@ async def list_inputs(run_id: RunId, runtime: RuntimeOf) -> Response:
         304: {"description": "The client has it already: an input never changes."},
     },
 )
-async def get_input(request: Request, run_id: RunId, name: Name, runtime: RuntimeOf, _: IfNoneMatch = None) -> Response:
+async def get_input(request: Request, run_id: RunId, name: Name, visit: VisitOf, _: IfNoneMatch = None) -> Response:
     """An input of the job, as it was sent: text as UTF-8, Parquet, PDF and DOCX as the file itself.
 
     A browser shows plain text, CSV, Markdown and JSON; anything else it saves.
     """
-    item = await input_named(runtime.database, TENANT, run_id, clean_text(name))
+    item = await input_named(visit.database, visit.tenant, run_id, clean_text(name))
     if item is None:
-        await existing_run(runtime, run_id)
+        await existing_run(visit, run_id)
         raise Refusal(404, "input_not_found", "The run has no input of this name.")
     media_type = _media_type(item)
     shown = "inline" if media_type in _SHOWN_AS_THEY_ARE else "attachment"

@@ -15,17 +15,18 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
-from app.api.deps import Key, Looks, Traceparent, WaitSeconds, runtime_of
+from app.api.deps import Key, Traceparent, WaitSeconds
 from app.api.documents import refuse_false_documents
 from app.api.dry_runs import DRY_RUN_WAIT_S, dry_run_answer
 from app.api.errors import Refusal
 from app.api.field_errors import FIELD_ERRORS_SHOWN, pointer_to
 from app.api.forms import FORM_BODY, JobBodyRoute
-from app.api.long_polls import SharedLooks, check_room, has_room, run_settled
+from app.api.long_polls import check_room, has_room, run_settled
 from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
 from app.api.schemas.service import PROBLEMS
 from app.api.templates import plan_of_template, wants_template
+from app.api.visits import Visit, VisitOf
 from app.domain.crew import Crew
 from app.domain.enlisting import checked
 from app.domain.job import Job, Limits, dry, with_approval
@@ -33,7 +34,7 @@ from app.domain.json_shape import LONGEST_SCHEMA, Path, SchemaInvalid, check_sch
 from app.domain.plan import Plan, PlanSource
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
-from app.runtime import TENANT, Runtime
+from app.runtime import Runtime
 from app.store.acceptance import Accepted, IdempotencyKey, NewRun, Origin, accept, accepted_before
 from app.store.database import OUTAGE
 from app.store.runs import Row
@@ -47,8 +48,8 @@ TEAMS_SHOWN = 10
 SCHEMA_FAULT_CHARACTERS = 500
 
 
-async def _origin(request: Request, traceparent: Traceparent) -> Origin:
-    return Origin(request.state.request_id, traceparent)
+async def _origin(request: Request, visit: VisitOf, traceparent: Traceparent) -> Origin:
+    return Origin(request.state.request_id, traceparent, visit.caller.key)
 
 
 OriginOf = Annotated[Origin, Depends(_origin)]
@@ -80,7 +81,7 @@ TermsOf = Annotated[Terms, Depends(_terms)]
     responses={200: {"model": Run | DryRun, "description": ENDED}},
     openapi_extra=FORM_BODY,
 )
-async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, origin: OriginOf) -> Response:
+async def accept_job(request: Request, visit: VisitOf, job: Job, terms: TermsOf, origin: OriginOf) -> Response:
     """Accept a job and answer with its run.
 
     With an `Idempotency-Key` the same request makes one run however often it is sent, and another body under the same
@@ -94,25 +95,25 @@ async def accept_job(request: Request, job: Job, looks: Looks, terms: TermsOf, o
     for as long as `Prefer: wait=N` says, else 50 seconds; planning that takes longer goes on, and its run is answered
     (202), which will have the quote and the plan.
     """
-    runtime = await runtime_of(request)
     wait_s = terms.wait_s
     if terms.dry_run:
-        check_room(runtime)  # Before planning is paid for: who asks waits for its end.
-    accepted = await _accepted(runtime, job, terms, origin)
+        check_room(visit.runtime)  # Before planning is paid for: who asks waits for its end.
+    accepted = await _accepted(visit, job, terms, origin)
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
     if terms.dry_run:
-        return await _answer_dry(runtime, looks, accepted, wait_s)
-    return await answer_with_run(runtime, looks, accepted, wait_s)
+        return await _answer_dry(visit, accepted, wait_s)
+    return await answer_with_run(visit, accepted, wait_s)
 
 
-async def _accepted(runtime: Runtime, job: Job, terms: Terms, origin: Origin) -> Accepted:
+async def _accepted(visit: Visit, job: Job, terms: Terms, origin: Origin) -> Accepted:
     """The run of a job: a new one, or that of an earlier request under its key. Raises `Refusal`."""
     key = await _scoped(terms, job)
-    team = await team_named(runtime.database, TENANT, job.team)
+    runtime = visit.runtime
+    team = await team_named(visit.database, visit.tenant, job.team)
     if team is None:
-        before = await accepted_before(runtime.database, TENANT, key) if key else None
+        before = await accepted_before(visit.database, visit.tenant, key) if key else None
         if before is None:
-            raise await _team_unknown(runtime, job.team)
+            raise await _team_unknown(visit, job.team)
         return before  # The team has been archived since.
     limits = job.limits.applied_to(team.team.limits)
     members = workers_at_depth(team.team, limits)
@@ -123,7 +124,7 @@ async def _accepted(runtime: Runtime, job: Job, terms: Terms, origin: Origin) ->
     inputs = tuple(given.name for given in job.inputs)
     plan, made_by = await _plan_brought(job, Crew(members, runtime.means, limits, inputs, job.strategy))
     new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, made_by, origin)
-    return await accept(runtime.database, TENANT, new, key=key)
+    return await accept(visit.database, visit.tenant, new, key=key)
 
 
 async def _plan_brought(job: Job, crew: Crew) -> tuple[Plan | None, PlanSource | None]:
@@ -135,32 +136,32 @@ async def _plan_brought(job: Job, crew: Crew) -> tuple[Plan | None, PlanSource |
     return None, None
 
 
-async def answer_with_run(runtime: Runtime, looks: SharedLooks, accepted: Accepted, wait_s: int | None) -> Response:
+async def answer_with_run(visit: Visit, accepted: Accepted, wait_s: int | None) -> Response:
     """The run that was accepted: as it is, or at its end when that comes within the time its client waits."""
-    if wait_s and not has_room(runtime):
+    if wait_s and not has_room(visit.runtime):
         wait_s = None  # The job is taken: its client has to ask again, as one does who named no time.
-    row = await _row_after(runtime, looks, accepted, wait_s or 0)
+    row = await _row_after(visit, accepted, wait_s or 0)
     ended = wait_s is not None and row["status"] in TERMINAL_RUN
     headers = _headers(accepted.run_id, replayed=accepted.replayed, wait_s=wait_s, ended=ended)
     return JSONResponse(run_resource(row, datetime.now(UTC)), 200 if ended else 202, headers)
 
 
-async def _answer_dry(runtime: Runtime, looks: SharedLooks, accepted: Accepted, wait_s: int | None) -> Response:
+async def _answer_dry(visit: Visit, accepted: Accepted, wait_s: int | None) -> Response:
     """The plan and the quote once there are some; the run itself when they take longer than is waited for."""
-    row = await _row_after(runtime, looks, accepted, DRY_RUN_WAIT_S if wait_s is None else wait_s)
+    row = await _row_after(visit, accepted, DRY_RUN_WAIT_S if wait_s is None else wait_s)
     ended = row["status"] in TERMINAL_RUN
     headers = _headers(accepted.run_id, replayed=accepted.replayed, wait_s=wait_s, ended=ended)
     if not ended:
         return JSONResponse(run_resource(row, datetime.now(UTC)), 202, headers)
-    return await dry_run_answer(runtime.database, row, headers)
+    return await dry_run_answer(visit, row, headers)
 
 
-async def _row_after(runtime: Runtime, looks: SharedLooks, accepted: Accepted, wait_s: int) -> Row:
+async def _row_after(visit: Visit, accepted: Accepted, wait_s: int) -> Row:
     """The run when it has ended, or as it is after `wait_s` seconds."""
     if accepted.row is not None and not wait_s:
         return accepted.row
     try:
-        row = await run_settled(runtime, looks, accepted.run_id, TERMINAL_RUN, wait_s)
+        row = await run_settled(visit, accepted.run_id, TERMINAL_RUN, wait_s)
     except OUTAGE:
         if accepted.row is None:
             raise
@@ -273,9 +274,9 @@ def own_plan(plan: Plan | None, crew: Crew) -> Plan | None:
     return plan.model_copy(update={"revision": 1})
 
 
-async def _team_unknown(runtime: Runtime, reference: str) -> Refusal:
+async def _team_unknown(visit: Visit, reference: str) -> Refusal:
     name, _, version = reference.partition("@")
-    known = await offered_teams(runtime.database, TENANT)
+    known = await offered_teams(visit.database, visit.tenant)
     if version and name in known:
         detail = f"This team has the versions 1 to {known[name]}."
     else:

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
-from app.api.errors import Refusal
+from app.api.errors import Refusal, key_invalid
+from app.api.visits import Visit
 from app.domain.states import TERMINAL_RUN
-from app.runtime import TENANT, Runtime
-from app.store.database import Database
+from app.runtime import Runtime
 from app.store.runs import Row, find_run
 
 SETTLED = TERMINAL_RUN | {"waiting"}
@@ -16,33 +16,6 @@ SETTLED = TERMINAL_RUN | {"waiting"}
 
 READERS_ALLOWED = 1000
 """Streams and long polls that one process serves."""
-LOOKS_AT_ONCE = 3
-"""Connections to the database that readers use between them: most are left to jobs, commits and renewals."""
-
-
-class SharedLooks:
-    """Looks at the rows of runs. Who asks for a run while a look at it waits for its turn shares that look.
-
-    A look that has begun is not shared: it may miss what the one who asks has just heard of.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._turns = asyncio.Semaphore(LOOKS_AT_ONCE)
-        self._waiting: dict[str, asyncio.Task[Row | None]] = {}
-
-    async def at(self, run_id: str) -> Row | None:
-        """The run's row as it is now; None when there is no such run."""
-        look = self._waiting.get(run_id)
-        if look is None:
-            look = self._waiting[run_id] = asyncio.create_task(self._look(run_id))
-        # One reader that goes must not take the row from the others.
-        return await asyncio.shield(look)
-
-    async def _look(self, run_id: str) -> Row | None:
-        async with self._turns:
-            del self._waiting[run_id]
-            return await find_run(self._database, TENANT, run_id)
 
 
 def has_room(runtime: Runtime) -> bool:
@@ -57,35 +30,25 @@ def check_room(runtime: Runtime) -> None:
         raise Refusal(503, "too_many_readers", detail, headers={"Retry-After": "5"})
 
 
-@contextmanager
-def counted_reader(runtime: Runtime) -> Iterator[None]:
-    """Take the room of one reader, for as long as the block."""
-    runtime.readers += 1
-    try:
-        yield
-    finally:
-        runtime.readers -= 1
-
-
-async def run_settled(
-    runtime: Runtime, looks: SharedLooks, run_id: str, statuses: Collection[str], wait_s: float
-) -> Row | None:
+async def run_settled(visit: Visit, run_id: str, statuses: Collection[str], wait_s: float) -> Row | None:
     """The run's row once it is in one of `statuses`, or as it is after `wait_s` seconds or when this process stops.
 
-    None when there is no such run.
+    None when there is no such run. Raises `Refusal` once its client's key may be used no longer.
     """
     if not wait_s:
-        return await find_run(runtime.database, TENANT, run_id)
-    loop, heard = asyncio.get_running_loop(), asyncio.Event()
+        return await find_run(visit.database, visit.tenant, run_id)
+    runtime, loop, heard = visit.runtime, asyncio.get_running_loop(), asyncio.Event()
     deadline = loop.time() + wait_s
     with (
-        counted_reader(runtime),
+        visit.as_reader(heard.set),
         runtime.wakeups.listening(run_id, lambda _: heard.set()),
         called_when_set(runtime.draining, heard.set),
     ):
         while True:
             heard.clear()
-            row = await looks.at(run_id)
+            if visit.is_over:
+                raise key_invalid()
+            row = await visit.look_at(run_id)
             left = deadline - loop.time()
             if row is None or row["status"] in statuses or left <= 0 or runtime.draining.is_set():
                 return row

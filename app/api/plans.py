@@ -10,14 +10,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from app.api.bodies import JsonBodyRoute
-from app.api.deps import Looks, RunId, RuntimeOf, only
+from app.api.deps import RunId, only
 from app.api.errors import Refusal, RunNotFound, run_unreadable
 from app.api.field_errors import FIELD_ERRORS_SHOWN
-from app.api.long_polls import SharedLooks, run_settled
+from app.api.long_polls import run_settled
 from app.api.resources import page, revision_resource, run_resource
 from app.api.runs import existing_run
 from app.api.schemas.runs import PlanRevisionPage, Run
 from app.api.schemas.service import PROBLEMS
+from app.api.visits import Visit, VisitOf
 from app.domain.approvals import (
     REASON_CHARACTERS,
     ApprovalRefused,
@@ -34,7 +35,6 @@ from app.domain.plan_decisions import EDITABLE
 from app.domain.states import TERMINAL_RUN
 from app.domain.worker import TIERS
 from app.grounds import grounds_of
-from app.runtime import TENANT, Runtime
 from app.store.history import Histories
 from app.store.plans import Addressed, Pricing, approve_plan, edit_plan, reject_plan, revisions_of
 from app.store.runs import Row, plan_of
@@ -100,22 +100,22 @@ Edit = Annotated[PlanEdit, BeforeValidator(lambda edit: strictly(PlanEdit, edit)
 
 
 @router.get("/{run_id}/plan", response_model=Plan)
-async def get_plan(run_id: RunId, runtime: RuntimeOf, revision: Revision = None) -> Response:
+async def get_plan(run_id: RunId, visit: VisitOf, revision: Revision = None) -> Response:
     """The plan, in its newest revision or in the one asked for. Its `ETag` is the revision."""
-    return _answer(await _existing_plan(runtime, run_id, revision))
+    return _answer(await _existing_plan(visit, run_id, revision))
 
 
 @router.get("/{run_id}/plan/revisions", response_model=PlanRevisionPage)
-async def list_plan_revisions(run_id: RunId, runtime: RuntimeOf) -> Response:
+async def list_plan_revisions(run_id: RunId, visit: VisitOf) -> Response:
     """Every revision of the plan, oldest first, with its reason and its difference to the one before."""
-    revisions = await revisions_of(runtime.database, TENANT, run_id)
+    revisions = await revisions_of(visit.database, visit.tenant, run_id)
     if not revisions:
-        await existing_run(runtime, run_id)
+        await existing_run(visit, run_id)
     return JSONResponse(page([revision_resource(each) for each in revisions]))
 
 
 @router.patch("/{run_id}/plan", response_model=Plan)
-async def edit_a_plan(request: Request, run_id: RunId, runtime: RuntimeOf, meant: Meant, body: Edit) -> Response:
+async def edit_a_plan(request: Request, run_id: RunId, visit: VisitOf, meant: Meant, body: Edit) -> Response:
     """Edit a plan that waits for approval: the new revision waits for it too, for as long as was left.
 
     `If-Match` names the revision that was read. The plan is validated as any other; what is wrong with it stands in
@@ -124,48 +124,46 @@ async def edit_a_plan(request: Request, run_id: RunId, runtime: RuntimeOf, meant
     if "if-match" not in request.headers:
         detail = "An edit says in If-Match which revision of the plan it is about."
         raise Refusal(428, "if_match_missing", detail)
-    pricing = await _pricing(runtime, await existing_run(runtime, run_id))
-    about = Addressed(TENANT, run_id, meant)
+    pricing = await _pricing(visit, await existing_run(visit, run_id))
+    about = Addressed(visit.tenant, run_id, meant)
     try:
         edited = await edit_plan(
-            runtime.database, runtime.queue, about, body.changes, reason=body.reason, pricing=pricing
+            visit.database, visit.runtime.queue, about, body.changes, reason=body.reason, pricing=pricing
         )
     except (ApprovalRefused, RunUnreadable) as error:
         raise _refusal(error) from None
     _check(edited)
-    return _answer(await _existing_plan(runtime, run_id, None))
+    return _answer(await _existing_plan(visit, run_id, None))
 
 
 @router.post("/{run_id}/plan/approve", response_model=Run)
-async def approve_a_plan(run_id: RunId, runtime: RuntimeOf, looks: Looks, meant: Meant) -> Response:
+async def approve_a_plan(run_id: RunId, visit: VisitOf, meant: Meant) -> Response:
     """Approve a plan that waits for it: the run goes on. Each is decided on once.
 
     With `If-Match` the plan is approved in the revision that was read, and in no other.
     """
     try:
-        _check(await approve_plan(runtime.database, runtime.queue, Addressed(TENANT, run_id, meant)))
+        _check(await approve_plan(visit.database, visit.runtime.queue, Addressed(visit.tenant, run_id, meant)))
     except (ApprovalRefused, RunUnreadable) as error:
         raise _refusal(error) from None
-    return await _run(runtime, looks, run_id)
+    return await _run(visit, run_id)
 
 
 @router.post("/{run_id}/plan/reject", response_model=Run)
-async def reject_a_plan(
-    run_id: RunId, runtime: RuntimeOf, looks: Looks, meant: Meant, body: Rejection | None = None
-) -> Response:
+async def reject_a_plan(run_id: RunId, visit: VisitOf, meant: Meant, body: Rejection | None = None) -> Response:
     """Reject a plan that waits for approval: the run fails with `plan_rejected`. `If-Match` as for an approval."""
-    reason, about = body.reason if body else None, Addressed(TENANT, run_id, meant)
+    reason, about = body.reason if body else None, Addressed(visit.tenant, run_id, meant)
     try:
-        _check(await reject_plan(runtime.database, runtime.queue, about, reason=reason))
+        _check(await reject_plan(visit.database, visit.runtime.queue, about, reason=reason))
     except (ApprovalRefused, RunUnreadable) as error:
         raise _refusal(error) from None
-    return await _run(runtime, looks, run_id)
+    return await _run(visit, run_id)
 
 
-async def _existing_plan(runtime: Runtime, run_id: str, revision: int | None) -> Row:
-    plan = await plan_of(runtime.database, TENANT, run_id, revision)
+async def _existing_plan(visit: Visit, run_id: str, revision: int | None) -> Row:
+    plan = await plan_of(visit.database, visit.tenant, run_id, revision)
     if plan is None:
-        await existing_run(runtime, run_id)
+        await existing_run(visit, run_id)
         raise Refusal(404, "plan_not_found", "The run has no such plan, or none yet.")
     return plan
 
@@ -174,19 +172,20 @@ def _answer(plan: Row) -> Response:
     return JSONResponse(plan, headers={"ETag": f'"{plan["revision"]}"'})
 
 
-async def _run(runtime: Runtime, looks: SharedLooks, run_id: str) -> Response:
+async def _run(visit: Visit, run_id: str) -> Response:
     """The run as it goes on."""
-    row = await run_settled(runtime, looks, run_id, GOES_ON, GOES_ON_WITHIN_S)
+    row = await run_settled(visit, run_id, GOES_ON, GOES_ON_WITHIN_S)
     assert row is not None
     return JSONResponse(run_resource(row, datetime.now(UTC)))
 
 
-async def _pricing(runtime: Runtime, row: Row) -> Pricing | None:
+async def _pricing(visit: Visit, row: Row) -> Pricing | None:
     """What the quote of an edited plan rests on."""
-    team = await team_version(runtime.database, TENANT, row["team_name"], row["team_version"])
+    team = await team_version(visit.database, visit.tenant, row["team_name"], row["team_version"])
     if team is None:
         return None
-    history = await Histories(runtime.database).of(TENANT, team.team.name)
+    history = await Histories(visit.database).of(visit.tenant, team.team.name)
+    runtime = visit.runtime
     grounds = grounds_of(runtime.model, runtime.tools, history, team.team)
     return Pricing(grounds, {tier: runtime.model.model_id(tier) for tier in TIERS})
 

@@ -35,6 +35,10 @@ NO_PLAN: Mapping[str, Meaning] = {
 PROBLEM_CODES: Mapping[str, Meaning] = {
     "json_invalid": Meaning(400, "The body is not JSON."),
     "request_malformed": Meaning(400, "The request cannot be read."),
+    "key_missing": Meaning(401, "The service asks for a key of the API, and the request brings none."),
+    "key_invalid": Meaning(401, "The key of the API is unknown, revoked or expired."),
+    "scope_missing": Meaning(403, "The key of the API does not allow this."),
+    "key_not_found": Meaning(404, "The tenant has no such key of the API."),
     "cursor_invalid": Meaning(400, "The cursor is not one that this service gave out."),
     "idempotency_key_invalid": Meaning(400, "The `Idempotency-Key` is empty, too long or not printable."),
     "form_invalid": Meaning(400, "The body is no `multipart/form-data` that can be read."),

@@ -8,11 +8,12 @@ from pydantic_core import PydanticCustomError
 from starlette.responses import JSONResponse, Response
 
 from app.api.bodies import JsonBodyRoute
-from app.api.deps import RunId, RuntimeOf
+from app.api.deps import RunId
 from app.api.errors import Refusal, RunNotFound, run_unreadable
 from app.api.resources import Resource, instant, page
 from app.api.schemas.runs import QuestionPage
 from app.api.schemas.service import PROBLEMS
+from app.api.visits import VisitOf
 from app.domain.errors import RunUnreadable
 from app.domain.questions import (
     ANSWER_CHARACTERS,
@@ -23,7 +24,6 @@ from app.domain.questions import (
     QuestionUnknown,
 )
 from app.domain.text import is_blank
-from app.runtime import TENANT
 from app.store.questions import answer_question, questions_of
 
 router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], responses=PROBLEMS)
@@ -47,20 +47,20 @@ class Answer(BaseModel):
 
 
 @router.get("/{run_id}/questions", response_model=QuestionPage)
-async def list_questions(run_id: RunId, runtime: RuntimeOf) -> Response:
+async def list_questions(run_id: RunId, visit: VisitOf) -> Response:
     """The questions that the run has asked, oldest first, with what became of each."""
-    questions = await questions_of(runtime.database, TENANT, run_id)
+    questions = await questions_of(visit.database, visit.tenant, run_id)
     if questions is None:
         raise RunNotFound
     return JSONResponse(page([_resource(question) for question in questions]))
 
 
 @router.post("/{run_id}/questions/{question_id}/answer", response_model=Question)
-async def answer_a_question(run_id: RunId, question_id: QuestionId, runtime: RuntimeOf, body: Answer) -> Response:
+async def answer_a_question(run_id: RunId, question_id: QuestionId, visit: VisitOf, body: Answer) -> Response:
     """Answer a question. Each is answered once; the run goes on at once, whichever process this is."""
-    run = TENANT, run_id
+    run = visit.tenant, run_id
     try:
-        question = await answer_question(runtime.database, runtime.queue, run, question_id, body.answer)
+        question = await answer_question(visit.database, visit.runtime.queue, run, question_id, body.answer)
     except AnswerRefused as refused:
         raise _refusal(refused) from None
     except RunUnreadable:

@@ -12,15 +12,15 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from app.api.bodies import JsonBodyRoute
 from app.api.cursors import cursor_of, page_start_of
-from app.api.deps import Looks, RunId, RuntimeOf, WaitSeconds
+from app.api.deps import RunId, WaitSeconds
 from app.api.errors import Refusal, RunNotFound
 from app.api.long_polls import SETTLED, check_room, run_settled
 from app.api.resources import Resource, page, run_resource, task_resources
 from app.api.schemas.runs import Run, RunPage, RunTask, TaskPage
 from app.api.schemas.service import PROBLEMS
+from app.api.visits import Visit, VisitOf
 from app.domain.names import TEAM_NAME
 from app.domain.states import TERMINAL_RUN, RunStatus
-from app.runtime import TENANT, Runtime
 from app.store.interventions import request_cancel
 from app.store.runs import (
     OBJECTIVE_PREVIEW,
@@ -89,9 +89,9 @@ ListingOf = Annotated[Listing, Depends(_listing)]
 
 
 @router.get("", response_model=RunPage)
-async def list_runs(runtime: RuntimeOf, listing: ListingOf, limit: PageLimit = 20) -> Response:
+async def list_runs(visit: VisitOf, listing: ListingOf, limit: PageLimit = 20) -> Response:
     """Runs, newest first. A list carries neither results nor long objectives unless they are asked for."""
-    rows = await page_of_runs(runtime.database, TENANT, listing, limit=limit + 1)
+    rows = await page_of_runs(visit.database, visit.tenant, listing, limit=limit + 1)
     shown, now = rows[:limit], datetime.now(UTC)
     more = cursor_of(PageStart(shown[-1]["created_at"], shown[-1]["id"])) if len(rows) > limit else None
     return JSONResponse(page([run_resource(row, now) for row in shown], more))
@@ -99,7 +99,7 @@ async def list_runs(runtime: RuntimeOf, listing: ListingOf, limit: PageLimit = 2
 
 @router.get("/{run_id}", response_model=Run, responses={304: {"description": "The run is as the client knows it."}})
 async def get_run(
-    request: Request, run_id: RunId, runtime: RuntimeOf, looks: Looks, wait_s: WaitSeconds, _: IfNoneMatch = None
+    request: Request, run_id: RunId, visit: VisitOf, wait_s: WaitSeconds, _: IfNoneMatch = None
 ) -> Response:
     """One run. `Prefer: wait=N` answers when it has ended or waits, after N seconds at the latest, at most 60."""
     known = request.headers.getlist("if-none-match")
@@ -107,8 +107,8 @@ async def get_run(
         errors = [{"parameter": "if-none-match", "detail": f"This may have at most {TAGS_LENGTH} characters."}]
         raise Refusal(400, "header_invalid", "A header is too long.", errors=errors)
     if wait_s:
-        check_room(runtime)
-    row = await run_settled(runtime, looks, run_id, SETTLED, wait_s or 0)
+        check_room(visit.runtime)
+    row = await run_settled(visit, run_id, SETTLED, wait_s or 0)
     if row is None:
         raise RunNotFound
     tag = f'"{run_id}-{row["last_seq"]}-{row["status"]}"'
@@ -129,9 +129,9 @@ def is_known(tag: str, if_none_match: Sequence[str]) -> bool:
 
 
 @router.get("/{run_id}/tasks", response_model=TaskPage)
-async def list_tasks(run_id: RunId, runtime: RuntimeOf) -> Response:
+async def list_tasks(run_id: RunId, visit: VisitOf) -> Response:
     """The tasks of the plan with every attempt; none before there is a plan."""
-    tasks = task_resources(await existing_whole_run(runtime, run_id))
+    tasks = task_resources(await existing_whole_run(visit, run_id))
     return StreamingResponse(_page_of(tasks), media_type="application/json")
 
 
@@ -147,38 +147,40 @@ async def _page_of(resources: Sequence[Resource]) -> AsyncIterator[bytes]:
 
 
 @router.get("/{run_id}/tasks/{task_id}", response_model=RunTask)
-async def get_task(run_id: RunId, task_id: TaskId, runtime: RuntimeOf) -> Response:
+async def get_task(run_id: RunId, task_id: TaskId, visit: VisitOf) -> Response:
     """One task with every attempt."""
-    for task in task_resources(await existing_whole_run(runtime, run_id)):
+    for task in task_resources(await existing_whole_run(visit, run_id)):
         if task["id"] == task_id:
             return JSONResponse(task)
     raise Refusal(404, "task_not_found", "The run has no such task.")
 
 
 @router.post("/{run_id}/cancel", status_code=202, response_model=Run)
-async def cancel_run(run_id: RunId, runtime: RuntimeOf, looks: Looks, body: Cancel | None = None) -> Response:
+async def cancel_run(run_id: RunId, visit: VisitOf, body: Cancel | None = None) -> Response:
     """Cancel a run. Repeating it changes nothing; a run that has ended is left as it is (409)."""
-    asked = await request_cancel(runtime.database, runtime.queue, TENANT, run_id, reason=body.reason if body else None)
+    asked = await request_cancel(
+        visit.database, visit.runtime.queue, visit.tenant, run_id, reason=body.reason if body else None
+    )
     if asked is None:
         raise RunNotFound
     if not asked:
         raise Refusal(409, "run_ended", "The run has ended already.")
-    row = await run_settled(runtime, looks, run_id, TERMINAL_RUN, CANCEL_WAIT_S)
+    row = await run_settled(visit, run_id, TERMINAL_RUN, CANCEL_WAIT_S)
     assert row is not None
     return JSONResponse(run_resource(row, datetime.now(UTC)), 202)
 
 
-async def existing_run(runtime: Runtime, run_id: str) -> Row:
+async def existing_run(visit: Visit, run_id: str) -> Row:
     """The run's row. Raises `RunNotFound`."""
-    row = await find_run(runtime.database, TENANT, run_id)
+    row = await find_run(visit.database, visit.tenant, run_id)
     if row is None:
         raise RunNotFound
     return row
 
 
-async def existing_whole_run(runtime: Runtime, run_id: str) -> WholeRun:
+async def existing_whole_run(visit: Visit, run_id: str) -> WholeRun:
     """The run with its plans, tasks and attempts. Raises `RunNotFound`."""
-    run = await whole_run(runtime.database, TENANT, run_id)
+    run = await whole_run(visit.database, visit.tenant, run_id)
     if run is None:
         raise RunNotFound
     return run

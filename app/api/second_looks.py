@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from app.api.bodies import JsonBodyRoute
-from app.api.deps import Key, Looks, RunId, WaitSeconds, runtime_of
+from app.api.deps import Key, RunId, WaitSeconds
 from app.api.errors import FieldError, Refusal, RunNotFound, run_unreadable
 from app.api.field_errors import FIELD_ERRORS_SHOWN, pointer_to
 from app.api.jobs import (
@@ -26,6 +26,7 @@ from app.api.jobs import (
 from app.api.schemas.runs import Run
 from app.api.schemas.service import PROBLEMS
 from app.api.templates import plan_of_template
+from app.api.visits import Visit, VisitOf
 from app.domain import events as ev
 from app.domain.attribution import attributed
 from app.domain.crew import Crew
@@ -39,7 +40,6 @@ from app.domain.policy.handed_up import half_done
 from app.domain.second_looks import SUPERVISOR, all_results, results_kept, with_models, without_ties
 from app.domain.strategies import Strategy
 from app.domain.team_rules import ModelName
-from app.runtime import TENANT, Runtime
 from app.store.acceptance import IdempotencyKey, Inheritance, NewRun, Origin, accept
 from app.store.inputs import contents_of
 from app.store.sources import NotEnded, Source, source_of
@@ -98,7 +98,7 @@ class _Look:
     """A request for a second look, and the run that it is at."""
 
     request: Request
-    runtime: Runtime
+    visit: Visit
     source: Source
     origin: Origin
     key: str | None
@@ -109,25 +109,26 @@ class _Look:
         return f"POST {self.request.url.path}"
 
 
-async def _look(request: Request, run_id: RunId, key: Key, wait_s: WaitSeconds, origin: OriginOf) -> _Look:
+async def _look(
+    request: Request, visit: VisitOf, run_id: RunId, key: Key, wait_s: WaitSeconds, origin: OriginOf
+) -> _Look:
     """The run that is looked at. Raises `Refusal` when it cannot be, or not yet."""
-    runtime = await runtime_of(request)
     try:
-        source = await source_of(runtime.database, TENANT, run_id)
+        source = await source_of(visit.database, visit.tenant, run_id)
     except NotEnded:
         raise Refusal(409, "run_not_ended", "The run has not ended yet.") from None
     except RunUnreadable:
         raise run_unreadable() from None
     if source is None:
         raise RunNotFound
-    return _Look(request, runtime, source, origin, key, wait_s)
+    return _Look(request, visit, source, origin, key, wait_s)
 
 
 LookOf = Annotated[_Look, Depends(_look)]
 
 
 @router.post("/{run_id}/resynthesize", status_code=202, response_model=Run, responses=ANSWERS)
-async def resynthesize_a_run(look: LookOf, looks: Looks, body: Resynthesis | None = None) -> Response:
+async def resynthesize_a_run(look: LookOf, body: Resynthesis | None = None) -> Response:
     """Make the answer of an ended run anew from its stored results, as a new run. No worker is called.
 
     Whatever the run ended as: it is enough that a task delivered. The new run has the plan of the old one, with its
@@ -148,11 +149,11 @@ async def resynthesize_a_run(look: LookOf, looks: Looks, body: Resynthesis | Non
     if not any(each.status == "succeeded" for each in reused.tasks):
         raise Refusal(409, "nothing_delivered", "There is no result from which an answer could be made.")
     models = {SUPERVISOR: body.model} if body.model is not None else {}
-    return await _accepted(look, looks, body, _Changes("resynthesis", plan, reused, models, strategy=body.strategy))
+    return await _accepted(look, body, _Changes("resynthesis", plan, reused, models, strategy=body.strategy))
 
 
 @router.post("/{run_id}/fork", status_code=202, response_model=Run, responses=ANSWERS)
-async def fork_a_run(look: LookOf, looks: Looks, body: Fork | None = None) -> Response:
+async def fork_a_run(look: LookOf, body: Fork | None = None) -> Response:
     """Do a part of an ended run again, as a new run: from some tasks on, with another plan, other models or limits.
 
     What neither begins anew nor rests on what does keeps its result, at no cost. Without `from` the tasks are done that
@@ -166,11 +167,11 @@ async def fork_a_run(look: LookOf, looks: Looks, body: Fork | None = None) -> Re
     changes = _Changes("fork", plan, None, body.models, body.limits, body.objective, body.begin_at)
     if body.plan is not None:
         changes = replace(changes, plan=attributed(body.plan, run.plan), made_by="client")
-    return await _accepted(look, looks, body, changes)
+    return await _accepted(look, body, changes)
 
 
 @router.post("/{run_id}/retry", status_code=202, response_model=Run, responses=ANSWERS)
-async def retry_a_run(look: LookOf, looks: Looks, body: Retry) -> Response:
+async def retry_a_run(look: LookOf, body: Retry) -> Response:
     """Do the tasks of an ended run again that delivered nothing, and what rests on them, as a new run.
 
     It is a fork without changes. `Idempotency-Key` and `Prefer: wait=N` work as for jobs.
@@ -179,7 +180,7 @@ async def retry_a_run(look: LookOf, looks: Looks, body: Retry) -> Response:
     in_part = [task.task.id for task in half_done(run)]
     if run.plan is not None and run.tasks and not in_part and all(task.delivered for task in run.tasks.values()):
         raise Refusal(409, "nothing_failed", "Every task of the run has delivered.")
-    return await _accepted(look, looks, body, _Changes("retry", run.plan, None, begin_at=in_part))
+    return await _accepted(look, body, _Changes("retry", run.plan, None, begin_at=in_part))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,14 +202,14 @@ class _Changes:
     """Who has made the plan."""
 
 
-async def _accepted(look: _Look, looks: Looks, body: BaseModel, changes: _Changes) -> Response:
+async def _accepted(look: _Look, body: BaseModel, changes: _Changes) -> Response:
     new = await _new_run(look, changes)
     key = None
     if look.key is not None:
         key = IdempotencyKey(look.key, look.path, await asyncio.to_thread(digest_of, body))
-    accepted = await accept(look.runtime.database, TENANT, new, key=key)
+    accepted = await accept(look.visit.database, look.visit.tenant, new, key=key)
     look.request.state.run_id = accepted.run_id  # The line of this request in the log names it.
-    return await answer_with_run(look.runtime, looks, accepted, look.wait_s)
+    return await answer_with_run(look.visit, accepted, look.wait_s)
 
 
 async def _new_run(look: _Look, changes: _Changes) -> NewRun:
@@ -216,9 +217,9 @@ async def _new_run(look: _Look, changes: _Changes) -> NewRun:
     before = Limits.model_validate({name: getattr(run.brief.limits, name) for name in Limits.model_fields})
     limits, models = changes.limits.applied_to(before), {**source.models, **changes.models}
     team = workers_at_depth(with_models(source.team.team, models), limits)
-    refuse_unpriced(look.runtime, team, limits, "/models" if changes.models else "/limits/cost_usd")
+    refuse_unpriced(look.visit.runtime, team, limits, "/models" if changes.models else "/limits/cost_usd")
     strategy = changes.strategy or run.brief.own_strategy
-    crew = Crew(team, look.runtime.means, limits, tuple(given.name for given in run.brief.inputs), strategy)
+    crew = Crew(team, look.visit.runtime.means, limits, tuple(given.name for given in run.brief.inputs), strategy)
     objective, reused = changes.objective or run.brief.objective, changes.reused
     plan, made_by = own_plan(changes.plan, crew), changes.made_by
     if plan is None:
@@ -247,7 +248,7 @@ async def _as_if_sent_again(look: _Look, crew: Crew, objective: str) -> tuple[Pl
     if run.own_plan is not None and run.plan_source != "template":
         return own_plan(run.own_plan, crew), "run"
     if takes_template(crew.team, look.source.planning, objective, has_inputs=bool(run.brief.inputs)):
-        inputs = await contents_of(look.runtime.database, TENANT, run.brief.run_id)
+        inputs = await contents_of(look.visit.database, look.visit.tenant, run.brief.run_id)
         return await plan_of_template(crew, objective, inputs), "template"
     return None, None
 

@@ -14,8 +14,7 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.types import Message, Send
 
 from app.api.feeds import Feeds, Subscription
-from app.api.long_polls import counted_reader
-from app.runtime import Runtime
+from app.api.visits import Visit
 
 log = structlog.get_logger(__name__)
 
@@ -73,17 +72,18 @@ class EventStream(EventSourceResponse):
             self._next_look = loop.call_at(due, self._look, patience)
 
 
-async def follow(runtime: Runtime, feeds: Feeds, subscription: Subscription, after: int) -> AsyncGenerator[bytes]:
+async def follow(visit: Visit, feeds: Feeds, subscription: Subscription, after: int) -> AsyncGenerator[bytes]:
     """Frames of events behind `after` until the run has ended, this process is told to stop, or the client goes."""
     # Clients take a block for an event, whatever is in it: `retry` goes with the first event, and comments go alone.
     yield format_sse_event(comment="here it begins")
     retry = RETRY
-    with counted_reader(runtime), feeds.joined(subscription) as feed:
+    with feeds.joined(subscription) as feed, visit.as_reader(feed.ring):
         batch = feed.entry(after)
         while not batch.ended:
-            found = await feed.behind(batch)
+            found = await feed.behind(batch, lambda: visit.is_over)
             if found is None:
-                yield format_sse_event(comment="this server is stopping")
+                why = "this key opens nothing more" if visit.is_over else "this server is stopping"
+                yield format_sse_event(comment=why)
                 return
             batch = found
             if batch.passing:

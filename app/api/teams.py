@@ -8,16 +8,16 @@ from fastapi import APIRouter, Path, Query
 from starlette.responses import JSONResponse, Response
 
 from app.api.bodies import JsonBodyRoute
-from app.api.deps import RuntimeOf
 from app.api.errors import Refusal
 from app.api.field_errors import FIELD_ERRORS_SHOWN, pointer_to
 from app.api.resources import page, team_path, team_resource, team_version_resource
 from app.api.schemas.service import PROBLEMS, Team, TeamFile, TeamPage, TeamVersionPage, ToolPage
+from app.api.visits import VisitOf
 from app.domain.names import TEAM_NAME, TEAM_REFERENCE
 from app.domain.team import Team as TeamDefinition
 from app.domain.team_faults import Fault
 from app.domain.team_schema import team_file_schema
-from app.runtime import TENANT, Runtime
+from app.runtime import Runtime
 from app.store.teams import all_teams, archive_team, offered_teams, put_team, team_named, team_version, versions_of
 from app.team_checks import faults_of, unknown_teams
 
@@ -50,13 +50,13 @@ class _TeamNotFound(Refusal):
 
 
 @router.get("/teams", response_model=TeamPage)
-async def list_teams(runtime: RuntimeOf) -> Response:
+async def list_teams(visit: VisitOf) -> Response:
     """Every team in its newest version, by name. Those that were archived are left out."""
-    return JSONResponse(page([team_resource(stored) for stored in await all_teams(runtime.database, TENANT)]))
+    return JSONResponse(page([team_resource(stored) for stored in await all_teams(visit.database, visit.tenant)]))
 
 
 @router.get("/teams/{name}", response_model=Team)
-async def get_team(name: TeamNamed, runtime: RuntimeOf) -> Response:
+async def get_team(name: TeamNamed, visit: VisitOf) -> Response:
     """One team, by `name` in its newest version, or by `name@version`.
 
     An archived team is found by `name@version` alone: runs have its versions for ever.
@@ -65,9 +65,9 @@ async def get_team(name: TeamNamed, runtime: RuntimeOf) -> Response:
         raise _TeamNotFound
     plain, _, version = name.partition("@")
     if version:
-        stored = await team_version(runtime.database, TENANT, plain, int(version))
+        stored = await team_version(visit.database, visit.tenant, plain, int(version))
     else:
-        stored = await team_named(runtime.database, TENANT, plain)
+        stored = await team_named(visit.database, visit.tenant, plain)
     if stored is None:
         raise _TeamNotFound
     return JSONResponse(team_resource(stored))
@@ -82,7 +82,7 @@ async def get_team(name: TeamNamed, runtime: RuntimeOf) -> Response:
         201: {"description": "This is a new version now. Runs keep the one they have."},
     },
 )
-async def put_a_team(name: TeamName, body: TeamFile, runtime: RuntimeOf) -> Response:
+async def put_a_team(name: TeamName, body: TeamFile, visit: VisitOf) -> Response:
     """Store a team, or a new version of one, in the form of a team file.
 
     It is checked as files are: tools and teams that it names are there, schemas are some, limits make sense. Nothing
@@ -91,37 +91,37 @@ async def put_a_team(name: TeamName, body: TeamFile, runtime: RuntimeOf) -> Resp
     """
     if body.name not in ("", name):
         raise _refused([(("name",), f"The path names the team {name}; leave this out, or make it the same.")])
-    _refuse_from_file(runtime, name)
+    _refuse_from_file(visit.runtime, name)
     fields = {field: getattr(body, field) for field in TeamDefinition.model_fields}
     team = TeamDefinition.model_validate(fields | {"name": name})
-    known = await offered_teams(runtime.database, TENANT)
+    known = await offered_teams(visit.database, visit.tenant)
     # In a thread: schemas are compiled, and may be long.
-    faults = await asyncio.to_thread(faults_of, team, runtime.tools)
+    faults = await asyncio.to_thread(faults_of, team, visit.runtime.tools)
     if faults := [*faults, *unknown_teams(team, known)]:
         raise _refused(faults)
-    put = await put_team(runtime.database, TENANT, team, origin="client")
+    put = await put_team(visit.database, visit.tenant, team, origin="client")
     assert put is not None  # Only built-in teams give way.
     headers = {"Location": team_path(name, put.stored.version)} if put.is_new else {}
     return JSONResponse(team_resource(put.stored), 201 if put.is_new else 200, headers)
 
 
 @router.delete("/teams/{name}", status_code=204)
-async def archive_a_team(name: TeamName, runtime: RuntimeOf) -> Response:
+async def archive_a_team(name: TeamName, visit: VisitOf) -> Response:
     """Withdraw a team from new jobs, and from new tasks of workers that are this team, in all its versions.
 
     Runs that have it keep it, and its versions can still be read. Putting it brings it back. A built-in team stays
     archived, also through a new release; one that comes from a file of the operator is taken away there (409).
     """
-    _refuse_from_file(runtime, name)
-    if not await archive_team(runtime.database, TENANT, name):
+    _refuse_from_file(visit.runtime, name)
+    if not await archive_team(visit.database, visit.tenant, name):
         raise _TeamNotFound
     return Response(status_code=204)
 
 
 @router.get("/teams/{name}/versions", response_model=TeamVersionPage)
-async def list_versions(name: TeamName, runtime: RuntimeOf, before: Before = None, limit: PageLimit = 20) -> Response:
+async def list_versions(name: TeamName, visit: VisitOf, before: Before = None, limit: PageLimit = 20) -> Response:
     """The versions of a team, newest first; also of one that is archived."""
-    found = await versions_of(runtime.database, TENANT, name, before=before or VERSIONS_CEILING, limit=limit + 1)
+    found = await versions_of(visit.database, visit.tenant, name, before=before or VERSIONS_CEILING, limit=limit + 1)
     if not found and before is None:
         raise _TeamNotFound
     shown = found[:limit]
@@ -136,7 +136,7 @@ async def get_team_schema() -> Response:
 
 
 @router.get("/tools", response_model=ToolPage)
-async def list_tools(runtime: RuntimeOf) -> Response:
+async def list_tools(visit: VisitOf) -> Response:
     """Every tool, by name."""
     tools = [
         {
@@ -150,7 +150,7 @@ async def list_tools(runtime: RuntimeOf) -> Response:
             "server": tool.origin.name if tool.origin else None,
             "state": tool.origin.state if tool.origin else "ready",
         }
-        for _, tool in sorted(runtime.tools.items())
+        for _, tool in sorted(visit.runtime.tools.items())
     ]
     return JSONResponse(page(tools))
 

@@ -10,19 +10,19 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from app.api.deps import RunId, RuntimeOf
+from app.api.deps import RunId
 from app.api.errors import Refusal
 from app.api.pace import PIECE_CHARACTERS, Pace
 from app.api.resources import run_resource, task_resources
 from app.api.runs import existing_whole_run
 from app.api.schemas.service import PROBLEMS
 from app.api.schemas.trace import Trace
+from app.api.visits import Visit, VisitOf
 from app.domain.contents import Contents
 from app.domain.reporting import Reporter
 from app.domain.span_values import Span
 from app.domain.spans import Spans
 from app.domain.text import shorten
-from app.runtime import TENANT, Runtime
 from app.store.runs import Row, StoredEvent, WholeRun, events_of
 
 PAGE_EVENTS = 200
@@ -52,7 +52,7 @@ Include = Annotated[
 
 @router.get("/{run_id}/trace", response_model=Trace)
 async def get_trace(
-    request: Request, run_id: RunId, runtime: RuntimeOf, form: Form = "json", include: Include = ""
+    request: Request, run_id: RunId, visit: VisitOf, form: Form = "json", include: Include = ""
 ) -> Response:
     """Everything there is to know about how a run went: its plans, tasks, events and spans.
 
@@ -61,9 +61,9 @@ async def get_trace(
     """
     if form != "json":
         raise Refusal(422, "format_not_offered", "Traces are offered as JSON alone.")
-    run = await existing_whole_run(runtime, run_id)
+    run = await existing_whole_run(visit, run_id)
     pace = Pace(request.app.state.line)
-    document = _document(_Log(runtime, run.row, pace), run, bool(include))
+    document = _document(_Log(visit, run.row, pace), run, bool(include))
     return StreamingResponse(_paced(document, pace), media_type="application/json")
 
 
@@ -116,8 +116,8 @@ async def _document(log: "_Log", run: WholeRun, with_content: bool) -> AsyncIter
 class _Log:
     """The events of a run up to the one that its row counts as the last, even when there are newer ones by now."""
 
-    def __init__(self, runtime: Runtime, row: Row, pace: Pace) -> None:
-        self._database, self._row, self._pace = runtime.database, row, pace
+    def __init__(self, visit: Visit, row: Row, pace: Pace) -> None:
+        self._visit, self._row, self._pace = visit, row, pace
 
     async def events(self) -> AsyncIterator[StoredEvent]:
         """All of them from the first on, read a page at a time."""
@@ -137,7 +137,7 @@ class _Log:
     async def _page(self, after: int, limit: int) -> deque[StoredEvent]:
         limit = min(limit, self._row["last_seq"] - after)
         run_id = self._row["id"]
-        return deque(await events_of(self._database, TENANT, run_id, after=after, limit=limit))
+        return deque(await events_of(self._visit.database, self._visit.tenant, run_id, after=after, limit=limit))
 
 
 async def _calls(log: _Log, with_content: bool) -> AsyncIterator[Span]:

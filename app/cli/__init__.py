@@ -9,6 +9,7 @@ import typer
 from app import version
 from app.cli.console import BAD_INPUT, say
 from app.cli.kept_files import openapi, states, team_schema
+from app.cli.keys import create, list_keys, revoke
 from app.cli.processes import engine, migrate, serve, served_here
 from app.cli.team_check import check
 from app.domain.errors import ChargehandError
@@ -28,6 +29,11 @@ team = typer.Typer(name="team", no_args_is_help=True, help="Team files: what is 
 team.command("check")(check)
 team.command("schema")(team_schema)
 cli.add_typer(team)
+keys = typer.Typer(name="keys", no_args_is_help=True, help="Keys of the API, each of a tenant.")
+keys.command("create")(create)
+keys.command("list")(list_keys)
+keys.command("revoke")(revoke)
+cli.add_typer(keys)
 add_eval(cli, served_here)
 
 

@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
+from ipaddress import ip_address
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Never
 
@@ -34,8 +35,9 @@ def serve(
 ) -> None:
     """Serve the API, and execute runs unless CHARGEHAND_ENGINE is false."""
     settings = _start(host=host, port=port)
+    refuse_open_door(settings)
     _check_team_files(settings)
-    with _stopped_by_signals(), _database(settings, migrate=migrate) as database, _listening(settings) as listener:
+    with _stopped_by_signals(), database_of(settings, migrate=migrate) as database, _listening(settings) as listener:
         _say_what_is_used(settings, database)
         _serve(settings, database.url, listener)
 
@@ -48,7 +50,7 @@ def engine(
 
     settings = _start(engine=True)
     _check_team_files(settings)
-    with _stopped_by_signals(), _database(settings, migrate=migrate) as database:
+    with _stopped_by_signals(), database_of(settings, migrate=migrate) as database:
         _say_what_is_used(settings, database)
         with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
             runner.run(_execute_until_stopped(settings, database.url))
@@ -57,7 +59,7 @@ def engine(
 def migrate() -> None:
     """Bring the database's schema to the newest revision; one that is newer is left as it is."""
     settings = _start()
-    with _database(settings, migrate=True) as database:
+    with database_of(settings, migrate=True) as database:
         found = database.schema
         state = "of a newer release, with which this one works" if found.is_newer else "up to date"
         say(f"The schema is at revision {found.revision}, {state}.")
@@ -70,13 +72,31 @@ def _start(*, host: str | None = None, port: int | None = None, engine: bool | N
     return settings
 
 
+def refuse_open_door(settings: Settings) -> None:
+    """Whoever reaches the API without keys spends our money: that only this machine may, unless it is said outright."""
+    if settings.auth is None and not _is_this_machine(settings.host):
+        raise CommandRefused(
+            f"{settings.host} may be reached from elsewhere, and no keys are asked for: set CHARGEHAND_AUTH=keys, or "
+            "CHARGEHAND_AUTH=off where something in front of the service keeps others out"
+        )
+
+
+def _is_this_machine(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _check_team_files(settings: Settings) -> None:
     from app.runtime import known_teams
 
     known_teams(settings)
 
 
-def _database(settings: Settings, *, migrate: bool) -> "AbstractContextManager[UsableDatabase]":
+def database_of(settings: Settings, *, migrate: bool) -> "AbstractContextManager[UsableDatabase]":
     from app.store.preflight import usable_database
 
     url = settings.database_url.get_secret_value() if settings.database_url else None
@@ -131,11 +151,11 @@ def served_here() -> Iterator[str]:
     """A service of this process's own on a free port, as `serve` would start it; its address."""
     from app.api.server import serving_beside
 
-    settings = _start(host="127.0.0.1", port=0, engine=True)
+    settings = _start(host="127.0.0.1", port=0, engine=True).model_copy(update={"auth": "off"})
     # Standard output is the report's, and what every run does is no news here.
     set_up_logging(level="warning", form=settings.log_format, output=sys.stderr)
     _check_team_files(settings)
-    with _database(settings, migrate=False) as database, _listening(settings) as listener:
+    with database_of(settings, migrate=False) as database, _listening(settings) as listener:
         _say_what_is_used(settings, database)
         served = application(settings, database.url)
         with serving_beside(served, listener, leave=lambda: served.state.runtime.draining.set()) as address:
@@ -176,6 +196,8 @@ async def _execute_until_stopped(settings: Settings, url: str) -> None:
 def _say_what_is_used(settings: Settings, database: "UsableDatabase") -> None:
     say(f"Runs are kept in {database.where}.")
     say(_who_answers(settings))
+    if settings.auth == "keys":
+        say("Requests must bring a key: `chargehand keys create --help` tells how one is made.")
 
 
 def _say_where_to_go(address: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from app.domain import events as ev
 from app.domain.crew import Crew, Means
 from app.domain.job import ApprovalLimits, DryRunLimits, JobInput, Limits
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.plan import Plan
 from app.domain.planned_worker import PlannedWorker
 from app.domain.quote import Grounds
@@ -44,6 +45,8 @@ class Brief:
     """When the run ends at the latest, for one that does the work of another's task."""
     means: Mapping[str, Means] = field(default_factory=dict)
     """What the tools of this process are good for, by their names."""
+    tenant: str = DEFAULT_TENANT
+    """Whose run it is."""
     given: Sequence[JobInput] = ()
     """The inputs with their contents, for a team whose results code checks or makes files of; for others they are
     fetched when needed."""

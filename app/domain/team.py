@@ -49,7 +49,7 @@ class Supervisor(TeamPart):
 
 _LATER = (
     "ladder", "question_timeout_s", "routing", "stragglers", "review", "approval", "conflicts", "output_schema",
-    "dynamic_workers", "strategy", "conflict_resolution", "plan_template", "findings", "files",
+    "dynamic_workers", "strategy", "conflict_resolution", "plan_template", "findings", "files", "mask_inputs",
 )  # fmt: skip
 """The fields that the first release lacked."""
 
@@ -102,6 +102,9 @@ class Team(TeamPart):
     """What becomes of findings, for teams with workers whose `output` is `findings`."""
     files: tuple[FileMaker, ...] = Field(default=(), max_length=10)
     """What code makes files of at the end of its runs."""
+    mask_inputs: bool = True
+    """Whether what looks like a credential in the inputs of its jobs is masked before they are stored. In all else it
+    is, whatever this says."""
     dynamic_workers: bool | DynamicWorkers = False
     """Whether a plan may bring workers of its own along; an object says what tools they may have, and how many."""
     plan_template: PlanTemplate | None = None

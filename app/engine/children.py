@@ -26,7 +26,7 @@ from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
 from app.domain.topics import Topic
 from app.engine.run_desk import RunDesk
-from app.runtime import TENANT, Runtime
+from app.runtime import Runtime
 from app.store.acceptance import Nesting, NewRun, accept
 from app.store.children import cancel_orphans, nested_in_tree, tell_parents, terms_of
 from app.store.database import TROUBLE
@@ -104,7 +104,7 @@ async def _accepted(runtime: Runtime, desk: RunDesk, topic: Topic, allowance: Al
     )
     nesting = Nesting(parent, ends_by(run, topic), run.brief.inputs)
     new = NewRun(child_id(parent), job, team, limits, plan, "template", nested=nesting)
-    accepted = await accept(runtime.database, TENANT, new)
+    accepted = await accept(runtime.database, run.brief.tenant, new)
     if not accepted.replayed:
         return _told_of(run, new.run_id, TeamRef(name=team.team.name, version=team.version), limits)
     there = await terms_of(runtime.database, new.run_id)
@@ -126,7 +126,7 @@ def _told_of(run: Snapshot, child: str, team: TeamRef, limits: Limits) -> ev.Chi
 async def _team_of(runtime: Runtime, run: Snapshot, topic: Topic) -> StoredTeam:
     """The team that does the work of an attempt, as it is now."""
     name = worker_of(run, attempt_in(run, topic)).team or ""
-    found = await team_named(runtime.database, TENANT, name)
+    found = await team_named(runtime.database, run.brief.tenant, name)
     if found is None:
         raise _CannotNest(f"The worker is the team {name}, which is not known.")
     return found
@@ -141,7 +141,7 @@ async def _plan_of_template(
     template = team.plan_template
     if template is None or not takes_template(team, None, objective, has_inputs=bool(run.brief.inputs)):
         return None
-    inputs = await contents_of(runtime.database, TENANT, run.brief.run_id)
+    inputs = await contents_of(runtime.database, run.brief.tenant, run.brief.run_id)
     crew = Crew(team, runtime.means, limits, tuple(given.name for given in inputs))
     try:
         return await done_aside(

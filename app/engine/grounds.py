@@ -6,7 +6,7 @@ from app.domain.job import JobInput
 from app.domain.snapshot import Snapshot
 from app.domain.values import changed
 from app.grounds import grounds_of
-from app.runtime import TENANT, Runtime
+from app.runtime import Runtime
 from app.store.history import Histories
 
 
@@ -21,6 +21,6 @@ async def with_grounds(runtime: Runtime, histories: Histories, run: Snapshot) ->
     if run.plan is not None or run.ended:
         return run
     brief = run.brief
-    history = await histories.of(TENANT, brief.team.name, newest=brief.is_dry)
+    history = await histories.of(brief.tenant, brief.team.name, newest=brief.is_dry)
     grounds = grounds_of(runtime.model, runtime.tools, history, brief.team)
     return changed(run, brief=changed(brief, grounds=grounds))

@@ -27,6 +27,7 @@ from app.engine.under_way import Speaker, UnderWay, speaking
 from app.engine.worker_doors import WorkerDoors
 from app.llm.model import Model
 from app.runtime import Runtime
+from app.store.breakers import Which
 from app.store.deltas import Passage
 from app.store.journal import RunLog
 from app.tools.tool import Tool
@@ -79,7 +80,7 @@ class RunDesk:
     def conditions(self) -> Conditions:
         """What this process knows of the world, for decisions."""
         under_way = frozenset(command.topic for command in self._under_way.commands if isinstance(command, Converse))
-        return self._brake.conditions(under_way, self._load.besides())
+        return self._brake.conditions(self.run.brief.tenant, under_way, self._load.besides())
 
     async def begin(self) -> None:
         """Have known what decisions need to know of the world."""
@@ -113,7 +114,7 @@ class RunDesk:
             raise OwnershipLost(self._log.run_id)
 
     def door(self, breaker: str, about: str | None = None) -> Door:
-        return self._brake.door(breaker, about)
+        return self._brake.door(Which(self.run.brief.tenant, breaker), about)
 
     async def may_begin(self, entries: Sequence[Entry]) -> bool:
         """Whether the attempts among `entries` may start: no other run has the probe of one of their workers."""

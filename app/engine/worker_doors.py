@@ -10,6 +10,7 @@ from app.domain.failures import OF_WORKERS
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import Attempt
 from app.engine.brake import Brake, Door
+from app.store.breakers import Which
 
 
 class WorkerDoors:
@@ -27,7 +28,7 @@ class WorkerDoors:
         try:
             for entry, name in self.probes_in(run, entries):
                 if name not in taken:
-                    taken[name] = entry, self._brake.door(name, run.brief.run_id)
+                    taken[name] = entry, self._brake.door(Which(run.brief.tenant, name), run.brief.run_id)
                     await taken[name][1].enter()
             have_all = True
         except Held:
@@ -45,7 +46,7 @@ class WorkerDoors:
             for entry in entries
             if isinstance(entry.fact, ev.TaskStarted) and _is_of_the_team(run, entry.fact.worker)
         ]
-        return [(entry, name) for entry, name in started if self._brake.is_due(name)]
+        return [(entry, name) for entry, name in started if self._brake.is_due(Which(run.brief.tenant, name))]
 
     def hear(self, run: Snapshot, entries: Sequence[Entry]) -> None:
         """Tell the breakers how attempts ended."""
@@ -54,7 +55,9 @@ class WorkerDoors:
                 continue
             key = entry.task_id, entry.attempt
             name, about = worker_breaker(run.brief.team.name, attempt.worker), run.brief.run_id
-            door = self._probes.pop(key, None) or self._brake.door(name, about, attempt.started_at)
+            door = self._probes.pop(key, None) or self._brake.door(
+                Which(run.brief.tenant, name), about, attempt.started_at
+            )
             if code is None:
                 door.answered()
             elif code in OF_WORKERS:

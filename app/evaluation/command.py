@@ -1,6 +1,7 @@
 """`chargehand eval`: reads suites, runs them through the API, and reports."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -83,7 +84,9 @@ def _evaluate(options: Options, serving: Serving) -> None:
     _check_outlets(options)  # Before anything is paid for.
     with nullcontext(options.url) if options.url else serving() as url:
         # A proxy of the environment is for a service elsewhere.
-        http = httpx2.AsyncClient(base_url=url, timeout=REQUEST_S, trust_env=options.url is not None)
+        key = os.environ.get("CHARGEHAND_API_KEY", "").strip() if options.url else ""
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        http = httpx2.AsyncClient(base_url=url, headers=headers, timeout=REQUEST_S, trust_env=options.url is not None)
         reports = asyncio.run(_run(http, suites, sides, options.repeat))
     report = Report(met=all(each.met for each in reports), suites=tuple(reports))
     _write(report, options)

@@ -1,7 +1,7 @@
 """How a run comes to be: the job, its first event and its place in line, in one transaction."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import structlog
@@ -13,6 +13,7 @@ from app.domain.errors import JobRefused
 from app.domain.events import Entry
 from app.domain.fold import extend
 from app.domain.job import Job, Limits
+from app.domain.masking import masked
 from app.domain.nested import Parent
 from app.domain.origin import RunOrigin
 from app.domain.plan import Plan, PlanSource
@@ -33,7 +34,7 @@ _ACCEPT = f"""
         ON CONFLICT DO NOTHING RETURNING run_id
     ), run AS (
         INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
-                          progress, usage, timing, origin, parent, reports_to, last_seq, created_at)
+                          progress, usage, timing, origin, parent, reports_to, last_seq, created_at, key_id)
         SELECT %(id)s, %(tenant)s, 'queued', %(objective)s, %(team_name)s, %(team_version)s, %(priority)s,
                coalesce(
                    (SELECT turn FROM runs WHERE id = CAST(%(parent)s AS json) ->> 'run'),
@@ -42,7 +43,8 @@ _ACCEPT = f"""
                              WHERE status = 'queued' AND priority = %(priority)s AND tenant = %(tenant)s), 0)),
                CAST(%(metadata)s AS json), CAST(%(limits)s AS json), CAST(%(progress)s AS json),
                CAST(%(usage)s AS json), CAST(%(timing)s AS json), CAST(%(origin)s AS json),
-               CAST(%(parent)s AS json), CAST(%(parent)s AS json) ->> 'run', %(last_seq)s, %(at)s
+               CAST(%(parent)s AS json), CAST(%(parent)s AS json) ->> 'run', %(last_seq)s, %(at)s,
+               coalesce(%(key_id)s, (SELECT key_id FROM runs WHERE id = CAST(%(parent)s AS json) ->> 'run'))
         WHERE CAST(%(key)s AS text) IS NULL OR EXISTS (SELECT FROM key)
         ON CONFLICT (id) DO NOTHING  -- A nested run has but one id, however often it is begun.
         RETURNING id, priority, turn
@@ -100,6 +102,8 @@ class Origin:
 
     request_id: str | None = None
     traceparent: str | None = None
+    key: str | None = None
+    """Id of the key of the API that it came with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
     """
     if key and (found := await accepted_before(database, tenant, key)):
         return found
+    new = replace(new, job=masked(new.job, inputs=new.team.team.mask_inputs))
     queued = _queued(new)
     told = [Entry(queued), *([Entry(new.inherited.reused)] if new.inherited else [])]
     run, events = extend(Snapshot(_brief(new)), told, datetime.now(UTC))
@@ -256,6 +261,7 @@ def _values_of(tenant: str, new: NewRun, queued: ev.RunQueued, row: Row, key: Id
         "names": [item.name for item in inputs],
         "media_types": [item.media_type for item in inputs],
         "contents": [item.content for item in inputs],
+        "key_id": new.origin.key,
         "key": key and key.key,
         "request": key and key.request,
         "digest": key and key.digest,

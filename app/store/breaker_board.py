@@ -10,12 +10,9 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 
 from app.domain.policy.breakers import Breaker
-from app.store.breakers import BREAKERS_CHANNEL, breakers_to_be_watched
+from app.store.breakers import BREAKERS_CHANNEL, Which, breakers_to_be_watched
 from app.store.database import Database
 from app.store.wakeups import Wakeups
-
-Key = tuple[str, str]
-"""Tenant and name."""
 
 
 class BreakerBoard:
@@ -26,10 +23,10 @@ class BreakerBoard:
         self.ready = asyncio.Event()
         """Set once the rows have been read."""
         self._news = asyncio.Event()
-        self._known: dict[Key, Breaker] = {}
-        self._changing: dict[Key, int] = {}
+        self._known: dict[Which, Breaker] = {}
+        self._changing: dict[Which, int] = {}
         """Changes of ours that are on their way to the database."""
-        self._touched: set[Key] = set()
+        self._touched: set[Which] = set()
         """What we have learned ourselves since the rows were read last: what is being read may be older."""
         self._open: dict[str, dict[str, Breaker]] = {}
         self._watchers: dict[Callable[[], None], None] = {}
@@ -38,14 +35,19 @@ class BreakerBoard:
         """The breakers of a tenant that are not closed, by name."""
         return self._open.get(tenant, {})
 
+    def all_open(self) -> frozenset[Which]:
+        """Those of all tenants that are not closed."""
+        return frozenset(Which(tenant, name) for tenant, breakers in self._open.items() for name in breakers)
+
     def find(self, tenant: str, name: str) -> Breaker | None:
         """The breaker, if it is not closed or has counted failures."""
-        return self._known.get((tenant, name))
+        return self._known.get(Which(tenant, name))
 
     def put(self, tenant: str, breaker: Breaker) -> None:
         """Take notice of what a breaker is now."""
-        self._touched.add((tenant, breaker.name))
-        self._take(self._known | {(tenant, breaker.name): breaker})
+        which = Which(tenant, breaker.name)
+        self._touched.add(which)
+        self._take(self._known | {which: breaker})
 
     @contextmanager
     def changing(self, tenant: str, name: str) -> Iterator[Callable[[], bool]]:
@@ -53,7 +55,7 @@ class BreakerBoard:
 
         Yields whether it is the last one on its way, and so what the database says of it the newest there is.
         """
-        key = tenant, name
+        key = Which(tenant, name)
         self._touched.add(key)
         self._changing[key] = self._changing.get(key, 0) + 1
         try:
@@ -92,7 +94,7 @@ class BreakerBoard:
                 async with asyncio.timeout(poll_s):
                     await self._news.wait()
 
-    def _take(self, known: Mapping[Key, Breaker]) -> None:
+    def _take(self, known: Mapping[Which, Breaker]) -> None:
         self._known = {key: known[key] for key in known if known[key].state != "closed" or known[key].failures}
         before, self._open = self._open, {}
         for (tenant, name), breaker in self._known.items():

@@ -7,7 +7,7 @@ probe at the same moment one gets the row first, and the others find the probe t
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from sqlalchemy import text
@@ -71,6 +71,14 @@ _WAKE = text(
     """
 )
 
+
+class Which(NamedTuple):
+    """A breaker among those of all tenants."""
+
+    tenant: str
+    name: str
+
+
 Change = Callable[[Breaker, datetime], Breaker]
 """What becomes of a breaker, and at what time by the database's clock."""
 
@@ -81,12 +89,12 @@ async def all_breakers(database: Database, tenant: str) -> Sequence[Breaker]:
         return [_breaker(row) for row in await connection.execute(_ALL, {"tenant": tenant})]
 
 
-async def breakers_to_be_watched(database: Database) -> dict[tuple[str, str], Breaker]:
+async def breakers_to_be_watched(database: Database) -> dict[Which, Breaker]:
     """Those that are not closed, or have counted failures, by tenant and name; their times are by our own clock."""
     async with database.statement() as connection:
         rows = (await connection.execute(_TO_BE_WATCHED)).all()
     here = datetime.now().astimezone()
-    return {(row.tenant, row.name): _by_clock(_breaker(row), here - row.now) for row in rows}
+    return {Which(row.tenant, row.name): _by_clock(_breaker(row), here - row.now) for row in rows}
 
 
 async def change_breaker(

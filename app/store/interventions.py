@@ -29,7 +29,7 @@ from app.store.database import Database, driver_of
 from app.store.journal_sql import EVENTS_CHANNEL, Batch, write
 from app.store.projection import as_json
 from app.store.queue import Place, RunQueue
-from app.store.run_log import LOG_AS_TEXT, end_unreadable, read_run
+from app.store.run_log import LOG_AS_TEXT, Known, end_unreadable, read_run
 
 log = structlog.get_logger(__name__)
 
@@ -38,8 +38,8 @@ TRIES_BEFORE_LOCKING = 3
 
 _READ = text(
     f"""
-    SELECT runs.status, teams.definition, runs.priority, runs.turn, runs.owner, runs.owner_epoch, runs.last_seq,
-           runs.lease_until < now() AS lapsed, {LOG_AS_TEXT}
+    SELECT runs.status, runs.tenant, teams.definition, runs.priority, runs.turn, runs.owner, runs.owner_epoch,
+           runs.last_seq, runs.lease_until < now() AS lapsed, {LOG_AS_TEXT}
     FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
                         AND teams.version = runs.team_version
     WHERE runs.id = :id AND runs.tenant = :tenant
@@ -131,7 +131,7 @@ async def _intervene(
 
 
 def _read(run_id: str, row: Any) -> Snapshot:
-    return read_run(run_id, row.definition, json.loads(row.log), Patience(), {})
+    return read_run(Known(run_id, row.tenant, row.definition), json.loads(row.log), Patience(), {})
 
 
 async def request_cancel(

@@ -21,7 +21,7 @@ from app.store.chronicle import tell
 from app.store.database import Database
 from app.store.journal_sql import EVENTS_CHANNEL
 from app.store.queue import Place, RunQueue
-from app.store.run_log import LOG_OF_RUN, end_unreadable, read_run
+from app.store.run_log import LOG_OF_RUN, Known, end_unreadable, read_run
 
 IDLE_CLAIMS_ALLOWED = 5
 """Claims without a single event between them after which a run is held to be what kills its processes."""
@@ -60,7 +60,7 @@ _CLAIM = f"""
         FROM free, teams
         WHERE runs.id = free.id
           AND teams.tenant = runs.tenant AND teams.name = runs.team_name AND teams.version = runs.team_version
-        RETURNING runs.id, runs.owner_epoch, runs.idle_claims, runs.last_seq,
+        RETURNING runs.id, runs.tenant, runs.owner_epoch, runs.idle_claims, runs.last_seq,
                   teams.definition, free.lapsed_at, free.begins, {LOG_OF_RUN}
     ), started AS (
         INSERT INTO events (run_id, seq, type, at, data)
@@ -149,7 +149,7 @@ async def claim_if_free(
         return None
     poisoned = row.idle_claims > IDLE_CLAIMS_ALLOWED
     try:
-        snapshot = read_run(run_id, row.definition, row.log, claimant.patience, claimant.models)
+        snapshot = read_run(Known(run_id, row.tenant, row.definition), row.log, claimant.patience, claimant.models)
     except RunUnreadable:
         if poisoned:
             async with database.statement() as connection:

@@ -12,6 +12,7 @@ from typing import Any, get_args
 from pydantic_core import to_json, to_jsonable_python
 
 from app.domain.artifacts import Filed, listed
+from app.domain.credentials import without_credentials
 from app.domain.events import Event, PlanCreated, PlanEdited, PlanRevised
 from app.domain.plan import Plan
 from app.domain.snapshot import Snapshot
@@ -24,8 +25,8 @@ Row = dict[str, Any]
 
 
 def as_json(value: Any) -> str:
-    """Rows, events and what they hold as JSON text."""
-    return to_json(value).decode()
+    """Rows, events and what they hold as JSON text, in which nothing looks like a credential any more."""
+    return without_credentials(to_json(value).decode())
 
 
 def plain(row: Row) -> Row:

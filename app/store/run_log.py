@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -55,31 +55,37 @@ _END = text(
 )
 
 
-def read_run(
-    run_id: str, definition: Any, log: Iterable[Any], patience: Patience, models: Mapping[str, str]
-) -> Snapshot:
-    """The state of a run, from the `definition` of its team and its log.
+class Known(NamedTuple):
+    """What is known of a run beside its log."""
+
+    run_id: str
+    tenant: str
+    definition: Any
+    """Of its team."""
+
+
+def read_run(about: Known, log: Iterable[Any], patience: Patience, models: Mapping[str, str]) -> Snapshot:
+    """The state of a run, from what is known of it beside its log, and that.
 
     `patience` and `models` (ids by tier) are how this process executes it. Raises `RunUnreadable`.
     """
     try:
         events = [event_from(event) for event in log]
-        return fold(brief_from(run_id, definition, events, patience, models), events)
+        return fold(brief_from(about, events, patience, models), events)
     except FAULTS as error:
-        raise RunUnreadable(run_id) from error
+        raise RunUnreadable(about.run_id) from error
 
 
-def brief_from(
-    run_id: str, definition: Any, log: Sequence[Event], patience: Patience, models: Mapping[str, str]
-) -> Brief:
-    """What is fixed about a run, by the `definition` of its team and its log. Raises one of `FAULTS`."""
+def brief_from(about: Known, log: Sequence[Event], patience: Patience, models: Mapping[str, str]) -> Brief:
+    """What is fixed about a run, by what is known of it beside its log, and that. Raises one of `FAULTS`."""
     job = log[0].data
     if not isinstance(job, ev.RunQueued):
         raise IllegalMove(f"a log cannot begin with {job.type}")
     return Brief(
-        run_id=run_id,
+        run_id=about.run_id,
+        tenant=about.tenant,
         objective=job.objective,
-        team=with_models(Team.model_validate(definition), job.models).at_depth(job.limits.depth),
+        team=with_models(Team.model_validate(about.definition), job.models).at_depth(job.limits.depth),
         limits=job.limits,
         inputs=job.inputs,
         patience=patience,

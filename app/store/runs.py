@@ -19,7 +19,7 @@ from app.domain.errors import RunUnreadable
 from app.domain.retries import Patience
 from app.store.database import Database
 from app.store.projection import attempt_row, plain, task_row
-from app.store.run_log import LOG_AS_TEXT, read_run
+from app.store.run_log import LOG_AS_TEXT, Known, read_run
 
 Row = dict[str, Any]
 
@@ -71,7 +71,7 @@ _ATTEMPTS = text(
 )
 _LOG = text(
     f"""
-    SELECT teams.definition, {LOG_AS_TEXT}
+    SELECT runs.tenant, teams.definition, {LOG_AS_TEXT}
     FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
                         AND teams.version = runs.team_version
     WHERE runs.id = :id AND runs.tenant = :tenant
@@ -223,7 +223,7 @@ async def whole_run(database: Database, tenant: str, run_id: str) -> WholeRun | 
 
 def _under_way(run_id: str, row: Any) -> tuple[list[Row], list[Row]]:
     """Tasks and attempts as the log has them: what a running attempt has spent so far is not in its row yet."""
-    run = read_run(run_id, row.definition, json.loads(row.log), Patience(), {})
+    run = read_run(Known(run_id, row.tenant, row.definition), json.loads(row.log), Patience(), {})
     tasks = [task_row(run, task) for task in run.every_task]
     attempts = [attempt_row(run, task, attempt) for task in run.every_task for attempt in task.attempts]
     return [plain(each) for each in tasks], [plain(each) for each in attempts]

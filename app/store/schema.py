@@ -44,12 +44,13 @@ TABLES = (
     "attempts",
     "artifacts",
     "idempotency_keys",
+    "api_keys",
     "breakers",
     "worker_loads",
     "procrastinate_jobs",
     "procrastinate_workers",
 )
-ADDED_SINCE = {"breakers", "worker_loads", "artifacts"}
+ADDED_SINCE = {"breakers", "worker_loads", "artifacts", "api_keys"}
 """Those of them that the first releases did not have."""
 
 _THERE = "SELECT coalesce(array_agg(name), '{}') FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"

@@ -18,12 +18,12 @@ from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.store.database import Database
-from app.store.run_log import LOG_AS_TEXT, read_run
+from app.store.run_log import LOG_AS_TEXT, Known, read_run
 from app.store.teams import StoredTeam
 
 _SOURCE = text(
     f"""
-    SELECT runs.status, runs.priority, runs.metadata, teams.definition, teams.version,
+    SELECT runs.status, runs.tenant, runs.priority, runs.metadata, teams.definition, teams.version,
            teams.created_at AS team_created_at, {LOG_AS_TEXT}
     FROM runs JOIN teams ON teams.tenant = runs.tenant AND teams.name = runs.team_name
                         AND teams.version = runs.team_version
@@ -68,7 +68,7 @@ async def source_of(database: Database, tenant: str, run_id: str) -> Source | No
 
 def _read(run_id: str, row: Any) -> Source:
     log = json.loads(row.log)
-    run = read_run(run_id, row.definition, log, Patience(), {})
+    run = read_run(Known(run_id, row.tenant, row.definition), log, Patience(), {})
     job = event_from(log[0]).data
     assert isinstance(job, ev.RunQueued)
     team = StoredTeam(Team.model_validate(row.definition), row.version, row.team_created_at)

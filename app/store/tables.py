@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSON
 
+from app.domain.keys import SCOPES
 from app.domain.policy.breakers import BreakerKind, BreakerState
 from app.domain.states import ATTEMPT_MOVES, RUN_MOVES, TASK_MOVES, TERMINAL_RUN, TERMINAL_TASK, State
 
@@ -40,9 +41,12 @@ metadata = MetaData(
 TIME = DateTime(timezone=True)
 
 
+def _listed(values: Iterable[str]) -> str:
+    return ", ".join(f"'{value}'" for value in sorted(values))
+
+
 def _one_of(column: str, values: Iterable[str]) -> str:
-    listed = ", ".join(f"'{value}'" for value in sorted(values))
-    return f"{column} IN ({listed})"
+    return f"{column} IN ({_listed(values)})"
 
 
 def _states(moves: Mapping[tuple[State, str], State]) -> set[str]:
@@ -97,6 +101,7 @@ runs = Table(
     Column("created_at", TIME, nullable=False),
     Column("started_at", TIME),
     Column("finished_at", TIME),
+    Column("key_id", Text, comment="id of the key that it was posted with; null without keys"),
     # Authority: who may write the run's progress.
     Column("owner", Text, comment="the process that executes the run; null when none does"),
     Column("owner_epoch", BigInteger, nullable=False, server_default=text("0"), comment="rises at every claim"),
@@ -225,6 +230,25 @@ idempotency_keys = Table(
     Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
     Column("created_at", TIME, nullable=False, server_default=text("now()")),
     Index(None, "run_id"),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("tenant", Text, nullable=False),
+    Column("name", Text, nullable=False, server_default=text("''"), comment="what it is for, for people"),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("digest", LargeBinary, nullable=False, comment="SHA-256 of its secret, which is shown once"),
+    Column("created_at", TIME, nullable=False, server_default=text("now()")),
+    Column("expires_at", TIME),
+    Column("revoked_at", TIME),
+    CheckConstraint(
+        f"scopes <@ ARRAY[{_listed(SCOPES)}] AND cardinality(scopes) > 0",
+        name="scopes",
+    ),
+    CheckConstraint("octet_length(digest) = 32", name="digest"),
+    Index("api_keys_tenant_idx", "tenant", text("created_at DESC"), text("id DESC")),
 )
 
 breakers = Table(

@@ -1,8 +1,8 @@
 import pytest
 
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.policy.breakers import Fault, fail
 from app.domain.retries import Patience
-from app.runtime import TENANT
 from app.store.breakers import change_breaker
 from tests.support.api import Api
 
@@ -19,7 +19,10 @@ async def test_nothing_is_listed_while_nothing_fails(api: Api) -> None:
 async def test_a_breaker_says_why_it_is_open_and_until_when(api: Api) -> None:
     fault = Fault("provider_billing")
     await change_breaker(
-        api.runtime.database, TENANT, MODEL, lambda breaker, now: fail(breaker, fault, now, Patience(retry_base_s=60))
+        api.runtime.database,
+        DEFAULT_TENANT,
+        MODEL,
+        lambda breaker, now: fail(breaker, fault, now, Patience(retry_base_s=60)),
     )
 
     [breaker] = (await api.client.get("/v1/breakers")).json()["data"]

@@ -7,8 +7,8 @@ import pytest
 
 from app.api import long_polls
 from app.api.problem_codes import PROBLEM_CODES
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.team_rules import Condition, Route
-from app.runtime import TENANT
 from app.store.teams import put_team
 from tests.api.test_description import DESCRIPTION
 from tests.support.api import client_of
@@ -29,7 +29,7 @@ async def service(services: Services, stub: StubProvider) -> Service:
     stub.on("work", as_json(report()))
     stub.on("synthesize", as_json(synthesis("the answer", "a", "b", "c")))
     service = await services.start()
-    await put_team(service.database, TENANT, CREW)
+    await put_team(service.database, DEFAULT_TENANT, CREW)
     return service
 
 
@@ -172,7 +172,7 @@ async def test_a_rule_of_the_team_plans_without_a_call(
     service: Service, client: httpx2.AsyncClient, stub: StubProvider
 ) -> None:
     route = Route(when=Condition(contains=("find",)), worker="writer")
-    await put_team(service.database, TENANT, CREW.model_copy(update={"routing": (route,)}))
+    await put_team(service.database, DEFAULT_TENANT, CREW.model_copy(update={"routing": (route,)}))
 
     answer = await client.post(DRY, json=JOB)
 
@@ -206,7 +206,7 @@ async def test_limits_that_mean_nothing_are_refused_before_anything_is_planned(
     services: Services, stub: StubProvider
 ) -> None:
     service = await services.start(model_fast="no-such-model", model_balanced="no-such-model")
-    await put_team(service.database, TENANT, CREW)
+    await put_team(service.database, DEFAULT_TENANT, CREW)
     async with client_of(service.runtime) as client:
         refused = await client.post(DRY, json=JOB | {"limits": {"cost_usd": "1.00"}})
         stub.on("plan", as_json(PLAN))

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.team import Team
 from app.domain.worker import Worker
-from app.runtime import TENANT
 from app.store.teams import put_team
 from tests.support.api import JOB, Api
 
@@ -66,7 +66,7 @@ async def test_limits_may_be_left_out_or_spelled_out(api: Api, limits: dict[str,
 
 async def test_a_team_of_teams_alone_is_refused_at_a_depth_of_one(api: Api) -> None:
     only = Team(name="only", workers=(Worker(name="all", description="Everything.", team="general"),))
-    await put_team(api.runtime.database, TENANT, only)
+    await put_team(api.runtime.database, DEFAULT_TENANT, only)
 
     errors = await refused(api, team="only", limits={"depth": 1})
 

@@ -9,6 +9,7 @@ from app.api import long_polls
 from app.api.feeds import KEPT_BYTES, Batch, Feed, Feeds, Subscription
 from app.api.frames import Frame as LogFrame
 from app.api.frames import SharedPages
+from app.domain.keys import DEFAULT_TENANT
 from app.store.wakeups import Wakeups
 from tests.support.api import Api, Starts, served
 from tests.support.raw_reader import Frame, Reading, reading
@@ -20,9 +21,9 @@ class CountingPages(SharedPages):
 
     looks = 0
 
-    async def behind(self, run_id: str, after: int) -> Sequence[LogFrame]:
+    async def behind(self, tenant: str, run_id: str, after: int) -> Sequence[LogFrame]:
         self.looks += 1
-        return await super().behind(run_id, after)
+        return await super().behind(tenant, run_id, after)
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def ids(batch: Batch) -> list[int]:
 
 async def test_readers_in_step_get_the_same_bytes_after_one_look(api: Api, feeds: Feeds, pages: CountingPages) -> None:
     play = await api.played()
-    with feeds.joined(Subscription(play.run_id)) as feed:
+    with feeds.joined(Subscription(DEFAULT_TENANT, play.run_id)) as feed:
         places = [await caught_up(feed) for _ in range(50)]
         before = pages.looks
         waits = [asyncio.create_task(following_on(feed, place)) for place in places]
@@ -71,7 +72,7 @@ async def test_readers_in_step_get_the_same_bytes_after_one_look(api: Api, feeds
 async def test_who_has_fallen_behind_what_is_kept_gets_all_of_it(api: Api, feeds: Feeds) -> None:
     play = await api.played()
     await play.start()
-    with feeds.joined(Subscription(play.run_id)) as feed:
+    with feeds.joined(Subscription(DEFAULT_TENANT, play.run_id)) as feed:
         slow = quick = await caught_up(feed)
         missed: list[int] = []
         for _ in range(4):
@@ -90,7 +91,7 @@ async def test_nothing_is_read_ahead_of_a_reader_that_takes_nothing(
 ) -> None:
     play = await api.played()
     heard: list[int] = []
-    with feeds.joined(Subscription(play.run_id)) as feed:
+    with feeds.joined(Subscription(DEFAULT_TENANT, play.run_id)) as feed:
         place = await caught_up(feed)
         before = pages.looks
         with api.runtime.wakeups.listening(play.run_id, heard.append):
@@ -106,13 +107,13 @@ async def test_nothing_is_read_ahead_of_a_reader_that_takes_nothing(
 
 async def test_a_feed_ends_with_its_last_reader(api: Api, feeds: Feeds, pages: CountingPages) -> None:
     play = await api.played()
-    with feeds.joined(Subscription(play.run_id)) as first:
-        with feeds.joined(Subscription(play.run_id)) as second:
+    with feeds.joined(Subscription(DEFAULT_TENANT, play.run_id)) as first:
+        with feeds.joined(Subscription(DEFAULT_TENANT, play.run_id)) as second:
             assert first is second
         coming = asyncio.create_task(following_on(first, await caught_up(first)))
         await play.start()
         assert ids(await coming) == [2]
-    with feeds.joined(Subscription(play.run_id)) as later:
+    with feeds.joined(Subscription(DEFAULT_TENANT, play.run_id)) as later:
         assert later is not first
     assert await asyncio.wait_for(first.behind(Batch(2, 0)), 10) is None
 
@@ -122,7 +123,7 @@ async def test_text_takes_no_reader_back_behind_what_it_has_read_by_itself(
 ) -> None:
     api.runtime.wakeups = Wakeups(database_url)  # which nobody connects
     play = await api.played()
-    with feeds.joined(Subscription(play.run_id, deltas=True)) as feed:
+    with feeds.joined(Subscription(DEFAULT_TENANT, play.run_id, deltas=True)) as feed:
         early = await caught_up(feed)
         waits = asyncio.create_task(following_on(feed, early))
         await play.start()

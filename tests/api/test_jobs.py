@@ -11,10 +11,10 @@ import pytest
 from app.api.schemas.runs import Run
 from app.domain import events as ev
 from app.domain.events import Entry
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.team import Team
 from app.llm.demo import DemoModel
 from app.llm.pricing import Prices, Rates
-from app.runtime import TENANT
 from app.store.runs import Listing, page_of_runs
 from app.store.teams import put_team
 from tests.support.api import JOB, Api
@@ -391,7 +391,7 @@ async def test_models_that_a_worker_may_climb_to_need_a_price_too(api: Api) -> N
     model.prices = Prices({"fast": Rates(Decimal(1), Decimal(1))})
     worker = {"name": "w", "description": "Works.", "instructions": "Work.", "model": "fast"}
     team = Team.model_validate({"name": "low", "supervisor": {"model": "fast"}, "workers": [worker]})
-    await put_team(api.runtime.database, TENANT, team)
+    await put_team(api.runtime.database, DEFAULT_TENANT, team)
 
     answer = await api.client.post("/v1/jobs", json=JOB | {"team": "low", "limits": {"cost_usd": "1.00"}})
 

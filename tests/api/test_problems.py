@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
 from structlog.testing import capture_logs
 
-from app.api.long_polls import SharedLooks
 from app.api.schemas.service import ProblemDocument
+from app.api.shared_looks import SharedLooks
 from app.store.database import Database
 from tests.support.api import JOB, Api
 

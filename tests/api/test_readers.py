@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.api import long_polls
-from app.api.long_polls import LOOKS_AT_ONCE, SharedLooks
+from app.api.shared_looks import LOOKS_AT_ONCE, SharedLooks
+from app.domain.keys import DEFAULT_TENANT
 from app.store.database import Database
 from tests.support.api import JOB, Api
 from tests.support.waiting import until
@@ -68,7 +69,7 @@ async def counting(api: Api) -> AsyncIterator[CountingDatabase]:
 async def test_those_who_wait_for_one_run_share_their_looks(api: Api, counting: CountingDatabase) -> None:
     run_id, looks = await api.post(), SharedLooks(counting)
 
-    rows = await asyncio.gather(*(looks.at(run_id) for _ in range(200)))
+    rows = await asyncio.gather(*(looks.at(DEFAULT_TENANT, run_id) for _ in range(200)))
 
     assert {row["id"] for row in rows if row} == {run_id}
     assert len(rows) == 200
@@ -79,9 +80,9 @@ async def test_a_look_that_has_begun_is_not_shared(api: Api, counting: CountingD
     play = await api.played()
     looks = SharedLooks(counting)
     counting.let_through.clear()
-    early = asyncio.create_task(looks.at(play.run_id))
+    early = asyncio.create_task(looks.at(DEFAULT_TENANT, play.run_id))
     await until(lambda: counting.begun == 1)
-    late = asyncio.create_task(looks.at(play.run_id))
+    late = asyncio.create_task(looks.at(DEFAULT_TENANT, play.run_id))
     await until(lambda: counting.begun == 2)
     await play.whole()
     counting.let_through.set()
@@ -96,14 +97,17 @@ async def test_a_look_that_has_begun_is_not_shared(api: Api, counting: CountingD
 async def test_readers_leave_connections_to_others(api: Api, counting: CountingDatabase) -> None:
     run_ids, looks = [await api.post() for _ in range(12)], SharedLooks(counting)
 
-    await asyncio.gather(*(looks.at(run_id) for run_id in run_ids))
+    await asyncio.gather(*(looks.at(DEFAULT_TENANT, run_id) for run_id in run_ids))
 
     assert (counting.sent, counting.most) == (12, LOOKS_AT_ONCE)
 
 
 async def test_a_reader_that_goes_takes_the_row_from_nobody(api: Api, counting: CountingDatabase) -> None:
     run_id, looks = await api.post(), SharedLooks(counting)
-    gone, stays = asyncio.create_task(looks.at(run_id)), asyncio.create_task(looks.at(run_id))
+    gone, stays = (
+        asyncio.create_task(looks.at(DEFAULT_TENANT, run_id)),
+        asyncio.create_task(looks.at(DEFAULT_TENANT, run_id)),
+    )
     gone.cancel()
 
     assert await stays is not None

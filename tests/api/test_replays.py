@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlalchemy import text
 
+from app.domain.keys import DEFAULT_TENANT
 from app.replay import Today, replay_run
-from app.runtime import TENANT
 from app.store.teams import put_team
 from tests.support.api import Api, client_of
 from tests.support.fixtures import Services
@@ -28,7 +28,7 @@ async def test_a_replay_says_whether_rows_and_readers_agree_with_the_log(
     stub.on("work", as_json(report("done")))
     stub.on("synthesize", as_json(synthesis("the answer", "a", "b")))
     service = await services.start()
-    await put_team(service.database, TENANT, CREW)
+    await put_team(service.database, DEFAULT_TENANT, CREW)
     async with client_of(service.runtime) as client:
         run = (await client.post("/v1/jobs", json=JOB, headers={"prefer": "wait=20"})).json()
         path, calls = f"/v1/runs/{run['id']}/replay", len(stub.log)
@@ -100,7 +100,7 @@ async def test_an_event_of_another_release_is_named_and_rows_are_not_compared(ap
             {"id": run_id},
         )
 
-    replay = await replay_run(api.runtime.database, TENANT, run_id, Today())
+    replay = await replay_run(api.runtime.database, DEFAULT_TENANT, run_id, Today())
 
     assert replay is not None
     [difference] = replay.differences

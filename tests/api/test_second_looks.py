@@ -4,7 +4,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.runtime import TENANT
+from app.domain.keys import DEFAULT_TENANT
 from app.store.teams import put_team
 from tests.support.api import Api
 from tests.support.choices import choice, may_rest_on
@@ -26,7 +26,7 @@ async def service(services: Services, stub: StubProvider) -> Service:
     stub.on("work", as_json(report("done")))
     stub.on("synthesize", as_json(synthesis("the answer", "a")))
     service = await services.start()
-    await put_team(service.database, TENANT, CREW)
+    await put_team(service.database, DEFAULT_TENANT, CREW)
     return service
 
 

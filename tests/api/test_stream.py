@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from app.api.feeds import Feeds
 from app.api.frames import Frame, SharedPages
+from app.domain.keys import DEFAULT_TENANT
 from app.store.database import Database
 from app.store.wakeups import Wakeups
 from tests.support.api import Api, Starts, served
@@ -270,10 +271,10 @@ async def test_text_makes_nobody_read_the_log(api: Api, address: str) -> None:
     looks = 0
 
     class Counting(SharedPages):
-        async def behind(self, run_id: str, after: int) -> Sequence[Frame]:
+        async def behind(self, tenant: str, run_id: str, after: int) -> Sequence[Frame]:
             nonlocal looks
             looks += 1
-            return await super().behind(run_id, after)
+            return await super().behind(tenant, run_id, after)
 
     api.app.state.feeds = Feeds(api.runtime, Counting(api.runtime.database))
     play = await api.played()
@@ -290,11 +291,11 @@ async def test_an_outage_of_the_database_only_delays_a_stream(start_api: Starts)
     class Failing(SharedPages):
         failures = 2
 
-        async def behind(self, run_id: str, after: int) -> Sequence[Frame]:
+        async def behind(self, tenant: str, run_id: str, after: int) -> Sequence[Frame]:
             if after == 1 and self.failures:
                 self.failures -= 1
                 raise OSError
-            return await super().behind(run_id, after)
+            return await super().behind(tenant, run_id, after)
 
     api = await start_api(poll_seconds=0.1)
     failing = Failing(api.runtime.database)
@@ -319,8 +320,8 @@ async def test_readers_at_the_same_place_share_a_read(api: Api) -> None:
 
     database = Counting(api.runtime.database.url, pool=2)
     pages = SharedPages(database)
-    same = await asyncio.gather(*(pages.behind(run_id, 0) for _ in range(10)))
-    await pages.behind(run_id, 0)
+    same = await asyncio.gather(*(pages.behind(DEFAULT_TENANT, run_id, 0) for _ in range(10)))
+    await pages.behind(DEFAULT_TENANT, run_id, 0)
     await database.close()
 
     assert reads == 2

@@ -8,7 +8,7 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from app.runtime import TENANT
+from app.domain.keys import DEFAULT_TENANT
 from app.store.teams import put_team
 from app.team_files import BUILT_IN_TEAMS
 from tests.support.api import JOB, Api, Starts
@@ -146,8 +146,12 @@ async def test_what_a_client_makes_of_a_built_in_team_outlasts_restarts_and_rele
     await first.client.delete("/v1/teams/support-desk")
 
     second = await start_api()
-    await put_team(second.runtime.database, TENANT, CREW.model_copy(update={"name": "general"}), origin="built_in")
-    await put_team(second.runtime.database, TENANT, CREW.model_copy(update={"name": "support-desk"}), origin="built_in")
+    await put_team(
+        second.runtime.database, DEFAULT_TENANT, CREW.model_copy(update={"name": "general"}), origin="built_in"
+    )
+    await put_team(
+        second.runtime.database, DEFAULT_TENANT, CREW.model_copy(update={"name": "support-desk"}), origin="built_in"
+    )
 
     assert (await second.get("/v1/teams/general"))["description"] == "Ours."
     names = {each["name"] for each in (await second.get("/v1/teams"))["data"]}

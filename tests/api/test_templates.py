@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.runtime import TENANT
+from app.domain.keys import DEFAULT_TENANT
 from app.store.teams import put_team
 from tests.support.api import Api
 from tests.support.fixtures import Services
@@ -27,7 +27,7 @@ async def service(services: Services, stub: StubProvider) -> Service:
     stub.on("work", as_json(report()))
     stub.on("synthesize", as_json(synthesis("the answer", *REVIEWED)))
     service = await services.start()
-    await put_team(service.database, TENANT, TEAM)
+    await put_team(service.database, DEFAULT_TENANT, TEAM)
     return service
 
 
@@ -115,7 +115,7 @@ async def test_it_is_quoted_parked_and_edited_like_any_plan(client: httpx2.Async
 async def test_a_job_of_which_no_plan_can_be_made_is_refused_before_anything_is_stored(
     client: httpx2.AsyncClient, service: Service, job: dict[str, Any], code: str, pointer: str
 ) -> None:
-    await put_team(service.database, TENANT, TEAM.model_copy(update={"name": "crew", "plan_template": None}))
+    await put_team(service.database, DEFAULT_TENANT, TEAM.model_copy(update={"name": "crew", "plan_template": None}))
 
     answer = await client.post("/v1/jobs", json=JOB | job)
 
@@ -137,7 +137,7 @@ async def test_a_fork_of_a_run_that_came_to_no_plan_is_planned_as_if_the_job_had
     api: Api, job: dict[str, Any], fork: dict[str, Any], source: str | None, goal: str | None
 ) -> None:
     team = team_of(REVIEW, SUMMARY, template={"goal": "{{objective}}"})
-    await put_team(api.runtime.database, TENANT, team)
+    await put_team(api.runtime.database, DEFAULT_TENANT, team)
     run_id = await api.post(**JOB | job)
     assert (await api.client.post(f"/v1/runs/{run_id}/cancel")).json()["status"] == "cancelled"
 

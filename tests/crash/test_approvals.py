@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.events import Event
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.plan import Task
-from app.runtime import TENANT
 from app.store.plans import Addressed, approve_plan, edit_plan
 from tests.crash.doomed import Doom, Zygote
 from tests.crash.recovery import leave_to_others, survivor_of
@@ -28,10 +28,10 @@ AROUND = ("plan.created", "plan.approval_requested", "run.waiting", "run.resumed
 async def decide(service: Service, run_id: str) -> None:
     """A client edits the plan once its run is parked, and approves what it has made of it."""
     await service.until(run_id, lambda row: row["waiting_for"] == "plan_approval")
-    database, queue, about = service.database, service.runtime.queue, Addressed(TENANT, run_id, {1})
+    database, queue, about = service.database, service.runtime.queue, Addressed(DEFAULT_TENANT, run_id, {1})
     changes = {"tasks": (Task(id="b", instruction="Do b.", worker="writer"),)}
     assert await edit_plan(database, queue, about, changes, reason="b will do", pricing=None)
-    assert await approve_plan(database, queue, Addressed(TENANT, run_id, {2}))
+    assert await approve_plan(database, queue, Addressed(DEFAULT_TENANT, run_id, {2}))
 
 
 def check(course: Course) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from app.domain.job import Job
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.origin import RunOrigin
 from app.domain.second_looks import results_kept
-from app.runtime import TENANT
 from app.store.acceptance import Inheritance, NewRun, accept
 from app.store.sources import source_of
 from tests.crash.doomed import Zygote
@@ -32,7 +32,7 @@ def answer(seen: SeenRequest) -> Answer:
 
 async def forked(service: Service, run_id: str) -> str:
     """A fork of the run from its second task on; its id."""
-    source = await source_of(service.runtime.database, TENANT, run_id)
+    source = await source_of(service.runtime.database, DEFAULT_TENANT, run_id)
     assert source is not None
     run = source.run
     assert run.plan is not None
@@ -41,7 +41,7 @@ async def forked(service: Service, run_id: str) -> str:
     )
     job, fork_id = Job(objective=run.brief.objective), new_run_id()
     new = NewRun(fork_id, job, source.team, run.brief.limits, run.plan, inherited=inherited)
-    await accept(service.runtime.database, TENANT, new)
+    await accept(service.runtime.database, DEFAULT_TENANT, new)
     return fork_id
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.events import Event
-from app.runtime import TENANT
+from app.domain.keys import DEFAULT_TENANT
 from app.store.runs import StoredEvent, events_of
 from tests.crash.doomed import Doom, Zygote
 from tests.crash.features import ANSWER, EVERYBODY, LIMITS, Features
@@ -79,7 +79,7 @@ async def undisturbed(service: Service, stub: StubProvider, ledger: Ledger) -> C
 
 async def stored(service: Service, run_id: str) -> Sequence[StoredEvent]:
     """The log as readers get it."""
-    return await events_of(service.database, TENANT, run_id, limit=1_000)
+    return await events_of(service.database, DEFAULT_TENANT, run_id, limit=1_000)
 
 
 def calls_in(log: Sequence[Event]) -> list[ev.LlmCompleted | ev.LlmFailed]:

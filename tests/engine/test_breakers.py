@@ -8,12 +8,12 @@ import pytest
 
 from app.domain import events as ev
 from app.domain.events import Event
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.policy.breakers import FAILURES_ALLOWED, Breaker, Fault, fail, reset, trip
 from app.domain.retries import Patience
 from app.domain.team import Team
 from app.domain.worker import Worker
 from app.llm.window import FIRST_CALLS
-from app.runtime import TENANT
 from app.store.breakers import BREAKERS_CHANNEL, Change, all_breakers, change_breaker
 from app.tools.tool import Arguments, Tool, ToolContext
 from tests.support.fixtures import Services
@@ -66,7 +66,7 @@ def failing(fault: Fault, patience: Patience = Patience(retry_base_s=60)) -> Cha
 
 
 async def breaker_of(service: Service, name: str) -> Breaker:
-    [found] = [each for each in await all_breakers(service.database, TENANT) if each.name == name]
+    [found] = [each for each in await all_breakers(service.database, DEFAULT_TENANT) if each.name == name]
     return found
 
 
@@ -107,11 +107,11 @@ async def test_other_runs_fail_without_a_call_until_the_account_is_put_right(
 
     run_id = await service.submit(plan=plan_of(task("t1")))
     held = await service.until(run_id, lambda row: row["status"] == "waiting")
-    await change_breaker(service.database, TENANT, WRITER, failing(Fault("provider_auth", about="another run")))
-    await until(lambda: service.runtime.breakers.open_of(TENANT)[WRITER].is_borne_out, 10)
+    await change_breaker(service.database, DEFAULT_TENANT, WRITER, failing(Fault("provider_auth", about="another run")))
+    await until(lambda: service.runtime.breakers.open_of(DEFAULT_TENANT)[WRITER].is_borne_out, 10)
     other = await service.ended(await service.submit(plan=plan_of(task("t1"))))
     account.over = True
-    await change_breaker(service.database, TENANT, WRITER, lambda breaker, _: reset(breaker))
+    await change_breaker(service.database, DEFAULT_TENANT, WRITER, lambda breaker, _: reset(breaker))
     await service.until_breaker(WRITER, None)
     after = await service.ended(await service.submit(plan=plan_of(task("t1"))))
 
@@ -212,12 +212,12 @@ async def test_a_pause_that_the_provider_asks_for_is_kept_by_every_process(
 
 async def test_a_tripped_model_holds_what_would_begin_until_it_is_reset(service: Service, stub: StubProvider) -> None:
     stub.on("work", as_json(report()))
-    await change_breaker(service.database, TENANT, WRITER, trip)
+    await change_breaker(service.database, DEFAULT_TENANT, WRITER, trip)
     await service.until_breaker(WRITER, "open")
 
     run_id = await service.submit(plan=plan_of(task("t1")))
     waiting = await service.until(run_id, lambda row: row["status"] == "waiting")
-    await change_breaker(service.database, TENANT, WRITER, lambda breaker, _: reset(breaker))
+    await change_breaker(service.database, DEFAULT_TENANT, WRITER, lambda breaker, _: reset(breaker))
     run = await service.ended(run_id)
 
     assert (waiting["waiting_for"], waiting["usage"]["llm_calls"]) == ("provider", 0)
@@ -232,7 +232,7 @@ async def test_a_held_worker_goes_on_in_the_middle_of_its_conversation_and_keeps
     stub.on("work", held(as_json(report())))
     run_id = await service.submit(plan=plan_of(task("t1", budget={"timeout_s": 60})))
     await stub.seen(1)
-    await change_breaker(service.database, TENANT, WRITER, trip)
+    await change_breaker(service.database, DEFAULT_TENANT, WRITER, trip)
     await service.until_breaker(WRITER, "open")
     stub.release()
 
@@ -246,7 +246,7 @@ async def test_a_probe_that_dies_with_its_process_may_be_taken_again(services: S
     doomed.runtime.patience = replace(doomed.runtime.patience, probe_s=1.5)
     stub.on("work", call=1, reply=held(as_json(report())))
     stub.on("work", as_json(report()))
-    await change_breaker(doomed.database, TENANT, WRITER, lambda b, now: replace(trip(b, now), probe_at=now))
+    await change_breaker(doomed.database, DEFAULT_TENANT, WRITER, lambda b, now: replace(trip(b, now), probe_at=now))
     await doomed.until_breaker(WRITER, "open")
     run_id = await doomed.submit(plan=plan_of(task("t1")))
     await stub.seen(1)
@@ -277,7 +277,7 @@ async def test_a_worker_that_keeps_failing_is_passed_over_for_its_fallback(
     stub.on("work", as_json(report()))
     for number in range(FAILURES_ALLOWED):
         fault = Fault("max_steps", about=f"run {number}")
-        await change_breaker(service.database, TENANT, name, failing(fault))
+        await change_breaker(service.database, DEFAULT_TENANT, name, failing(fault))
     await service.until_breaker(name, "open")
 
     run_id = await service.submit(team=STAND_IN, plan=plan_of(task("t1", "junior")))
@@ -314,8 +314,8 @@ async def test_a_workers_failures_in_different_runs_open_its_breaker_and_a_succe
 async def test_planning_is_told_what_is_out_of_order(service: Service, stub: StubProvider) -> None:
     stub.on("plan", as_json(plan_of(task("t1", "researcher"))))
     stub.on("work", as_json(report()))
-    await change_breaker(service.database, TENANT, "tool:calculate", trip)
-    await change_breaker(service.database, TENANT, "worker:crew/writer", trip)
+    await change_breaker(service.database, DEFAULT_TENANT, "tool:calculate", trip)
+    await change_breaker(service.database, DEFAULT_TENANT, "worker:crew/writer", trip)
     await service.until_breaker("worker:crew/writer", "open")
 
     run = await service.ended(await service.submit(team=CREW))
@@ -333,7 +333,7 @@ async def test_a_healthy_run_leaves_no_trace_in_the_breakers(service: Service, s
     run = await service.ended(await service.submit(plan=plan_of(task("t1"))))
 
     assert run["status"] == "succeeded"
-    assert await all_breakers(service.database, TENANT) == []
+    assert await all_breakers(service.database, DEFAULT_TENANT) == []
 
 
 HANDY = Team(
@@ -389,7 +389,7 @@ async def test_a_tool_is_offered_and_tried_again_once_its_pause_is_over(service:
     stub.on("work", tries_its_tool)
     for number in range(FAILURES_ALLOWED):
         fault = Fault("tool_timeout", about=f"run {number}")
-        await change_breaker(service.database, TENANT, name, failing(fault, Patience(retry_base_s=0.01)))
+        await change_breaker(service.database, DEFAULT_TENANT, name, failing(fault, Patience(retry_base_s=0.01)))
     await service.until_breaker_is_due(name)
 
     ended = await service.ended(await service.submit(team=HANDY, plan=plan_of(task("t1", "hand"))))
@@ -403,7 +403,7 @@ async def test_who_must_use_a_tool_that_is_left_alone_is_not_to_blame(service: S
     stub.on("work", as_json(report()))
     [hand] = HANDY.workers
     team = HANDY.model_copy(update={"workers": (hand.model_copy(update={"must_use": ("stuck",)}),)})
-    await change_breaker(service.database, TENANT, "tool:stuck", trip)
+    await change_breaker(service.database, DEFAULT_TENANT, "tool:stuck", trip)
     await service.until_breaker("tool:stuck", "open")
 
     run = await service.ended(await service.submit(team=team, plan=plan_of(task("t1", "hand")), limits={"attempts": 1}))
@@ -411,7 +411,7 @@ async def test_who_must_use_a_tool_that_is_left_alone_is_not_to_blame(service: S
     assert run["error"] is not None
     failed = [event.data for event in await service.events(run["id"]) if isinstance(event.data, ev.TaskFailed)]
     assert [each.error.code for each in failed] == ["breaker_open"]
-    assert [each.name for each in await all_breakers(service.database, TENANT)] == ["tool:stuck"]
+    assert [each.name for each in await all_breakers(service.database, DEFAULT_TENANT)] == ["tool:stuck"]
 
 
 async def test_a_tool_that_hangs_in_a_single_run_is_not_shut_for_others(services: Services, stub: StubProvider) -> None:
@@ -433,7 +433,7 @@ async def test_a_call_of_a_tool_that_is_left_alone_is_answered_at_once(service: 
     stub.on("work", as_json(report()))
     run_id = await service.submit(team=HANDY, plan=plan_of(task("t1", "hand")))
     await stub.seen(1)
-    await change_breaker(service.database, TENANT, "tool:stuck", trip)
+    await change_breaker(service.database, DEFAULT_TENANT, "tool:stuck", trip)
     await service.until_breaker("tool:stuck", "open")
     stub.release()
 

@@ -1,9 +1,9 @@
 from typing import Any
 
 from app.domain.events import PlanCreated
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.planned_worker import DynamicWorkers
 from app.domain.team import Team
-from app.runtime import TENANT
 from app.store.breakers import all_breakers
 from tests.support.fixtures import Services
 from tests.support.rows import check_rows
@@ -89,4 +89,4 @@ async def test_what_such_a_worker_fails_at_is_held_against_nobody_of_its_name(
         run = await service.ended(await service.submit(team=team))
         assert run["stop_reason"] == "no_results"
 
-    assert [each.name for each in await all_breakers(service.database, TENANT)] == []
+    assert [each.name for each in await all_breakers(service.database, DEFAULT_TENANT)] == []

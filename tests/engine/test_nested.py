@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 import app.engine.children
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.nested import Parent, child_id
 from app.domain.team import Team
 from app.domain.worker import Worker
-from app.runtime import TENANT
 from app.store.children import WITHOUT_PARENT
 from app.store.runs import find_run, whole_run
 from tests.support.fixtures import Services
@@ -79,7 +79,7 @@ async def test_a_worker_that_is_a_team_does_its_task_as_a_run_of_its_own(
     output = run["result"]["outputs"][0]
     assert (output["worker"], output["text"], output["nested"]["run"]) == ("survey", "The plot is dry.", child["id"])
     assert run["usage"]["llm_calls"] == len(stub.of("*")) == child["usage"]["llm_calls"] + 3
-    whole = await whole_run(service.database, TENANT, run_id)
+    whole = await whole_run(service.database, DEFAULT_TENANT, run_id)
     assert whole is not None
     assert [each["detail"]["child"] for each in whole.attempts if each["worker"] == "survey"] == [child["id"]]
     for each in (run_id, child["id"]):
@@ -153,7 +153,7 @@ async def test_cancelling_a_run_stops_its_nested_runs_and_names_them(services: S
 
     assert run["status"] == "cancelled"
     assert run["cancellation"]["children"] == [{"run": child, "task": "north", "status": "cancelled"}]
-    stopped = await find_run(service.database, TENANT, child)
+    stopped = await find_run(service.database, DEFAULT_TENANT, child)
     assert stopped is not None
     assert (stopped["status"], stopped["cancellation"]["reason"]) == ("cancelled", WITHOUT_PARENT)
     assert run["usage"]["llm_calls"] == len(stub.of("*"))
@@ -202,7 +202,9 @@ async def test_a_budget_too_small_for_a_nested_run_ends_the_work(services: Servi
     run = await service.ended(run_id)
 
     assert run["stop_reason"] == "budget_exhausted"
-    assert await find_run(service.database, TENANT, child_id(Parent(run=run_id, task="north", attempt=1))) is None
+    assert (
+        await find_run(service.database, DEFAULT_TENANT, child_id(Parent(run=run_id, task="north", attempt=1))) is None
+    )
 
 
 async def test_on_the_last_level_no_worker_is_a_team(services: Services, stub: StubProvider) -> None:

@@ -5,11 +5,11 @@ import time
 from typing import Any
 
 from app.domain import events as ev
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.spans import Spans
 from app.domain.team import Team
 from app.domain.team_rules import Stragglers
 from app.domain.worker import Worker
-from app.runtime import TENANT
 from app.store.runs import events_of
 from tests.support.fixtures import Services
 from tests.support.rows import every
@@ -112,7 +112,7 @@ async def test_a_dropped_straggler_that_lands_before_the_end_is_used(service: Se
     assert len(second.body["messages"]) == 1
     asked = [json.dumps(seen.body["messages"]).count("<result>") for seen in (first, second)]
     assert asked == [7, 8]
-    stored = await events_of(service.database, TENANT, run_id, limit=1_000)
+    stored = await events_of(service.database, DEFAULT_TENANT, run_id, limit=1_000)
     spans = Spans()
     calls = [span for event in stored for span in spans.take(json.loads(event.json)) if span["kind"] == "llm"]
     assert [span["attributes"]["outcome"] for span in calls] == ["used"] * 10

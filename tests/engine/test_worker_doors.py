@@ -11,6 +11,7 @@ from app.domain import events as ev
 from app.domain.errors import Held
 from app.domain.events import Entry
 from app.engine.worker_doors import WorkerDoors
+from app.store.breakers import Which
 from tests.support.story import PAIR, Story, brief, started, task
 
 
@@ -22,12 +23,12 @@ class Watched:
         self.began: dict[str, datetime | None] = {}
         self._on_enter = on_enter
 
-    def is_due(self, _: str) -> bool:
+    def is_due(self, _: Which) -> bool:
         return True
 
-    def door(self, name: str, about: str | None = None, began_at: datetime | None = None) -> Any:
-        self.began[name] = began_at
-        return _Door(self, name, self._on_enter)
+    def door(self, which: Which, about: str | None = None, began_at: datetime | None = None) -> Any:
+        self.began[which.name] = began_at
+        return _Door(self, which.name, self._on_enter)
 
 
 class _Door:

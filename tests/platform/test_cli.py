@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 from urllib.request import urlopen
 
 import psycopg
@@ -15,6 +16,9 @@ import pytest
 from app import cli, version
 from app.api.server import listening_socket, shown_address
 from app.cli.kept_files import STATES_MARKS
+from app.cli.processes import refuse_open_door
+from app.domain.keys import SentKey
+from app.settings import Settings
 from app.store.schema import NEWEST
 from tests.support.postgres import ROOT, Databases
 
@@ -221,6 +225,63 @@ def test_a_newer_schema_is_no_fault(run: Run, monkeypatch: pytest.MonkeyPatch, d
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+def test_an_open_door_for_other_machines_is_not_opened_unless_it_is_said_outright(run: Run) -> None:
+    code, _, errors = run("serve", "--host", "0.0.0.0")
+
+    assert code == 2
+    assert errors == [
+        "chargehand: 0.0.0.0 may be reached from elsewhere, and no keys are asked for: set CHARGEHAND_AUTH=keys, or "
+        "CHARGEHAND_AUTH=off where something in front of the service keeps others out"
+    ]
+
+
+@pytest.mark.parametrize(("auth", "host"), [("keys", "0.0.0.0"), ("off", "::"), (None, "::1"), (None, "localhost")])
+def test_the_door_is_opened_with_keys_or_by_a_word_or_for_this_machine(
+    auth: Literal["keys", "off"] | None, host: str
+) -> None:
+    refuse_open_door(Settings(auth=auth, host=host))
+
+
+def test_a_key_is_made_listed_and_taken_back(run: Run, monkeypatch: pytest.MonkeyPatch, database_url: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
+
+    code, [key], [said] = run("keys", "create", "--tenant", "acme", "--scopes", "runs:read, admin", "--expires", "90d")
+    sent = SentKey.read(key)
+    assert (code, sent is not None) == (0, True)
+    assert sent is not None
+    assert said.startswith(f"Key {sent.id} of acme: runs:read, admin; expires 2")
+
+    _, [listed], _ = run("keys", "list", "--tenant", "acme")
+    assert listed.split("\t")[:3] == [sent.id, "acme", "runs:read,admin"]
+    assert sent.secret not in listed
+    assert run("keys", "list", "--tenant", "rival") == (0, [], [])
+
+    assert run("keys", "revoke", sent.id) == (0, [], [f"Key {sent.id} of acme is revoked."])
+    assert "revoked 2" in run("keys", "list")[1][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("create", "--tenant", "Acme!"), "--tenant: Acme! is no name of a tenant"),
+        (("create", "--scopes", "runs:write"), "--scopes: runs:write is none"),
+        (("create", "--scopes", ""), "--scopes: a key that allows nothing"),
+        (("create", "--expires", "tomorrow"), "--expires: tomorrow is no time from now"),
+        (("create", "--expires", "0d"), "--expires: 0d is no time from now"),
+        (("revoke", "nothing"), "there is no key nothing"),
+    ],
+)
+def test_what_cannot_be_done_with_keys_is_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, database_url: str, arguments: tuple[str, ...], why: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
+
+    code, printed, [error] = run("keys", *arguments)
+
+    assert (code, printed) == (2, [])
+    assert error.startswith(f"chargehand: {why}")
+
+
 def test_all_addresses_means_those_of_both_families() -> None:
     with listening_socket("::", 0) as listener:
         port = listener.getsockname()[1]

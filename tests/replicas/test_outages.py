@@ -14,12 +14,14 @@ from app.api.frames import SharedPages
 from app.api.server import SILENT_CLIENT_MS, listening_socket
 from app.api.stream import follow
 from app.domain.events import RUN_ENDS
+from app.domain.keys import DEFAULT_TENANT
 from app.store.connections import ImpatientConnection
 from tests.support.fixtures import Services
 from tests.support.proxy import Link, Proxy, listening
 from tests.support.service import Service, plan_of, report, task
 from tests.support.stub_answers import as_json, held
 from tests.support.stub_provider import StubProvider
+from tests.support.visits import visit_of
 from tests.support.waiting import until
 
 ONE = plan_of(task("t1"))
@@ -56,7 +58,7 @@ def silent(proxy: Proxy, _: psycopg.Connection) -> object:
 async def read_all(service: Service, run_id: str) -> list[int]:
     """The ids of a stream of the run, to its end."""
     feeds = Feeds(service.runtime, SharedPages(service.database))
-    frames = follow(service.runtime, feeds, Subscription(run_id), 0)
+    frames = follow(visit_of(service.runtime), feeds, Subscription(DEFAULT_TENANT, run_id), 0)
     lines = b"".join([frame async for frame in frames]).decode().splitlines()
     return [int(line.removeprefix("id:")) for line in lines if line.startswith("id:")]
 

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.events import LlmCompleted
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.quote import History, Typical
-from app.runtime import TENANT
 from app.store import history
 from app.store.database import Database
 from app.store.history import Histories, history_of
@@ -54,7 +54,7 @@ async def service(services: Services, stub: StubProvider) -> Service:
 
 
 async def crew(database: Database) -> History:
-    return await history_of(database, TENANT, CREW.name)
+    return await history_of(database, DEFAULT_TENANT, CREW.name)
 
 
 async def test_it_tells_what_tasks_and_answers_of_a_team_have_taken(service: Service) -> None:
@@ -107,7 +107,7 @@ async def test_runs_of_earlier_releases_count_by_their_tasks(database_url: str, 
     put(database_url, left)
     migrate(database_url)
 
-    found = await history_of(database, TENANT, left.row["team_name"])
+    found = await history_of(database, DEFAULT_TENANT, left.row["team_name"])
 
     assert found.runs == 1
     assert found.tasks
@@ -118,7 +118,7 @@ async def test_what_was_found_is_kept_for_a_while_unless_the_newest_is_wanted(da
     histories = Histories(database)
 
     for newest in (False, False, True):
-        assert await histories.of(TENANT, "crew", newest=newest) == History()
+        assert await histories.of(DEFAULT_TENANT, "crew", newest=newest) == History()
 
     assert database.looks == 2
 
@@ -128,15 +128,15 @@ async def test_an_outage_leaves_what_was_known(
 ) -> None:
     histories = Histories(database)
     database.gone = True
-    assert await histories.of(TENANT, CREW.name) == History()
+    assert await histories.of(DEFAULT_TENANT, CREW.name) == History()
     database.gone = False
     await ended(service)
-    known = await histories.of(TENANT, CREW.name, newest=True)
+    known = await histories.of(DEFAULT_TENANT, CREW.name, newest=True)
 
     database.gone = True
     monkeypatch.setattr(history, "LITTLE_KEPT_S", 0)
 
-    assert await histories.of(TENANT, CREW.name) == known
+    assert await histories.of(DEFAULT_TENANT, CREW.name) == known
     assert isinstance(known.answer, Typical)
     assert known.answer.amount.cost_usd > Decimal(0)
 

@@ -11,8 +11,8 @@ from app.domain import events as ev
 from app.domain.errors import JobRefused
 from app.domain.events import Entry
 from app.domain.fold import extend
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.snapshot import Snapshot
-from app.runtime import TENANT
 from app.store import interventions
 from app.store.interventions import TRIES_BEFORE_LOCKING, intervene
 from app.store.journal_sql import Batch, commit
@@ -46,7 +46,7 @@ async def parked(service: Service, until: datetime | None) -> str:
 
 async def intervene_in(service: Service, run_id: str, *entries: Entry) -> bool | None:
     runtime = service.runtime
-    return await intervene(runtime.database, runtime.queue, TENANT, run_id, lambda _: entries)
+    return await intervene(runtime.database, runtime.queue, DEFAULT_TENANT, run_id, lambda _: entries)
 
 
 @pytest.mark.parametrize("until", [None, datetime.now(UTC) + timedelta(hours=1)])
@@ -97,7 +97,7 @@ async def test_whoever_is_overtaken_reads_again(service: Service, sql: psycopg.C
         return [REQUEST]
 
     runtime = service.runtime
-    assert await intervene(runtime.database, runtime.queue, TENANT, run_id, intervention) is True
+    assert await intervene(runtime.database, runtime.queue, DEFAULT_TENANT, run_id, intervention) is True
 
     assert seen == [2, 3, 4, 5]
     await check_rows(service.database, run_id)
@@ -117,7 +117,7 @@ async def test_whoever_has_waited_for_a_commit_sees_what_it_brought(
     runtime = service.runtime
     with psycopg.connect(service.url) as owner:
         owner.execute(GROW, [run_id])
-        waiting = asyncio.create_task(intervene(runtime.database, runtime.queue, TENANT, run_id, intervention))
+        waiting = asyncio.create_task(intervene(runtime.database, runtime.queue, DEFAULT_TENANT, run_id, intervention))
         await until(lambda: sql.execute(WAITING_FOR_LOCKS).fetchone() == (1,))
 
     assert await waiting is True
@@ -133,7 +133,7 @@ async def test_whoever_refuses_leaves_no_trace(service: Service) -> None:
 
     runtime = service.runtime
     with pytest.raises(JobRefused):
-        await intervene(runtime.database, runtime.queue, TENANT, run_id, refuse)
+        await intervene(runtime.database, runtime.queue, DEFAULT_TENANT, run_id, refuse)
 
     assert [event.type for event in await service.events(run_id)] == ["run.queued"]
 

@@ -6,10 +6,10 @@ from statistics import median
 import psycopg
 
 from app.domain import events as ev
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.policy.breakers import reset, trip
 from app.domain.team import Team
 from app.domain.worker import Worker
-from app.runtime import TENANT
 from app.store import ownership, reconcile
 from app.store.breakers import change_breaker
 from tests.support.fixtures import Services
@@ -82,11 +82,11 @@ async def test_whoever_waits_for_a_person_too_goes_on_when_the_models_breaker_cl
     service = await services.start(retry_base_s=60)
     run_id = await parked(service, stub)
     sql.execute("UPDATE runs SET waiting_for = 'answer'")
-    await change_breaker(service.database, TENANT, "tool:calculate", trip)
-    await change_breaker(service.database, TENANT, "tool:calculate", lambda breaker, _: reset(breaker))
+    await change_breaker(service.database, DEFAULT_TENANT, "tool:calculate", trip)
+    await change_breaker(service.database, DEFAULT_TENANT, "tool:calculate", lambda breaker, _: reset(breaker))
     asleep = sql.execute("SELECT count(*) FROM runs WHERE wake_at > now() + interval '30 seconds'").fetchone()
 
-    await change_breaker(service.database, TENANT, WRITERS, lambda breaker, _: reset(breaker))
+    await change_breaker(service.database, DEFAULT_TENANT, WRITERS, lambda breaker, _: reset(breaker))
     run = await service.ended(run_id)
 
     assert asleep == (1,)

@@ -12,7 +12,7 @@ from app.domain.snapshot import Snapshot
 from app.store.comparison import compare, stored_run
 from app.store.database import Database
 from app.store.journal_sql import event_of
-from app.store.run_log import brief_from
+from app.store.run_log import Known, brief_from
 
 
 async def events_in(database: Database, run_id: str) -> list[Event]:
@@ -33,14 +33,14 @@ async def folded_run(database: Database, run_id: str) -> tuple[Snapshot, list[Ev
     [row] = await every(
         database,
         """
-        SELECT teams.definition FROM runs JOIN teams
+        SELECT runs.tenant, teams.definition FROM runs JOIN teams
           ON teams.tenant = runs.tenant AND teams.name = runs.team_name AND teams.version = runs.team_version
         WHERE runs.id = :id
         """,
         id=run_id,
     )
     log = await events_in(database, run_id)
-    return fold(brief_from(run_id, row["definition"], log, Patience(), {}), log), log
+    return fold(brief_from(Known(run_id, row["tenant"], row["definition"]), log, Patience(), {}), log), log
 
 
 async def check_rows(database: Database, run_id: str) -> None:

@@ -14,6 +14,7 @@ from uuid_utils.compat import uuid7
 
 from app.domain.events import Event
 from app.domain.job import Job, with_approval
+from app.domain.keys import DEFAULT_TENANT
 from app.domain.plan import validated
 from app.domain.policy.breakers import stance
 from app.domain.retries import Patience
@@ -21,7 +22,7 @@ from app.domain.snapshot import Snapshot
 from app.domain.team import Team
 from app.domain.worker import Worker
 from app.engine.engine import Engine, running_engine
-from app.runtime import TENANT, Runtime, open_runtime
+from app.runtime import Runtime, open_runtime
 from app.settings import Settings
 from app.store.acceptance import NewRun, accept
 from app.store.connections import ImpatientConnection
@@ -129,14 +130,14 @@ class Service:
         run_id = run_id or new_run_id()
         limits = with_approval(limits) if body.approval == "plan" else limits
         new = NewRun(run_id, body, stored, limits, plan, "client")
-        await accept(self.runtime.database, TENANT, new)
+        await accept(self.runtime.database, DEFAULT_TENANT, new)
         return run_id
 
     async def stored(self, team: Team) -> StoredTeam:
         """The team as it is stored, for jobs and for workers that are teams."""
         if team.digest not in self.teams:
-            await put_team(self.runtime.database, TENANT, team)
-            stored = await team_named(self.runtime.database, TENANT, team.name)
+            await put_team(self.runtime.database, DEFAULT_TENANT, team)
+            stored = await team_named(self.runtime.database, DEFAULT_TENANT, team.name)
             assert stored is not None
             self.teams[team.digest] = stored
         return self.teams[team.digest]
@@ -144,7 +145,7 @@ class Service:
     async def cancel(self, run_id: str) -> bool | None:
         """Ask for the run's end."""
         runtime = self.runtime
-        return await request_cancel(runtime.database, runtime.queue, TENANT, run_id, reason="changed my mind")
+        return await request_cancel(runtime.database, runtime.queue, DEFAULT_TENANT, run_id, reason="changed my mind")
 
     async def until(
         self, run_id: str, holds: Callable[[dict[str, Any]], bool], timeout_s: float = 20
@@ -155,7 +156,7 @@ class Service:
             with self.runtime.wakeups.listening(run_id, lambda _: news.set()):
                 while True:
                     news.clear()
-                    row = await find_run(self.runtime.database, TENANT, run_id)
+                    row = await find_run(self.runtime.database, DEFAULT_TENANT, run_id)
                     assert row is not None
                     if holds(row):
                         return row
@@ -186,14 +187,16 @@ class Service:
         """Return once this process knows that a breaker has a state; None: nothing speaks against what is behind it."""
 
         def known() -> bool:
-            found = self.runtime.breakers.find(TENANT, name)
+            found = self.runtime.breakers.find(DEFAULT_TENANT, name)
             return (found and found.state) == state
 
         await until(known, timeout_s)
 
     async def until_breaker_is_due(self, name: str, timeout_s: float = 10) -> None:
         """Return once a call would be the probe of a breaker."""
-        await until(lambda: stance(self.runtime.breakers.find(TENANT, name), datetime.now(UTC)) == "probe", timeout_s)
+        await until(
+            lambda: stance(self.runtime.breakers.find(DEFAULT_TENANT, name), datetime.now(UTC)) == "probe", timeout_s
+        )
 
     async def folded(self, run_id: str) -> Snapshot:
         """What the log says of the run."""

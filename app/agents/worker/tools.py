@@ -13,6 +13,7 @@ from app.agents.desk import Desk, Door
 from app.domain import events as ev
 from app.domain.breaker_names import tool_breaker
 from app.domain.conversation import Block, Conversation, tool_calls_of
+from app.domain.credentials import has_mark
 from app.domain.errors import Held
 from app.domain.events import Entry
 from app.domain.failures import OF_TOOLS
@@ -100,9 +101,17 @@ async def _use(desk: Desk, topic: Topic, block: Block) -> None:
         desk.record_soon(topic.entry(end))
 
 
+_MASKED = (
+    "A value in this call was masked when it was stored, as [secret:…]: what it was is not known here, and this tool "
+    "acts. The call was not made; do without it."
+)
+
+
 async def _answer(door: Door, tools: Mapping[str, Tool], block: Block, context: ToolContext) -> ToolAnswer:
     """What a call brings. One whose tool is left alone for a while is answered at once."""
     name = block["name"]
+    if name in tools and tools[name].effect != "read" and has_mark(str(block.get("input"))):
+        return ToolAnswer(f"tool_call_invalid: {_MASKED}", error_code="tool_call_invalid")
     try:
         await door.enter()
     except Held:

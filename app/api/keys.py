@@ -1,0 +1,76 @@
+"""The keys of a tenant, for those who administer it."""
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import JSONResponse, Response
+
+from app.api.bodies import JsonBodyRoute
+from app.api.errors import Refusal
+from app.api.resources import instant, page
+from app.api.schemas.keys import Key, KeyPage, NewKey
+from app.api.schemas.service import PROBLEMS
+from app.api.visits import VisitOf
+from app.domain.keys import Scope, StoredKey, in_order
+from app.store import keys as stored_keys
+
+router = APIRouter(prefix="/v1/keys", route_class=JsonBodyRoute, tags=["operations"], responses=PROBLEMS)
+
+YEARS_OF_DAYS = 3_650
+
+KeyId = Annotated[str, Path(description="Id of a key: what stands between `chk_` and its secret.")]
+
+
+class KeyWanted(BaseModel):
+    """A key that is to be made."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    name: str = Field(default="", max_length=200)
+    """What it is for, for people."""
+    scopes: list[Scope] = Field(min_length=1, max_length=20)
+    """What it allows. `admin` allows everything."""
+    expires_in_days: float | None = Field(default=None, gt=0, le=YEARS_OF_DAYS)
+    """After how many days it opens nothing more; null for never."""
+
+
+@router.get("", response_model=KeyPage)
+async def list_keys(visit: VisitOf) -> Response:
+    """The keys of the tenant, newest first, also those that were revoked or have expired. Secrets are not kept."""
+    return JSONResponse(page([_resource(key) for key in await stored_keys.keys_of(visit.database, visit.tenant)]))
+
+
+@router.post("", status_code=201, response_model=NewKey)
+async def create_a_key(visit: VisitOf, body: KeyWanted) -> Response:
+    """Make a key of the tenant. `key` is shown in this answer alone."""
+    expires_in = None if body.expires_in_days is None else timedelta(days=body.expires_in_days)
+    new = stored_keys.NewKey(visit.tenant, frozenset(body.scopes), body.name, expires_in)
+    sent, stored = await stored_keys.create_key(visit.database, new)
+    return JSONResponse({**_resource(stored), "key": sent.text}, 201)
+
+
+@router.delete("/{key_id}", response_model=Key)
+async def revoke_a_key(key_id: KeyId, visit: VisitOf) -> Response:
+    """Take a key back: within a few seconds it opens nothing more, and streams that were opened with it end.
+
+    Repeating it changes nothing. A key may take itself back.
+    """
+    revoked = await stored_keys.revoke_key(visit.database, key_id, tenant=visit.tenant)
+    if revoked is None:
+        raise Refusal(404, "key_not_found", "There is no such key.")
+    return JSONResponse(_resource(revoked))
+
+
+def _resource(key: StoredKey) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "object": "key",
+        "name": key.name,
+        "tenant": key.tenant,
+        "scopes": in_order(key.scopes),
+        "created_at": instant(key.created_at),
+        "expires_at": instant(key.expires_at),
+        "revoked_at": instant(key.revoked_at),
+    }

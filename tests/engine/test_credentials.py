@@ -1,0 +1,116 @@
+"""Credentials in content: the tool gets the real one, and nobody else but the model that wrote it."""
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from app.tools.tool import ToolContext
+from tests.support.fixtures import Services
+from tests.support.rows import every
+from tests.support.service import Service, plan_of, report, synthesis, task
+from tests.support.stub_answers import as_json, call, held, tool_calls
+from tests.support.stub_provider import StubProvider
+from tests.support.toolbox import Note, team_with, tool
+
+KEEP = plan_of(task("t1", "keeper"))
+HEADER = '{"Authorization":"Bearer sk-test-0000111122223333"}'
+SECRETS = ["sk-test-0000111122223333", "AKIAEXAMPLE00000000", "p4ssw0rd", "ghp_0123456789abcdefghijABCD"]
+DSN = "postgresql://svc:p4ssw0rd@db/x"
+TABLES = (
+    "runs",
+    "run_inputs",
+    "events",
+    "plans",
+    "tasks",
+    "attempts",
+    "artifacts",
+    "idempotency_keys",
+    "procrastinate_jobs",
+)
+
+
+async def stored(service: Service) -> str:
+    """Every table that a run is stored in, as text."""
+    rows = [await every(service.database, f"SELECT {table}::text AS row FROM {table}") for table in TABLES]
+    return "\n".join(each["row"] for found in rows for each in found)
+
+
+async def test_it_is_masked_wherever_it_is_stored_or_shown_and_the_tool_gets_it(
+    service: Service, stub: StubProvider, caplog: pytest.LogCaptureFixture
+) -> None:
+    given: list[Note] = []
+
+    async def keep(note: Note, _: ToolContext) -> str:
+        given.append(note)
+        if note.path == "broken":
+            raise RuntimeError(f"cannot connect to {DSN}")
+        return f"kept {note.body}"
+
+    save = tool("save_note", keep, arguments=Note, effect="once")
+    service.offer(save)
+    stub.on("work", call=1, reply=tool_calls(call("save_note", {"path": HEADER, "body": SECRETS[1]}, call_id="a")))
+    stub.on("work", call=2, reply=tool_calls(call("save_note", {"path": "broken", "body": ""}, call_id="b")))
+    stub.on("work", as_json(report(f"Kept {SECRETS[1]}, not {DSN}.")))
+    stub.on("synthesize", as_json(synthesis(f"{SECRETS[1]} was kept.", "t1")))
+
+    with caplog.at_level(logging.INFO):
+        run_id = await service.submit(
+            f"Keep {SECRETS[3]}.",
+            team=team_with(save),
+            plan=KEEP,
+            inputs=[{"name": "a.env", "content": f"TOKEN={SECRETS[3]}"}],
+            metadata={"dsn": DSN},
+        )
+        run = await service.ended(run_id)
+
+    assert run["status"] == "succeeded", run
+    assert [note.body for note in given] == [SECRETS[1], ""]
+    assert given[0].path == HEADER
+    everything = await stored(service)
+    for secret in SECRETS:
+        for place in (everything, caplog.text):
+            assert secret not in place
+    assert everything.count("[secret:") > 8
+    assert SECRETS[1] in json.dumps(stub.log[1].body)  # What the model sees is what it has said itself.
+
+
+async def test_a_process_that_goes_on_with_a_call_does_not_act_on_a_mark(
+    services: Services, stub: StubProvider
+) -> None:
+    given: list[Any] = []
+
+    async def keep(note: Note, _: ToolContext) -> str:
+        given.append(note)
+        return "kept"
+
+    save, quick = tool("save_note", keep, arguments=Note, effect="once"), {"lease_seconds": 0.6, "poll_seconds": 0.1}
+    first = await services.start(**quick)
+    first.offer(save)
+    stub.on("work", call=1, reply=tool_calls(call("save_note", {"path": "a", "body": SECRETS[1]}, call_id="a")))
+    stub.on("work", call=2, reply=held(as_json(report("Kept."))))
+    run_id = await first.submit(team=team_with(save), plan=KEEP)
+    await stub.seen(2)
+    stub.on("work", lambda seen: again(seen.body))
+    stub.on("synthesize", as_json(synthesis("Kept.", "t1")))
+
+    def again(body: dict[str, Any]) -> Any:
+        [asked] = [block for block in body["messages"][1]["content"] if block["type"] == "tool_use"]
+        answered = [
+            block for message in body["messages"] for block in message["content"] if block["type"] == "tool_result"
+        ]
+        if len(answered) < 2:
+            return tool_calls(call("save_note", asked["input"], call_id="again"))
+        return as_json(report("Kept once."))
+
+    await services.crash(first)
+    second = await services.start(**quick)
+    second.offer(save)
+    await second.ended(run_id)
+
+    assert [note.body for note in given] == [SECRETS[1]]
+    [*_, last] = stub.log
+    sent = json.dumps(last.body)
+    assert SECRETS[1] not in sent
+    assert "was masked when it was stored" in sent
