@@ -1,14 +1,15 @@
 """What the tasks of a plan are about, once the plan is no longer as its template made it.
 
 It is code's word alone: whoever changes a plan cannot say that a task has looked at something. A task goes on being
-about what it was made for as long as it is shown that, and what no task is about any more is left out, and says so.
+about what it was made for as long as it is shown that, and its worker is one of those that look at things; what no task
+is about any more is left out, and says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from app.domain.material import MARK
 from app.domain.plan import Plan, Task
-from app.domain.plan_material import LookPlanned, Material
+from app.domain.plan_material import Material
 
 
 def attributed(plan: Plan, before: Plan | None) -> Plan:
@@ -16,8 +17,19 @@ def attributed(plan: Plan, before: Plan | None) -> Plan:
     if before is None or not before.material:
         return plan.model_copy(update={"material": ()}) if plan.material else plan
     known, now = before.by_id, plan.by_id
-    kept = {name for name in known if name in now and _is_shown(now[name], known[name])}
+    lookers = lookers_of(before)
+    kept = {name for name in known if name in now and _looks(now[name], known[name], lookers)}
     return plan.model_copy(update={"material": tuple(_looked_at_by(kept, each) for each in before.material)})
+
+
+def lookers_of(plan: Plan) -> set[str]:
+    """The workers whose tasks look at what the plan is about. One that only prepares others is none of them."""
+    looks = {look.task for each in plan.material for look in each.tasks}
+    return {task.worker for task in plan.tasks if task.id in looks}
+
+
+def _looks(task: Task, before: Task, lookers: Collection[str]) -> bool:
+    return task.worker in lookers and _is_shown(task, before)
 
 
 def _is_shown(task: Task, before: Task) -> bool:
@@ -34,11 +46,12 @@ def _looked_at_by(names: set[str], each: Material) -> Material:
     return each.model_copy(update={"tasks": tasks, "left_out": None if tasks else "edited"})
 
 
-def passed_on(material: Sequence[Material], whole: Task, parts: Sequence[Task]) -> tuple[Material, ...]:
+def passed_on(plan: Plan, whole: Task, parts: Sequence[Task]) -> tuple[Material, ...]:
     """What is looked at once a task was split: by those of its parts that are shown what it was, and in part where some
     are not."""
-    shown = [part.id for part in parts if _is_shown(part, whole)]
-    return tuple(_by_parts(each, whole.id, shown, all_shown=len(shown) == len(parts)) for each in material)
+    lookers = lookers_of(plan)
+    shown = [part.id for part in parts if _looks(part, whole, lookers)]
+    return tuple(_by_parts(each, whole.id, shown, all_shown=len(shown) == len(parts)) for each in plan.material)
 
 
 def _by_parts(each: Material, whole: str, parts: Sequence[str], *, all_shown: bool) -> Material:
@@ -46,5 +59,5 @@ def _by_parts(each: Material, whole: str, parts: Sequence[str], *, all_shown: bo
         return each
     looks = [look for look in each.tasks if look.task != whole]
     [split] = [look for look in each.tasks if look.task == whole]
-    looks += [LookPlanned(task=name, whole=split.whole and all_shown) for name in parts]
+    looks += [split.model_copy(update={"task": name, "whole": split.whole and all_shown}) for name in parts]
     return each.model_copy(update={"tasks": tuple(looks)})

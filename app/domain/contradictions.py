@@ -9,7 +9,7 @@ one number, and texts of which one says more. A task that was given the other's 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.domain.figures import rounded_alike
 from app.domain.results import Claim, Conflict
@@ -43,6 +43,12 @@ Subject = tuple[tuple[str, str], ...]
 Value = str | int | float | bool
 
 
+class _About(NamedTuple):
+    subject: Subject
+    written: tuple[str, ...]
+    """The same as it was written first: what is shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A structured result, and what is to be known of where it comes from."""
@@ -63,12 +69,14 @@ class _Said:
 def contradictions(sources: Sequence[Source]) -> list[Conflict]:
     """What structured results disagree about, in the order of the results."""
     said: dict[tuple[Subject, str], list[_Said]] = {}
+    written: dict[Subject, tuple[str, ...]] = {}
     for source in sources:
-        for subject, name, value in _facts(source):
-            said.setdefault((subject, name), []).append(_Said(source.task, value))
+        for about, name, value in _facts(source):
+            written.setdefault(about.subject, about.written)
+            said.setdefault((about.subject, name), []).append(_Said(source.task, value))
     seen = {source.task: source.seen for source in sources}
     found = [
-        Conflict(id=f"k{number}", topic=_topic(subject, name), claims=claims, status="unresolved")
+        Conflict(id=f"k{number}", topic=_topic(written[subject], name), claims=claims, status="unresolved")
         for number, (subject, name, claims) in enumerate(_disputed(said, seen), 1)
     ]
     return found[:CONFLICTS_ALLOWED]
@@ -109,21 +117,21 @@ def in_words(value: Value) -> str:
     return shorten(value, VALUE_SHOWN)[0] if isinstance(value, str) else f"{value:.15g}"
 
 
-def _topic(subject: Subject, name: str) -> str:
-    of = ", ".join(value for key, value in subject if key)
+def _topic(written: Sequence[str], name: str) -> str:
+    of = ", ".join(written)
     return shorten(f"{name.replace('_', ' ')} of {of}" if of else name.replace("_", " "), VALUE_SHOWN)[0]
 
 
-def _facts(source: Source) -> Iterator[tuple[Subject, str, Value]]:
+def _facts(source: Source) -> Iterator[tuple[_About, str, Value]]:
     """What a result says of what, field by field."""
     anonymous: Subject = (("", plain_words(source.instruction)),)
     for place, thing in _objects(source.data):
         fields = {name: value for name, value in thing.items() if isinstance(value, Value)}
-        named = [(name, plain_words(in_words(value))) for name, value in fields.items()]
-        subject = tuple(sorted((name, value) for name, value in named if name.casefold() in IDENTIFYING))
+        named = [(name, in_words(value)) for name, value in sorted(fields.items()) if name.casefold() in IDENTIFYING]
+        subject = tuple((name, plain_words(value)) for name, value in named)
         if not subject and place:
             continue  # One of several that nothing tells apart.
-        about = (*subject, *place) if subject else anonymous
+        about = _About((*subject, *place), tuple(value for _, value in named)) if subject else _About(anonymous, ())
         for name, value in fields.items():
             is_text = isinstance(value, str) and (not value.strip() or len(value) > TEXT_COMPARED)
             if name.casefold() not in IDENTIFYING | REMARKS and not is_text:

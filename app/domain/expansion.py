@@ -20,7 +20,7 @@ from app.domain.plan_template import PlanTemplate, TemplateTask
 from app.domain.policy.routing import rule_for
 from app.domain.strategies import USUAL
 from app.domain.team import Team
-from app.domain.template_items import Found, Reader
+from app.domain.template_items import Found, LeftOut, Reader
 from app.domain.template_material import Look, material_of
 from app.domain.template_words import TaskWords, Values, words_of_job
 
@@ -101,12 +101,21 @@ def _nothing_for(tasks: Sequence[TemplateTask], found: Mapping[str, Found]) -> J
     for task in tasks:
         left = found[task.id].left_out
         settled = sum(each.item.why_left_out is not None for each in left)
-        among = f": its patterns leave out all {len(left)}" if left else ""
-        among = f": {settled} of {len(left)} have tests already, or need none" if settled else among
+        among = f": {settled} of {len(left)} have tests already, or need none" if settled else _all_of(left)
         each = f"for each of the {_CALLED[task.for_each]}"
         why = f"The plan of the team has a task {task.id!r} {each}, and there is none{among}."
         errors.append(("/inputs", why))
     return JobRefused("template_empty", "The inputs have nothing that the team's plan could be about.", tuple(errors))
+
+
+def _all_of(left: Sequence[LeftOut]) -> str:
+    """Why all of these are left out, where patterns or the files themselves say so."""
+    if not left:
+        return ""
+    binary = sum(each.reason == "binary" for each in left)
+    if binary == len(left):
+        return f": all {binary} are binary, of which a diff shows nothing"
+    return f": its patterns leave out all {len(left) - binary}{f', and {binary} more are binary' if binary else ''}"
 
 
 def _kept(template: PlanTemplate, asked: Sequence[TemplateTask], found: Mapping[str, Found]) -> list[TemplateTask]:
@@ -170,7 +179,8 @@ def _made(
     for name, items in zip(_names(task.id, groups), groups.get(task.id, [()]), strict=True):
         own = TaskWords(task, reader, items)
         full, short = {**words, **own.values(short=False)}, {**words, **own.values(short=True)}
-        looks = [Look(name, item, not cut) for item, cut in zip(items, own.is_cut, strict=True)]
+        beside = own.beside_cut
+        looks = [Look(name, item, not (cut or beside), beside) for item, cut in zip(items, own.is_cut, strict=True)]
         made.append(_Made(_filled(task, name, needs, full, short), own.lines_cut, looks if task.covers else ()))
     return made
 

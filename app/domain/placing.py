@@ -20,6 +20,9 @@ from app.domain.lines import lines_of
 from app.domain.media_types import kind_of_bytes
 from app.domain.text import shorten
 
+EVIDENCE_LETTERS = 3
+"""Letters and digits that evidence has at least: what is shorter stands nearly everywhere."""
+
 
 class Lines:
     """One side of one file, by number, to find evidence in."""
@@ -152,6 +155,9 @@ def placed(finding: Finding, sources: Mapping[str, Source]) -> Finding | Suppres
     files = source.files_at(said.path)
     if not files:
         return suppressed(finding, "not_at_location", f"{said.input} has no file {shorten(said.path or '', 200)[0]!r}.")
+    if sum(letter.isalnum() for letter in finding.evidence) < EVIDENCE_LETTERS:
+        why = f"The evidence has fewer than {EVIDENCE_LETTERS} letters or digits: it could stand anywhere."
+        return suppressed(finding, "not_at_location", why)
     if (here := next(_places(finding.evidence, files, said), None)) is not None:
         return finding.model_copy(update={"location": here.widened(said)})
     found = [*islice(_places(finding.evidence, files), 2)]
@@ -204,6 +210,12 @@ def _places_in(text: Lines, words: str, said: Location | None) -> Iterable[tuple
         return text.places_of(words)
     place = text.within(words, said.line, said.end_line)
     return () if place is None else (place,)
+
+
+def begins_at(evidence: str, text: Lines, first: int, last: int) -> int | None:
+    """The line between two of a file of a diff that evidence begins in; None where it does not."""
+    places = (text.within(words, first, last) for words in _spellings(evidence, text, in_diff=True))
+    return next((place[0] for place in places if place is not None), None)
 
 
 def _spellings(evidence: str, text: Lines, *, in_diff: bool) -> list[str]:

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 LeftOutReason = Literal["without", "only", "binary", "tested", "needs_none", "omitted", "edited"]
 """Why no task looks at a thing: a pattern of the template leaves it out (`without`); none of those that say what is
@@ -21,7 +21,10 @@ class LookPlanned(_Value):
     task: str
     """Id of the task."""
     whole: bool = True
-    """Whether it is shown all of it; false where its text is cut, or only some parts of a split task are shown it."""
+    """Whether it is shown all of it, and of what it is held against; false where a text is cut, or only some parts of a
+    split task are shown it."""
+    beside_cut: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """Names of the inputs that it is held against and is shown in part."""
 
 
 class Material(_Value):

@@ -3,6 +3,7 @@
 import ast
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 
@@ -63,13 +64,20 @@ def read_source(text: str) -> Source:
     return Source(tuple(functions), tuple(imports))
 
 
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Keep quiet what Python warns of while it parses or compiles."""
+    with _QUIET, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def parsed(text: str) -> ast.Module:
     """The syntax tree of a source. Raises `SourceUnreadable`."""
     if len(text) > MOST_CHARACTERS:
         raise SourceUnreadable(f"A Python source may have {MOST_CHARACTERS} characters here; this has {len(text)}.")
     try:
-        with _QUIET, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings():
             return ast.parse(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError) as error:  # A NUL is either, by the release of Python.
         line = getattr(error, "lineno", None) or 1

@@ -1,6 +1,6 @@
 """What is wrong with a team whose parts are each sound: places in it, and reasons."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -8,7 +8,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from app.domain.plan import TASKS_CEILING, Plan, Task, validated
 from app.domain.plan_template import ID_CHARACTERS, PlanTemplate
 from app.domain.strategies import Strategy
-from app.domain.team_rules import ConflictMethod, Route
+from app.domain.team_rules import CheckName, ConflictMethod, Route
 from app.domain.worker import Worker
 
 Path = tuple[str | int, ...]
@@ -40,8 +40,21 @@ def of_workers(workers: Sequence[Worker]) -> Iterator[Fault]:
             yield (*place, "fallback"), f"this is no other worker of the team: {worker.fallback}"
         if foreign := sorted({tool for tools in worker.needed_tools for tool in tools} - set(worker.tools)):
             yield (*place, "must_use"), f"{worker.name} must use tools that it does not have: {', '.join(foreign)}"
+        if worker.checks and (missing := _unasked(worker)):
+            listed = " and ".join(missing)
+            yield (*place, "checks"), f"output_schema must ask for what is checked: {listed}"
         if not all(worker.needed_tools):
             yield (*place, "must_use"), f"{worker.name} must use one of no tools at all"
+
+
+_CHECKED: Mapping[CheckName, tuple[str, ...]] = {"python_tests": ("imports", "tests"), "trades": ("trades",)}
+"""What must be in the data of a result that is checked."""
+
+
+def _unasked(worker: Worker) -> list[str]:
+    asked = (worker.output_schema or {}).get("properties", {})
+    wanted = dict.fromkeys(name for check in worker.checks for name in _CHECKED[check])
+    return [name for name in wanted if name not in asked]
 
 
 def of_rules(workers: Sequence[Worker], routing: Sequence[Route], methods: Sequence[ConflictMethod]) -> Iterator[Fault]:

@@ -78,8 +78,11 @@ class Reader:
         return Found(taken, left_out)
 
     def beside(self, patterns: Sequence[str]) -> list[Item]:
-        """The inputs that one of these patterns fits, whole."""
-        places = (place for place, given in enumerate(self._inputs) if fits_any(given.name, patterns))
+        """The inputs that one of these patterns fits, whole. Raises `JobRefused` where one of them is no text."""
+        places = [place for place, given in enumerate(self._inputs) if fits_any(given.name, patterns)]
+        for place in places:
+            with _refusing(place):
+                _must_be_text(self._inputs[place], "inputs for {{beside}}")
         return [item for place in places for item in self._whole(place)]
 
     def sources(self, items: Sequence[Item]) -> list[Item]:

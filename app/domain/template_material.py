@@ -17,6 +17,7 @@ class Look(NamedTuple):
     task: str
     item: Item
     whole: bool
+    beside_cut: tuple[str, ...] = ()
 
 
 def material_of(tasks: Iterable[TemplateTask], found: Mapping[str, Found], looks: Iterable[Look]) -> list[Material]:
@@ -27,10 +28,12 @@ def material_of(tasks: Iterable[TemplateTask], found: Mapping[str, Found], looks
     there = [found[task.id] for task in tasks if task.id in found and task.covers]
     items = dict.fromkeys(item for each in there for item in (*each.taken, *(left.item for left in each.left_out)))
     left_out = {_key(left.item): left for each in reversed(there) for left in reversed(each.left_out)}
-    planned: dict[Key, dict[str, bool]] = {}
+    planned: dict[Key, dict[str, LookPlanned]] = {}
     for look in looks:
         by_task = planned.setdefault(_key(look.item), {})
-        by_task[look.task] = by_task.get(look.task, True) and look.whole
+        before = by_task.get(look.task)
+        whole = look.whole and (before is None or before.whole)
+        by_task[look.task] = LookPlanned(task=look.task, whole=whole, beside_cut=look.beside_cut)
     inputs = list(dict.fromkeys(item.input for item in items))
     ordered = sorted(items, key=lambda item: (inputs.index(item.input), item.first, item.last))
     named: dict[Key, list[Item]] = {}
@@ -43,12 +46,11 @@ def _key(item: Item) -> Key:
     return item.input, item.name
 
 
-def _told(items: Sequence[Item], planned: Mapping[str, bool], left: LeftOut | None) -> Material:
+def _told(items: Sequence[Item], planned: Mapping[str, LookPlanned], left: LeftOut | None) -> Material:
     first = items[0]
     material = Material(input=first.input, item=first.name, lines=_lines_of(items))
     if planned:
-        tasks = tuple(LookPlanned(task=task, whole=whole) for task, whole in planned.items())
-        return material.model_copy(update={"tasks": tasks})
+        return material.model_copy(update={"tasks": tuple(planned.values())})
     if left is None:
         return material.model_copy(update={"left_out": "omitted"})
     return material.model_copy(update={"left_out": left.reason, "pattern": left.pattern})

@@ -74,6 +74,14 @@ class TaskWords:
         return [cut > 0 for cut in self._text.cuts]
 
     @property
+    def beside_cut(self) -> tuple[str, ...]:
+        """The inputs beside its material of which the context shows only a part."""
+        if not self.task.beside:
+            return ()
+        items = self.reader.beside(self.task.beside)
+        return tuple(item.name for item, cut in zip(items, self._beside.cuts, strict=False) if cut)
+
+    @property
     def _material(self) -> Mapping[str, Callable[[], Shown]]:
         return {
             "text": lambda: self._text,

@@ -14,6 +14,14 @@ _CLAIM = re.compile(
     re.IGNORECASE,
 )
 """Words by which a deed in the world is claimed: on a file, a commit or an address."""
+_MADE = r"(?:created|wrote|written|updated|generated|exported|stored|renamed|appended|published)"
+_OWN_CLAIM = re.compile(
+    r"(?:^|[.!?:\n])[\s*#>-]{0,8}(?:(?:I|we)(?:'ve|\u2019ve|[ ]have)?[ ]{1,3})?(?:(?:now|just|also)[ ])?"
+    rf"(?:{_DEED}[^.!?\n]{{0,60}}?\b{_THING}|{_MADE}[ ]{{1,3}}(?:(?:a|the|new|file|to)[ ]{{1,3}}){{0,3}}{_THING})"
+    r"|\b(?:I|we)(?:'ve|\u2019ve|[ ]have)?[ ]{1,3}(?:ran|run)[ ]the[ ]tests\b",
+    re.IGNORECASE,
+)
+"""The same as somebody says of himself: at the beginning of a sentence."""
 CLAIM_CHARACTERS = 20_000
 """How far a text is searched for one."""
 
@@ -35,18 +43,34 @@ def tools_used(talk: Conversation) -> set[str]:
     return {name for name, succeeded in calls_made(talk) if succeeded}
 
 
-def with_calls(output: Output, talk: Conversation) -> Output:
+def has_acted(talk: Conversation) -> bool:
+    """Whether a call of a tool that changes something in the world has succeeded."""
+    return any(
+        turn.intents.get(call["id"], "read") != "read" and turn.result_of(call).error_code is None
+        for turn in talk.turns
+        for call in tool_calls_of(turn.content)
+    )
+
+
+def with_calls(output: Output, talk: Conversation, *, lacks_tool: bool = False) -> Output:
     """The result with how many calls its worker has made, and whether they bear it out: not where each has failed, nor
-    where it seems to claim a deed and none has succeeded.
+    where it claims a deed and no tool that acts has succeeded, nor where its worker `lacks_tool` for what was ordered.
     """
     made = [succeeded for _, succeeded in calls_made(talk)]
-    unverified = not any(made) and (bool(made) or claims_deed(output))
+    says = says_own_deed(output.summary) or says_own_deed(output.text)
+    claims = lacks_tool or (says and not output.artifacts)
+    unverified = (not any(made) and (bool(made) or claims_deed(output))) or (claims and not has_acted(talk))
     return output.model_copy(update={"tool_calls": len(made), "unverified": unverified})
 
 
 def claims_deed(output: Output) -> bool:
     """Whether the result seems to say that something was done in the world, beyond what was found or written."""
     return says_deed(output.summary) or says_deed(output.text)
+
+
+def says_own_deed(text: str) -> bool:
+    """Whether whoever wrote a text says that they did something in the world."""
+    return _OWN_CLAIM.search(text[:CLAIM_CHARACTERS]) is not None
 
 
 def says_deed(text: str) -> bool:

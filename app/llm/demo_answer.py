@@ -90,7 +90,7 @@ def answer(request: Request) -> dict[str, Any]:
     conflicts = [_open(each) for each in values(found.get("conflict", []))]
     parts = [NOTICE, f"# {objective}", delivered, in_short, *told_of(found), *_disputed(conflicts), *_missing(missing)]
     parts += _chapters(results)
-    return data_of(request, results) | {
+    return data_of(request, results, missing) | {
         "answer": "\n\n".join(part for part in parts if part),
         "confidence": _confidence(results, missing),
         "statements": [{"text": text, "tasks": tasks} for text, tasks in statements.items()],

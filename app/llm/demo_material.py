@@ -69,13 +69,17 @@ def labelled(lines: Sequence[Line], name: str) -> str | None:
 
 
 def entries_of(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """What stands behind labels and colons: an item, and a figure with its unit or a value."""
+    """What stands behind labels and colons: an item, and a figure with its unit or a value; and how often a dose is."""
     found = [(told, line) for line in lines if (told := _LABEL.match(line.text))]
-    return [
-        {"item": label.strip().casefold(), "source": line.source, "line": line.number, "quote": line.text}
-        | _measured(value.strip(" *_"))
-        for (label, value), line in ((told.groups(), line) for told, line in found)
-    ]
+    entries: list[dict[str, Any]] = []
+    for (label, value), line in ((told.groups(), line) for told, line in found):
+        item = label.strip().casefold()
+        entry = {"item": item, "source": line.source, "line": line.number, "quote": line.text}
+        entries.append(entry | (told := _measured(value.strip(" *_"))))
+        if item.endswith(" dose") and told["note"]:
+            often = {"item": f"{item.removesuffix(' dose')} frequency", "value": told["note"].partition(",")[0]}
+            entries.append(entry | {"number": None, "unit": None, "note": None} | often)
+    return entries
 
 
 def _measured(text: str) -> dict[str, Any]:

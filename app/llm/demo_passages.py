@@ -1,7 +1,7 @@
 """How the demo model takes passages out of documents, and holds those of one document against those of another.
 
-A passage is a numbered clause, a paragraph or a row, as it stands. Two are about the same thing when they share words,
-and deviate when they give different figures in one unit: more no rule can tell.
+A passage is a numbered clause, a paragraph or a row, as it stands. Two are about the same thing when they share words
+beyond those of their headings, and deviate when they give different figures in one unit: more no rule can tell.
 """
 
 import re
@@ -17,17 +17,28 @@ QUOTE_CHARACTERS = 600
 EVIDENCE_CHARACTERS = 500
 HEADING_CHARACTERS = 60
 WORDS_SHARED = 3
+"""By passages with their headings, to be about the same thing."""
+WORDS_QUOTED = 2
+"""By the passages themselves, units aside: one heading may stand over several things."""
 CONFIDENCE = 100
 """That figures differ needs no judgement."""
 
 _SUBJECTS = re.compile(r"\bsubjects: (.+?)(?:\.(?:\s|$)|$)", re.DOTALL)
 _MARK = re.compile(r"^\[((?:page|paragraph|table) \d{1,9}(?:, row \d{1,9})?)[^\]]{0,40}\] ?")
 _NUMBERED = re.compile(r"^(?:#{1,6}\s+)?((?:§\s?)?[A-Z]{0,2}\d{1,3}(?:\.\d{1,3}){0,4})[.)]?\s+([^\W\d].*)$")
+_BARE = re.compile(r"^\d+\s+[^\W\d_A-ZÄÖÜ]")
+"""A figure at the beginning of a line, in the middle of a sentence."""
 _SENTENCE = re.compile(r"[.;:]\s|[.;]$")
 _FIGURE = re.compile(
     r"(?<![\w.,])(\d+(?:[.,]\d+)*)\)?\s*(?:business |working )?(%|percent|hours?|days?|weeks?|months?|years?)",
     re.IGNORECASE,
 )
+
+_ANYWHERE = stems_of(
+    "after any before business days hours less may months more must other percent than weeks within without working"
+    " years"
+)
+"""Words, and units, that say nothing of what a passage is about."""
 
 Record = Mapping[str, Any]
 
@@ -67,7 +78,7 @@ def _parted(lines: Sequence[Line]) -> Iterator[_Passage]:
         marked = _MARK.match(line.text)
         text = line.text[marked.end() :] if marked else line.text
         page = marked[1] if marked else page
-        numbered = _NUMBERED.match(text)
+        numbered = None if _BARE.match(text) or _FIGURE.match(text) else _NUMBERED.match(text)
         if numbered or (marked and not marked[1].startswith("page")):
             if now.lines:
                 yield now
@@ -116,13 +127,18 @@ def _passages_in(result: Record) -> Iterator[Record]:
 
 def _closest(passage: Record, others: Sequence[Record]) -> Record | None:
     """The one that shares most with a passage: words of the headings count twice."""
-    best = max(others, key=lambda each: _likeness(passage, each), default=None)
+    alike = [each for each in others if len(_quoted(passage) & _quoted(each)) >= WORDS_QUOTED]
+    best = max(alike, key=lambda each: _likeness(passage, each), default=None)
     return best if best is not None and _likeness(passage, best) >= WORDS_SHARED else None
 
 
 def _likeness(one: Record, other: Record) -> int:
     heads = [stems_of(str(each.get("heading") or "")) for each in (one, other)]
     return len(_words(one) & _words(other)) + 2 * len(heads[0] & heads[1])
+
+
+def _quoted(passage: Record) -> frozenset[str]:
+    return stems_of(passage["quote"]) - _ANYWHERE
 
 
 def _words(passage: Record) -> frozenset[str]:

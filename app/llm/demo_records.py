@@ -18,6 +18,8 @@ from app.llm.demo_prompts import SIGNED, excerpt, gist, unsigned
 from app.llm.demo_texts import Line
 
 JUDGED_BY_NONE = f"{SIGNED} this takes a language model."
+BY_RULE = "filled in by rule"
+"""How the summaries of such lists begin, which say nothing of what is in them."""
 ABOUT = "It is about:"
 ROWS_TOLD = 40
 CELL_CHARACTERS = 160
@@ -37,6 +39,8 @@ class Ground:
     results: Sequence[Mapping[str, Any]]
     subjects: Sequence[str] = ()
     """What passages are to be about."""
+    unheard: Sequence[str] = ()
+    """Tasks that were to bring a result and did not."""
 
 
 class Unfillable(Exception):
@@ -114,22 +118,28 @@ def _replies(source: str, lines: Sequence[Line], questions: Mapping[str, str]) -
 
 def _carried(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
     """The records of the list of that name in the results; those about one subject are one, as they agree."""
-    lists = [held for each in ground.results if (held := _list_in(each, name)) is not None]
-    records = [record for held in lists for record in held]
+    lists = {str(each["task"]): held for each in ground.results if (held := _list_in(each, name)) is not None}
+    records = [record for held in lists.values() for record in held]
     if not lists or "subject" not in fields:
         return [*_unlike(records)] if lists else None
-    subjects = dict.fromkeys(str(record.get("subject")) for record in records)
-    return [_agreed([each for each in records if str(each.get("subject")) == subject]) for subject in subjects]
+    return [_agreed(subject, lists, ground.unheard) for subject in dict.fromkeys(map(_subject, records))]
 
 
-def _agreed(records: Sequence[Record]) -> Record:
-    """What records say alike, and reasons one after the other. Where one says nothing they do not say it alike."""
-    names = dict.fromkeys(name for record in records for name in record)
-    said = {name: [*_unlike(each.get(name) for each in records)] for name in names}
-    return {
-        name: values[0] if len(values) == 1 else "; ".join(map(str, values)) if name == "reason" else None
-        for name, values in said.items()
+def _subject(record: Record) -> str:
+    return str(record.get("subject"))
+
+
+def _agreed(subject: str, lists: Mapping[str, Sequence[Record]], unheard: Sequence[str]) -> Record:
+    """What all lists say alike of a subject, and reasons one after the other. Where one says nothing they do not."""
+    own = {task: [each for each in held if _subject(each) == subject] for task, held in lists.items()}
+    records = [record for held in own.values() for record in held]
+    silent = [*(task for task, held in own.items() if not held), *unheard]
+    said = {
+        name: [*_unlike(each.get(name) for each in records)] for name in dict.fromkeys(n for r in records for n in r)
     }
+    alike = {name: values[0] if len(values) == 1 and not silent else None for name, values in said.items()}
+    reasons = [*map(str, said.get("reason", ())), *(f"nothing is said of it by {task}" for task in silent)]
+    return alike | {"subject": subject, "reason": "; ".join(reasons)}
 
 
 def _quoted(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
@@ -164,7 +174,8 @@ def _resting(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> li
     if not {"task", "quote"} <= fields.keys() or not ground.results:
         return None
     reasoned = [(each["task"], *_reasoned(record)) for each in ground.results for record in _reasons_in(each)]
-    told = reasoned or [(each["task"], *2 * [unsigned(each["summary"])]) for each in ground.results]
+    summed_up = [(each["task"], unsigned(each["summary"])) for each in ground.results]
+    told = reasoned or [(task, said, said) for task, said in summed_up if not said.startswith(BY_RULE)]
     return [dict.fromkeys(fields.keys() - {"task"}, said) | {"task": task, "quote": why} for task, said, why in told]
 
 
@@ -255,7 +266,9 @@ def told_of(data: Mapping[str, Any]) -> tuple[str, str]:
     lists = {name: value for name, value in data.items() if isinstance(value, list)}
     counted = ", ".join(f"{name.replace('_', ' ')} ({len(value)})" for name, value in lists.items())
     tables = [f"{name.replace('_', ' ').capitalize()}:\n\n{_table(value)}" for name, value in lists.items() if value]
-    return f"filled in by rule: {counted}.", "\n\n".join(tables)
+    empty = ", ".join(name.replace("_", " ") for name, value in lists.items() if not value)
+    left = f" No rule has anything for {empty}: whether there is anything takes a language model." if empty else ""
+    return f"{BY_RULE}: {counted}.{left}", "\n\n".join(tables)
 
 
 def _table(records: Sequence[Any]) -> str:

@@ -10,12 +10,14 @@ from typing import Any
 
 from app.domain.conversation import Block
 from app.llm.demo_arithmetic import expressions_in
+from app.llm.demo_blank import escalated_blank
 from app.llm.demo_data import recorded_in
 from app.llm.demo_evidence import LINES_READ, Evidence, evidence_of, figures_in, listed_columns, named_values
 from app.llm.demo_findings import findings
 from app.llm.demo_grid import compared, grids_in, in_words
 from app.llm.demo_material import lines_shown, queries_in, questions_in
 from app.llm.demo_objective import MAKING, RETELLING, TOPMOST
+from app.llm.demo_pages import pages_left, texts_left
 from app.llm.demo_passages import deviations
 from app.llm.demo_prompts import (
     GATHER,
@@ -142,9 +144,12 @@ def _calls_left(request: Request) -> list[Call]:
     given = _assignment(request)
     if _promises_records(request):
         if "query_data" in own and (queries := queries_in(given.task)):
-            return [] if _replies(request) else [("query_data", {"sql": sql}) for sql in queries]
+            asked = pages_left(given.answers, queries) if _replies(request) else queries
+            return [("query_data", {"sql": sql}) for sql in asked]
         if questions_in(given.task) and any(lines_shown(given.context)):
             return []  # The task shows what it asks about.
+        if left := texts_left(given.answers):
+            return left
     return [call for call in rounds[0](given) if call[0] in own] if rounds else []
 
 
@@ -203,6 +208,8 @@ def report(request: Request) -> dict[str, Any]:
     if wants_tests(request):
         return report_of_tests(request, NOTICE)
     given = _assignment(request)
+    if (blank := escalated_blank(given.answers, given.inputs)) is not None:
+        return blank
     gathering = given.task.startswith(GATHER)
     evidence = evidence_of(given.answers, given.queries(), given.inputs, given.words, gathering=gathering)
     if not evidence:

@@ -56,6 +56,8 @@ def answer(request: dict[str, Any], contents: Iterator[bytes]) -> dict[str, Any]
 def _read(html: str, url: str) -> tuple[str | None, str | None, str]:
     """Title, where the page sends its readers, and main content, or all visible text where none is found in time."""
     tree = trafilatura.load_html(html)
+    if tree is None:  # It wants the tags of a page, which HTML lets people leave out.
+        tree = trafilatura.load_html(f"<!doctype html><html><body>{html}</body></html>")
     if tree is None:
         return None, None, ""
     title = " ".join((tree.findtext(".//title") or "").split()) or None

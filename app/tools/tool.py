@@ -224,10 +224,19 @@ async def _answer_within_limits(tool: Tool, checked: Arguments | dict[str, Any],
         raise ToolError(f"{tool.name} failed: {type(error).__name__}: {error}", "tool_failed") from None
 
 
+def _looks_like_json(text: str) -> bool:
+    """Whether a text begins and ends as JSON that somebody may want to parse."""
+    ends = text[:100].lstrip()[:1] + text[-100:].rstrip()[-1:]
+    return ends in ("{}", "[]")
+
+
 def _shown(output: Any, limit: int) -> ToolAnswer:
     """`output` as text within `limit` characters, whatever it is."""
     if isinstance(output, str):
         shown, omitted = shorten(str.__str__(output), limit)
+        if omitted and _looks_like_json(output):
+            shown, omitted = shorten(str.__str__(output), limit - len(JSON_CUT))
+            shown = JSON_CUT + shown
         return ToolAnswer(clean_text(shown) if shown.strip() else EMPTY, omitted)
     value = Shown(limit).value(output)
     if value is None or isinstance(value, str):

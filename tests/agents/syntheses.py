@@ -109,7 +109,7 @@ def said(answer: str, *tasks: str, **fields: Any) -> dict[str, Any]:
 
 def conflict(first: str, second: str, **fields: Any) -> dict[str, Any]:
     claims = [{"task": "a", "claim": first}, *({"task": name, "claim": second} for name in ("b", "c"))]
-    told = {"topic": "founded of acme", "claims": claims, "status": "unresolved", "resolution": None, "method": None}
+    told = {"topic": "founded of Acme", "claims": claims, "status": "unresolved", "resolution": None, "method": None}
     return told | fields
 
 

@@ -26,7 +26,7 @@ def found(*data: Any, instructions: tuple[str, ...] = (), **seen: set[str]) -> l
         (
             {"company": "Acme", "founded": 2009},
             {"company": "ACME", "founded": 2011},
-            "founded of acme",
+            "founded of Acme",
             ["2009", "2011"],
         ),
         ({"id": 7, "is_open": True}, {"id": 7, "is_open": False}, "is open of 7", ["yes", "no"]),

@@ -56,6 +56,7 @@ MISPLACED = {
     "a diff without a file": (in_diff(11, "return run(query)", None), "has no file"),
     "evidence that stands nowhere": (report(3, "line 31."), "nowhere"),
     "evidence that stands elsewhere more than once": (in_diff(10, "return run(query)"), "more than once"),
+    "evidence that stands nearly everywhere": (report(3, "i)"), "fewer than 3 letters or digits"),
     "evidence across what the diff does not show": (in_diff(14, "def other(): new = 1"), "nowhere"),
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ from app.domain.policy.covered import material_covered
 from app.domain.policy.endings import result_of
 from app.domain.second_looks import all_results
 from app.domain.team import Team
+from tests.support.documents import as_input, pdf_of
 from tests.support.story import Story, task
 from tests.support.templates import REVIEW, SUMMARY, diff_of, given, plan_for, team_of
 
@@ -63,6 +64,29 @@ def test_what_only_prepares_does_not_count_and_a_file_of_several_commits_is_one(
     assert [task.id for task in plan.tasks] == ["first-1", "first-2", "first-3", "review-1", "review-2"]
     assert told(plan) == [("a.py", "review-1", "review-2"), ("b.py", "only", None)]
     assert plan.material[0].lines == "1-6, 12-19"
+
+
+def test_what_a_thing_is_held_against_and_is_cut_makes_it_looked_at_in_part() -> None:
+    held = SECOND | {"beside": "*.log", "context": "{{text}} {{beside}}", "when": {"inputs": "*.log"}}
+    long = given("git.log", "a commit\n" * 3_000)
+
+    plan = plan_for(team_of(held), [given("c.diff", diff_of(("a.py", 3))), long, given("short.log", "one line\n")])
+
+    [look] = plan.material[0].tasks
+    assert (look.whole, look.beside_cut) == (False, ("git.log",))
+    assert "beside_cut" not in plan_for(team_of(held), [DIFF, given("x.log", "a\n")]).material[0].model_dump_json()
+
+
+def test_a_document_cannot_stand_beside_what_tasks_are_about() -> None:
+    held = SECOND | {"beside": "*.pdf", "context": "{{text}} {{beside}}", "when": {"inputs": "*.pdf"}}
+
+    with pytest.raises(JobRefused) as refused:
+        plan_for(team_of(held), [DIFF, as_input(pdf_of("Never."), "CONTRIBUTING.pdf")])
+
+    assert refused.value.code == "input_unparseable"
+    assert refused.value.errors == (
+        ("/inputs/1/content", "It is a PDF, and inputs for {{beside}} are taken from texts alone."),
+    )
 
 
 def test_other_plans_have_nothing_of_it_and_no_client_may_say_it() -> None:
@@ -232,6 +256,20 @@ def test_a_task_that_was_split_is_looked_at_by_its_parts_as_far_as_they_are_show
     for name in ("review-2-1", "review-2-2"):
         story.succeed(name)
     assert (covered(story)["docs/b.md"].status, covered(story)["docs/b.md"].cut) == ("part", ("review-2-1",))
+
+
+def test_a_task_that_an_edit_gives_to_who_only_prepares_looks_at_nothing() -> None:
+    team = team_of(SECOND | {"id": "map", "covers": False}, REVIEW | {"only": "src/a.py"})
+    story = story_of(team, plan_for(team, [DIFF]), approved=True)
+    story.settle()
+    plan = story.run.plan
+    assert plan is not None
+    mapped = plan.by_id["review-1"].model_copy(update={"worker": "writer"})
+
+    story.record(*edit(story.run, None, story.now, {"tasks": (mapped,)}, None))
+
+    assert story.run.plan is not None
+    assert ("src/a.py", "edited", None) in told(story.run.plan)
 
 
 def test_an_edited_plan_leaves_out_what_no_task_is_shown_any_more() -> None:

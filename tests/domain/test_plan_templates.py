@@ -200,6 +200,7 @@ def test_what_an_omitted_task_was_for_is_left_out_unless_another_has_it() -> Non
     assert plan.final_instruction == '"f", "Two"'
 
 
+BINARY = given("b.diff", "diff --git a/x.png b/x.png\nindex 1..2 100644\nBinary files a/x.png and b/x.png differ\n")
 TOO_LONG = "x" * (TEXT_LIMITS["instruction"] + 1)
 
 
@@ -208,6 +209,7 @@ TOO_LONG = "x" * (TEXT_LIMITS["instruction"] + 1)
     [
         ((REVIEW,), [], "o", {}, "template_empty", "/inputs", "for each of the files of diffs, and there is none."),
         ((REVIEW | {"only": "x"},), [DIFF], "o", {}, "template_empty", "/inputs", "its patterns leave out all 4"),
+        ((REVIEW,), [BINARY], "o", {}, "template_empty", "/inputs", "there is none: all 1 are binary"),
         ((OPTIONAL, SUMMARY), [], "o", {}, "template_empty", "/inputs", "for each of the files"),
         ((REVIEW, SUMMARY), [DIFF], "o", {"tasks": 1}, "template_too_large", "/limits/tasks", "2 tasks at least"),
         ((ALONE,), [], TOO_LONG, {}, "template_too_large", "/objective", "tasks.0.instruction"),

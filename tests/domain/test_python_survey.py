@@ -236,3 +236,19 @@ def test_a_template_makes_a_task_for_each_that_is_untested_and_tells_what_it_rai
     assert '- "a" in "m.py", lines 3-4, a function, raises "ValueError" (line 4)' in plan.tasks[0].instruction
     assert 'Not for "b".' in plan.tasks[0].instruction
     assert "1| import os" in plan.tasks[0].context
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "try:\n    from fast import f\nexcept ImportError:\n    def f(x): return x\n",
+        "def f(x): return x\ndef g():\n    from z import f\n    return f()\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from b import f\ndef f(x): return x\n",
+    ],
+)
+def test_a_function_that_shares_its_name_with_an_import_can_be_tested(source: str) -> None:
+    survey = Survey.of([given("src/a.py", source), given("tests/test_a.py", "from a import f\nassert f(1)\n")])
+    unit = survey.unit("src/a.py", "f")
+
+    assert unit is not None
+    assert survey.tested_in("src/a.py", unit) == ("tests/test_a.py",)

@@ -133,6 +133,9 @@ def test_tests_are_taken_in_the_forms_that_people_write(code: str) -> None:
     ("code", "why"),
     [
         ("def test_a(:\n  pass", "This is no Python source: line 1 cannot be parsed."),
+        ("def test_a():\n    assert await parse('1')", "line 2: Python does not compile it: 'await' outside async"),
+        ("def test_a(x, x):\n    assert parse(x)", "line 1: Python does not compile it: duplicate argument"),
+        ("def test_a():\n    assert parse('1')\n    global parse", "line 3: Python does not compile it: name 'parse'"),
         ("def test_a():\n    parse('1')", "line 1: test_a asserts nothing that could fail"),
         ("def test_a():\n    parse('1')\n    assert True", "asserts nothing"),
         ("def test_a():\n    parse('1')\n    assert 1 == 1, parse", "asserts nothing"),
@@ -153,7 +156,7 @@ def test_tests_are_taken_in_the_forms_that_people_write(code: str) -> None:
         ("@pytest.mark.skip\ndef test_a():\n    assert parse('1')", "test_a is skipped, or may fail"),
         ("def test_a():\n    pytest.skip('later')\n    assert parse('1')", "test_a is skipped, or may fail"),
         ("def test_a():\n    assert parse(Path('1'))", "it reads Path, which is neither imported nor made in it"),
-        ("def test_a(basket):\n    assert parse(basket)", "nor the tests that are there have a fixture basket"),
+        ("def test_a(basket):\n    assert parse(basket)", "nor a conftest.py above the test has a fixture basket"),
         ("def test_a():\n    assert Decimal('1')", "it does not use parse of src/shop/prices.py"),
         ("def test_a():\n  from shop.prices import total\n  assert parse(total)", "line 2: shop.prices has no total"),
         ("def test_a():\n    import shop.prices as p\n    assert p.parse(p.total)", "it reads shop.prices.total"),
@@ -185,6 +188,7 @@ def test_what_is_wrong_with_a_test_is_named_with_its_place(code: str, why: str) 
         ("import os; import sys", "it must be one import statement"),
         ("x = 1", "it must be one import statement"),
         ("import (", "cannot be parsed"),
+        ("from __future__ import braces", "not a chance"),
         ("from shop import Cart", None),
         ("from shop import prices, rates", None),
         ("import shop.rates", None),
@@ -217,6 +221,85 @@ def test_an_exception_is_tested_by_a_call_that_is_to_raise_it(code: str, taken: 
     found = with_test(code, kind="exception", raises="ValueError")
 
     assert found == [] if taken else ["does not expect ValueError of a call" in each for each in found] == [True]
+
+
+def test_a_function_called_like_a_test_is_imported_under_another_name() -> None:
+    source = given("src/shop/db.py", "def test_connection(url):\n    return url\n")
+    own = TASK.model_copy(update={"instruction": "Test it.", "context": ""})
+    code = "def test_a():\n    assert test_connection('x') == 'x'"
+
+    def found(statement: str, code: str) -> list[str]:
+        fields = {"function": "test_connection", "input": source.name}
+        tests = [written("ordinary", code, **fields), written("edge", code.replace("'x'", "''"), **fields)]
+        output = Output(summary="Tests.", data={"imports": [statement], "tests": tests})
+        return [flaw.detail for flaw in CHECKS["python_tests"](Worked(own, output, [source]))]
+
+    assert found("from shop.db import test_connection", code) == [
+        "imports[0]: pytest takes test_connection for a test: import it as another name"
+    ]
+    assert found("from shop.db import test_connection as tried", code.replace("test_connection", "tried")) == []
+
+
+def test_a_test_is_of_one_kind() -> None:
+    again = written("edge", ORDINARY.replace("test_parse", "test_parse_again"))
+
+    assert flaws({"imports": IMPORTS, "tests": [*WHOLE, written("ordinary", ORDINARY)]}) == []
+    assert flaws({"imports": IMPORTS, "tests": [WHOLE[0], again, *WHOLE[2:]]}) == [
+        "tests[1] of parse: it is tests[0] again"
+    ]
+
+
+def test_names_are_followed_in_moderate_time_for_all_tests_together() -> None:
+    many = [
+        given(f"p/m{at}.py", "".join(f"from p.m{other} import *\n" for other in range(40)) + SHOP.partition("\n\n")[2])
+        for at in range(40)
+    ]
+    named = ", ".join(f"parse as q{number}" for number in range(30))
+    code = f"def test_a():\n    from p.m1 import {named}\n    assert {' or '.join(f'q{n}' for n in range(30))}"
+    tests = [written("edge", code) for _ in range(100)]
+    began = thread_time()
+
+    CHECKS["python_tests"](Worked(TASK, Output(summary="Tests.", data={"tests": tests}), [*INPUTS, *many]))
+
+    assert thread_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("name", "is_known"),
+    [
+        ("market", True),
+        ("mocker", True),  # A plug-in's: a test asks for it.
+        ("named", True),
+        ("of_another", False),
+        ("amount", False),
+        ("number", False),
+        ("below", False),
+        ("mocked", False),
+    ],
+)
+def test_a_fixture_is_there_where_the_test_will_be(name: str, is_known: bool) -> None:
+    other = """\
+import pytest
+@pytest.fixture
+def of_another(): return 1
+def helper(amount): return amount
+@pytest.mark.parametrize("number", [1])
+def test_other(number, mocker, of_another): assert helper(number)
+@given("x")
+def test_mocked(mocked): assert mocked()
+"""
+    inputs = [
+        *INPUTS,
+        given("tests/test_other.py", other),
+        given("tests/unit/conftest.py", "import pytest\n@pytest.fixture\ndef below(): return 1\n"),
+        given("conftest.py", "import pytest\n@pytest.fixture(name='named')\ndef _named(): return 1\n"),
+    ]
+    tests = [*WHOLE, written("edge", f"def test_a({name}):\n    assert parse({name})")]
+    output = Output(summary="Tests.", data={"imports": IMPORTS, "tests": tests})
+
+    found = [flaw.detail for flaw in CHECKS["python_tests"](Worked(TASK, output, inputs))]
+
+    assert [f"has a fixture {name}" in each for each in found] == ([] if is_known else [True])
 
 
 def test_a_class_is_tested_as_a_whole() -> None:
@@ -284,3 +367,123 @@ def test_whatever_is_written_is_a_flaw_and_never_a_failure(texts: list[str], beg
     tests = [written("edge", f"{begin}{text} ") for text in texts]
 
     assert flaws({"imports": texts, "tests": tests})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "assert parse",
+        "parse('1')\n    if False:\n        assert parse('1') == 1",
+        "return\n    assert parse('1') == 1",
+        "try:\n        assert parse('1') == 1\n    except Exception:\n        pass",
+        "try:\n        assert parse('1') == 1\n    except:\n        print('no')",
+        "while 0:\n        assert parse('1') == 1",
+        "assert callable(parse)",
+        "assert parse is not None",
+        "assert [parse('1')]",
+        "assert lambda: parse('1')",
+        "assert parse('1') or 1 == 1",
+        "assert (parse('1') or True) and True",
+        "with contextlib.suppress(AssertionError):\n        assert parse('1') == 2",
+        "with pytest.raises(AssertionError):\n        assert parse('1') == 2",
+    ],
+)
+def test_an_assertion_of_which_nobody_would_hear_is_none(body: str) -> None:
+    [flaw] = with_test(f"def test_more():\n    {body}\n", "import contextlib")
+
+    assert flaw == "tests[4] of parse: line 1: test_more asserts nothing that could fail"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def test_more():\n    price = parse('1')\n    assert price\n",
+        "def test_more():\n    try:\n        parse('1')\n    except Exception:\n        raise\n    assert parse('1')\n",
+        "def test_more():\n    assert parse('1') or []\n",
+        "def test_more():\n    price = parse('1')\n    assert price is not None and isinstance(price, Decimal)\n",
+        "def test_more():\n    if parse('1'):\n        assert parse('0') == 0\n",
+        "def test_more():\n    for text in ('1', '2'):\n        assert parse(text)\n        continue\n",
+        "@pytest.mark.skipif(parse is None, reason='r')\ndef test_more():\n    assert parse('1')\n",
+    ],
+)
+def test_an_assertion_on_its_way_is_one(code: str) -> None:
+    assert with_test(code) == []
+
+
+@pytest.mark.parametrize(
+    "mark", ["@pytest.mark.skipif", "@pytest.mark.skipif(True, reason='r')", "@pytest.mark.skipif(1)"]
+)
+def test_a_condition_that_always_holds_skips(mark: str) -> None:
+    [flaw] = with_test(f"{mark}\ndef test_more():\n    assert parse('1')\n")
+
+    assert flaw.endswith("test_more is skipped, or may fail")
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("@pytest.mark.parametrize('a', [])\ndef test_a(a):\n    assert parse(a)", "test_a is skipped"),
+        ("@pytest.fixture\ndef test_a():\n    assert parse('1')", "pytest passes over a fixture"),
+        ("class TestA:\n  __test__ = False\n  def test_a(self):\n    assert parse('1')", "a class with a __test__"),
+        ("class TestA:\n  pytestmark = [pytest.mark.skip]\n  def test_a(self):\n    assert parse('1')", "is skipped"),
+        ("def test_a():\n    assert parse('1')\n    raise unittest.SkipTest('x')", "test_a is skipped"),
+        ("def test_a():\n    assert parse('1')\n    raise pytest.skip.Exception('x')", "test_a is skipped"),
+        ("def test_a():\n    yield\n    assert parse('1')", "pytest passes over a test that has a yield"),
+        ("def test_a():\n    parse = lambda x: 1\n    assert parse('1')", "it gives parse, which it is said to test"),
+        ("def test_a(parse=len):\n    assert parse('1')", "it gives parse, which it is said to test, another meaning"),
+    ],
+)
+def test_what_pytest_would_not_carry_out_is_no_test(code: str, why: str) -> None:
+    [flaw] = with_test(code, "import unittest")
+
+    assert why in flaw
+
+
+@pytest.mark.parametrize(
+    ("body", "is_one"),
+    [
+        ("for _ in guard:\n            pass", True),
+        ("f'{guard}'", True),
+        ("a, b = guard", True),
+        ("[*guard]", True),
+        ("with guard:\n            raise KeyError", True),
+        ("guard", False),
+        ("raise ValueError(guard)", False),
+    ],
+)
+def test_an_exception_may_be_one_that_python_calls_for(body: str, is_one: bool) -> None:
+    code = f"def test_a():\n    guard = Basket()\n    with pytest.raises(ValueError):\n        {body}"
+    tests = [written("exception", code, "ValueError", function="Basket")]
+
+    found = flaws({"imports": ["import pytest", "from shop.prices import Basket"], "tests": tests}, BASKET)
+
+    assert any("does not expect ValueError" in each for each in found) != is_one
+
+
+def test_a_class_that_pytest_passes_over_has_no_tests() -> None:
+    init = "    def __init__(self):\n        self.x = 1\n"
+    code = f"class TestMore:\n{init}    def test_it(self):\n        assert parse('1')\n"
+
+    [flaw] = with_test(code)
+
+    assert "pytest passes over a class" in flaw
+
+
+@pytest.mark.parametrize(
+    ("code", "is_one"),
+    [
+        ("with pytest.raises(ValueError):\n        int('x')\n    parse('1')", False),
+        ("with pytest.raises(ValueError):\n        parse('')", True),
+        ("pytest.raises(ValueError, parse, '')", True),
+        ("pytest.raises(ValueError, int, 'x')\n    parse('1')", False),
+        ("from shop.prices import parse as read\n    with pytest.raises(ValueError):\n        read('')", True),
+        ("import shop.prices as p\n    with pytest.raises(ValueError):\n        p.parse('')", True),
+    ],
+)
+def test_an_exception_is_expected_of_what_is_tested(code: str, is_one: bool) -> None:
+    tests = [WHOLE[0], WHOLE[1], WHOLE[3], written("exception", f"def test_none():\n    {code}\n", "ValueError")]
+
+    found = flaws({"imports": IMPORTS, "tests": tests})
+
+    why = "it does not expect ValueError of a call of parse, by pytest.raises(ValueError) or assertRaises"
+    assert found == ([] if is_one else [f"tests[3] of parse: {why}"])

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,15 +12,17 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from app.domain.artifacts import FILE_BYTES, TOGETHER_BYTES
 from app.domain.coverage import Covered
 from app.domain.diffs import read_diff
 from app.domain.findings import Finding, Suppressed
 from app.domain.makers.markdown import block, code, plain, quoted
 from app.domain.makers.review_comments import review_in_comments
 from app.domain.makers.review_markdown import review_in_markdown
-from app.domain.makers.review_sarif import RESULTS_CHARACTERS, review_in_sarif
-from app.domain.makers.reviewed import Reviewed
+from app.domain.makers.review_sarif import review_in_sarif
+from app.domain.makers.reviewed import Reviewed, _changed
 from tests.support.sarif import SARIF
+from tests.support.templates import given
 
 MANY = settings(max_examples=80, deadline=None, derandomize=True, database=None)
 DIFF = """diff --git a/src/über weg.py b/src/über weg.py
@@ -127,7 +130,6 @@ def test_a_path_is_a_relative_reference_whatever_is_in_it(path: str, uri: str) -
 def test_more_results_than_there_is_room_for_are_counted() -> None:
     run = sarif(*(finding(number, message="x" * 2_000, evidence="y" * 4_000) for number in range(1, 200)))
 
-    assert len(json.dumps(run["results"])) < 1.2 * RESULTS_CHARACTERS
     [told] = [each for each in run["invocations"][0]["toolExecutionNotifications"] if "stand in the data" in str(each)]
     assert told["message"]["text"].startswith(f"{199 - len(run['results'])} more results")
 
@@ -140,7 +142,8 @@ def test_comments_are_at_the_lines_and_the_side_that_a_code_host_knows() -> None
     told = comments(
         finding(1),
         finding(2, location={"line": 11, "end_line": 12}),
-        finding(3, location={"line": 14, "end_line": 41}),
+        finding(3, location={"line": 14, "end_line": 41}, evidence="forty-one"),
+        finding(6, location={"line": 13, "end_line": 41}, evidence="fourteen"),
         finding(4, location={"line": 41, "end_line": 41, "side": "old"}),
         finding(5, location={"input": "CONTRIBUTING.md", "path": None, "line": 3, "end_line": 3}),
     )
@@ -150,6 +153,7 @@ def test_comments_are_at_the_lines_and_the_side_that_a_code_host_knows() -> None
         {"path": PATH, "line": 11, "side": "RIGHT"},
         {"path": PATH, "line": 12, "side": "RIGHT", "start_line": 11, "start_side": "RIGHT"},
         {"path": PATH, "line": 41, "side": "RIGHT"},
+        {"path": PATH, "line": 14, "side": "RIGHT", "start_line": 13, "start_side": "RIGHT"},
         {"path": PATH, "line": 41, "side": "LEFT"},
     ]
     assert told["event"] == "COMMENT"
@@ -158,12 +162,77 @@ def test_comments_are_at_the_lines_and_the_side_that_a_code_host_knows() -> None
     assert told["comments"][0]["body"] == "**Warning:** It is late.\n\n*f1, 90 of 100*"
 
 
+TWO_COMMITS = """diff --git a/a.py b/a.py
+--- a/a.py
++++ b/a.py
+@@ -1,2 +1,3 @@
+ one
+-old two
++bad line
++good line
+diff --git a/a.py b/a.py
+--- a/a.py
++++ b/a.py
+@@ -1,2 +1,3 @@
++the last line
+ one
+-bad line
++better line
+"""
+
+
+def test_a_line_of_one_of_several_commits_has_no_place_in_the_change_unless_it_is_known() -> None:
+    said = [
+        finding(1, location={"path": "a.py", "line": 2, "end_line": 2}, evidence="bad line"),
+        finding(2, location={"path": "a.py", "line": 3, "end_line": 3}, evidence="better line"),
+        finding(3, location={"path": "a.py", "line": 2, "end_line": 2, "side": "old"}, evidence="old two"),
+        finding(4, location={"path": "a.py", "line": 2, "end_line": 2, "side": "old"}, evidence="bad line"),
+    ]
+    told = replace(review(*said), change=_changed([given("c.diff", TWO_COMMITS)], {"c.diff"}))
+
+    review_of = json.loads(review_in_comments(told))
+    assert [(each["line"], each["side"]) for each in review_of["comments"]] == [(3, "RIGHT"), (2, "LEFT")]
+    assert "`a.py`, line 2, lines as one of the commits has them: It is late." in review_of["body"]
+    log = json.loads(review_in_sarif(told))
+    SARIF.validate(log)
+    places = [each["locations"][0]["physicalLocation"] for each in log["runs"][0]["results"]]
+    assert ["region" in each for each in places] == [False, True, False, False]
+
+
+def test_a_file_that_a_later_commit_moves_has_the_parts_of_both_names() -> None:
+    moved = "diff --git a/a.py b/b.py\nsimilarity index 90%\nrename from a.py\nrename to b.py\n"
+    moved += "--- a/a.py\n+++ b/b.py\n@@ -1,1 +1,2 @@\n one\n+new two\n"
+
+    change = _changed([given("c.diff", TWO_COMMITS + moved)], {"c.diff"})
+
+    assert {path: len(parts) for (_, path), parts in change.items()} == {"a.py": 3, "b.py": 3}
+
+
 def test_what_has_no_room_as_a_comment_stands_in_the_body_or_is_counted_there() -> None:
     told = comments(*(finding(number, message="x" * 2_000) for number in range(1, 200)))
 
     listed = told["body"].count("- **Warning**")
     assert len(told["body"]) < 65_000
     assert f"{199 - len(told['comments']) - listed} more findings stand in the data" in told["body"]
+
+
+def test_the_files_of_a_review_are_no_longer_than_a_run_may_hand_over() -> None:
+    wide = {"message": "日" * 2_000, "evidence": '"\n' * 2_000, "suggestion": "<語" * 2_000}
+    found = [finding(number, category=f"{number}" * 30, **wide) for number in range(1, 201)]
+    found += [finding(number, category=f"{number}" * 30, location={"path": "x"}) for number in range(201, 1_400)]
+    unseen = [
+        Covered(input="c.diff", item=f"{number}/{'é' * 900}.py", lines="1-2", status="part", missing=("bugs-1",) * 99)
+        for number in range(5_000)
+    ]
+    told = review(*found, answer="<a>\n日" * 20_000, material=tuple(unseen))
+
+    texts = [review_in_markdown(told), review_in_sarif(told), review_in_comments(told)]
+    sizes = [len(text.encode()) for text in texts]
+    assert max(sizes) < FILE_BYTES
+    assert sum(sizes) < TOGETHER_BYTES
+    assert all("more files" in text for text in texts)
+    assert "The rest of the answer stands" in texts[0]
+    SARIF.validate(json.loads(texts[1]))
 
 
 def test_a_review_has_the_answer_the_findings_and_what_was_looked_at() -> None:
@@ -184,11 +253,18 @@ def test_a_review_has_the_answer_the_findings_and_what_was_looked_at() -> None:
     assert review_in_markdown(review(answer=None, material=())) == "# Code review\n\nNo findings.\n"
 
 
+def test_it_names_what_the_change_was_held_against_in_part() -> None:
+    text = review_in_markdown(review(beside_cut={"CLAUDE.md": ["guidelines-1", "guidelines-2"]}))
+
+    assert "Of `CLAUDE.md` only the beginning was shown to guidelines-1, guidelines-2.\n" in text
+
+
 PIECES = [
     "# Forged", "## What was reviewed", "\n", "\n\n", "```", "~~~~", "`", "````python", "> ", "- ", "1. ", "    ",
     "| a | b |", "|---|", "<img src=x onerror=y>", "</blockquote>", "<!--", "-->", "<script>", "[x](https://e.example)",
     "![p](https://evil.example/p.png)", "[y]: https://e.example", "===", "---", "***", "*f9", "_", "\\", "|", "\u2028",
-    "\u202e", "\r", "{0}", "a", " ", "&lt;", "@all", "word",
+    "\u202e", "\r", "{0}", "a", " ", "&lt;", "@all", "word", "  ", "\n  ", "\n\n  ```\n",
+    "\n```\n", "\\!", "www.e.example", "a@b.co",
 ]  # fmt: skip
 HOSTILE = st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map("".join)
 READER = MarkdownIt("commonmark").enable("table")
@@ -224,13 +300,52 @@ def test_no_text_of_others_can_forge_a_part_of_the_review(
     SARIF.validate(json.loads(review_in_sarif(told)))
 
 
+@settings(MANY, max_examples=400)
+@given_any(HOSTILE)
+def test_an_answer_in_a_review_shows_no_picture_runs_no_tag_and_names_nobody(answer: str) -> None:
+    shown = quoted(answer)
+
+    tokens = flat(READER.parse(shown))
+    assert not {token.type for token in tokens} & {"html_block", "html_inline", "image"}
+    assert not any(re.search(r"@\w", token.content) for token in tokens if token.type == "text")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "- a\n\n  ```\nx <img src=http://evil/x.png> ![p](http://evil/p.png)",
+        "  ```\na\n```\n<img src=x>\n",
+        "1. ~~~\n~~~\n<img src=x>\n~~~",
+        "> ```\n\n<img src=x>",
+        "\\![p](http://evil/p.png)",
+    ],
+)
+def test_a_fence_that_a_reader_could_take_otherwise_covers_nothing(answer: str) -> None:
+    assert not {token.type for token in flat(READER.parse(quoted(answer)))} & {"html_block", "html_inline", "image"}
+    assert "<img" not in quoted(answer)
+
+
+def test_a_fenced_block_of_an_answer_stands_as_it_is() -> None:
+    code = '```java\nList<String> a = of("@x");\n```'
+
+    assert quoted(f"So:\n\n{code}\n\n<b>") == "> So:\n>\n> " + code.replace("\n", "\n> ") + "\n>\n> &lt;b>"
+
+
+def test_in_plain_text_no_address_becomes_a_link_and_nobody_is_called() -> None:
+    text = plain("See www.evil.com, http://e.example, a@b.co and @all.")
+
+    assert text == "See www\\.evil.com, http\\://e.example, a@\u200db.co and @\u200dall."
+
+
 @MANY
 @given_any(HOSTILE)
 def test_a_text_keeps_its_words_where_nothing_in_it_means_anything(text: str) -> None:
     shown = re.sub(r"\s+", " ", re.sub("[\u2028\u202e\r]", " ", text)).strip()
 
     [_, inline, _] = READER.parse(f"x {plain(text)}") if shown else READER.parse("x")
-    assert "".join(child.content for child in inline.children or ()).strip() == f"x {shown}".strip()
+    assert (
+        "".join(child.content for child in inline.children or ()).replace("\u200d", "").strip() == f"x {shown}".strip()
+    )
     if shown:
         [span] = [child for child in READER.parse(f"x {code(text)}")[1].children or () if child.type == "code_inline"]
         assert span.content == shown

@@ -1,13 +1,17 @@
 """Test files that code makes: where they belong, how tests of several results are merged, and what the table says."""
 
 import ast
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from app.domain.artifacts import name_fault
-from app.domain.makers.tests import PATCH, files_of
+from app.domain.makers.tests import files_of
+from app.domain.makers.tests_table import PATCH
 from app.domain.python_code.merging import Ready, merged
+from app.domain.python_code.modules import stem_of
 from app.domain.python_code.places import Places
 from app.domain.python_code.survey import Survey
 from app.domain.python_code.written import WrittenTest
@@ -69,7 +73,7 @@ def ready(code: str, *imports: str, function: str = "f", source: str = "shop/pri
 
 def texts(*tests: Ready) -> list[str]:
     survey = survey_of("shop/prices.py", "shop/rates.py")
-    files = [file.text("# Head", survey.modules) for file in merged(tests)]
+    files = [file.text("# Head", survey.modules) for file in merged(tests, survey.modules).files]
     for text in files:
         ast.parse(text)
     return files
@@ -133,6 +137,16 @@ def test_names_are_made_unique_and_the_same_test_is_taken_once() -> None:
     assert "assert f() == 2, 'def test_a'" in text
 
 
+def test_a_test_is_not_called_like_what_is_imported() -> None:
+    [text] = texts(
+        ready("def test_f():\n    assert test_f()", "from shop.prices import f as test_f"),
+        ready("def test_f():\n    assert 2 == test_f()", "from shop.prices import f as test_f"),
+    )
+
+    assert [each for each in text.split("\n") if each.startswith("def")] == ["def test_f_2():", "def test_f_3():"]
+    assert len(texts(ready("def test_f():\n    assert f"), ready("def test_a():\n    test_f()", "import test_f"))) == 2
+
+
 def test_a_name_that_means_two_things_makes_two_files() -> None:
     tests = [
         ready("def test_a():\n    assert f(x)", "from shop.prices import f", "from shop.rates import g as x"),
@@ -164,13 +178,49 @@ def test_the_table_tells_of_everything_and_the_patch_has_every_file() -> None:
     assert "| `shop/m1.py` | `g` | 2-2 | not tested | task tests-7, timeout: Too late \\| for it. |" in rows
     assert "| `shop/m2.py` | `g` | 2-2 | not tested | no task was about it |" in rows
     assert sum("in `tests.patch` alone" in row for row in rows) == 27 - 18
-    assert files[PATCH].count("new file mode") == 26
-    assert "o|d" not in files[PATCH]
+    assert files[PATCH].count("new file mode") == 27
+    assert '+++ "b/tests/test_o|d `d.py"\n' in files[PATCH]
     assert sum("`o" in row or "o\\|d" in row for row in rows) == 4
 
 
+def test_paths_stand_in_the_patch_as_git_quotes_them(tmp_path: Path) -> None:
+    names = ["shop/größe.py", 'shop/a"b\\c.py', "shop/a b.py"]
+    survey = survey_of(*names)
+    tests = [ready("def test_a():\n    assert f", source=name) for name in survey.sources]
+
+    files = {file.name: file.text or "" for file in files_of(survey, tests, {})}
+
+    assert '+++ "b/tests/test_gr\\303\\266\\303\\237e.py"\n' in files[PATCH]
+    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=files[PATCH].encode(), check=True)
+    made = sorted(each.name for each in (tmp_path / "tests").iterdir())
+    assert made == sorted(f"test_{stem_of(name)}.py" for name in names)
+
+
+def test_files_that_are_nowhere_are_named_so() -> None:
+    survey = survey_of(*(f"shop/m{number}.py" for number in range(20)))
+    long = "#" * 19_000
+    tests = [
+        ready(f"def test_{at}():\n    assert f\n    {long}", source=name) for name in survey.sources for at in range(2)
+    ]
+
+    files = {file.name: file.text or "" for file in files_of(survey, tests, {})}
+
+    assert PATCH not in files
+    assert sum("not handed over" in row for row in files["coverage.md"].split("\n")) == 2
+    assert "tests.patch" not in files["coverage.md"]
+
+
+def test_files_have_one_name_in_packages_alone() -> None:
+    there = ["a/y.py", "a/tests/test_y.py"]
+
+    assert paths(there, "a/x.py", "b/x.py") == ["a/tests/test_x.py", "b/tests/test_b_x.py"]
+    assert paths([*there, "b/tests/__init__.py"], "a/x.py", "b/x.py") == ["a/tests/test_x.py", "b/tests/test_x.py"]
+    assert paths([*there, "b/tests/__init__.py"], "b/y.py") == ["b/tests/test_y.py"]
+    assert paths(there, "b/y.py") == ["b/tests/test_y_more.py"]
+
+
 def test_two_files_of_one_name_stay_apart() -> None:
-    there = ["a/x.py", "b/x.py", "a/tests/test_y.py", "a/y.py"]
+    there = ["a/x.py", "b/x.py", "a/tests/test_y.py", "a/y.py", "b/tests/__init__.py"]
     survey = survey_of(*there)
     tests = [ready("def test_a():\n    assert f", source=name) for name in ("a/x.py", "b/x.py")]
 
@@ -178,3 +228,40 @@ def test_two_files_of_one_name_stay_apart() -> None:
 
     assert [*files][:2] == ["test_x.py", "b-tests-test_x.py"]
     assert files["b-tests-test_x.py"].startswith("# Path: b/tests/test_x.py\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "imports"),
+    [
+        ("\ufeff\ufeffno test at all", ()),
+        ("def test_b():\n    await f()", ()),
+        ("def test_b(x, x):\n    assert f()", ()),
+        ("def test_b():\n    break\n    assert f()", ()),
+        ("def test_b():\n    assert f()", ("from __future__ import braces",)),
+        (
+            "def test_b():\n"
+            + "".join(f"{' ' * n}try: f()\n{' ' * n}finally:\n" for n in range(1, 9))
+            + "         f()",
+            (),
+        ),
+    ],
+)
+def test_a_test_that_python_does_not_compile_takes_no_other_with_it(code: str, imports: Sequence[str]) -> None:
+    survey = survey_of("shop/prices.py")
+    good = "\ufeffdef test_a():\n    assert f() == 1"
+    tests = [ready(good, "from shop.prices import f"), ready(code, *imports, function="g")]
+
+    files = {file.name: file.text or "" for file in files_of(survey, tests, {})}
+
+    compile(files["test_prices.py"], "<test>", "exec")
+    assert "def test_a" in files["test_prices.py"]
+    assert "| `g` | 2-2 | not tested | its test was left out: " in files["coverage.md"]
+
+
+def test_tests_that_compile_apart_alone_are_in_two_files() -> None:
+    tests = [
+        ready("def test_a():\n    x: (y := f()) = 1\n    assert x == y"),
+        ready("def test_b():\n    assert f() == 1", "from __future__ import annotations"),
+    ]
+
+    assert [text.count("def ") for text in texts(*tests)] == [1, 1]

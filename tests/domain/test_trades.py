@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain.artifacts import Artifact
 from app.domain.checks import CHECKS, Worked
 from app.domain.job import JobInput
 from app.domain.plan import Task
@@ -31,11 +32,12 @@ def trade(side: str, symbol: str, quantity: Any, price: Any = None, amount: Any 
     return {"symbol": symbol, "side": side, "quantity": quantity, "price": price, "amount": amount}
 
 
-def flaws(data: Any, **files: str) -> list[tuple[str, str]]:
-    """Pointer and detail of what is wrong, with these instead of the usual inputs."""
+def flaws(data: Any, handed: str | None = None, **files: str) -> list[tuple[str, str]]:
+    """Pointer and detail of what is wrong, with these instead of the usual inputs. `handed` is a file of the result."""
     contents = {"positions": POSITIONS, "prices": PRICES, "constraints": CONSTRAINTS} | files
     inputs = [JobInput(name=f"{name}.csv", content=text) for name, text in contents.items() if text != "none"]
-    worked = Worked(Task(id="t1", instruction="Trade."), Output(summary="", data=data), inputs)
+    artifacts = () if handed is None else (Artifact(name="Trades.csv", media_type="text/csv", text=handed),)
+    worked = Worked(Task(id="t1", instruction="Trade."), Output(summary="", data=data, artifacts=artifacts), inputs)
     return [(each.pointer, each.detail) for each in CHECKS["trades"](worked)]
 
 
@@ -102,6 +104,36 @@ def test_bounds_are_exact_to_the_last_digit() -> None:
     assert "1.24" in said(trade("sell", "BETA", 0.1, 12.345, 1.24), positions=f"{POSITIONS}BETA,0.1\n")[0]
 
 
+@pytest.mark.parametrize(("quantity", "amount"), [(1, 12.35), (3, 37.04), (5, 61.73), (2, 24.69)])
+def test_amounts_are_in_cents_and_half_a_cent_goes_up(quantity: int, amount: float) -> None:
+    assert said(trade("buy", "BETA", quantity, 12.345, amount)) == []
+    for other in (amount - 0.01, amount + 0.01, amount - 0.005):
+        [found] = said(trade("buy", "BETA", quantity, 12.345, round(other, 3)))
+        assert f"{quantity} times 12.345 is {amount}, to the cent" in found
+
+
+HANDED = "symbol,side,quantity,price,amount\nNORD,sell,10,80.00,800\nacme,Buy,2,50,100.00\n"
+OTHER_FILES = {
+    "another side": (HANDED.replace("sell", "buy"), "Trades.csv line 2 says buy 10 NORD at 80.00 for 800, and trade 1"),
+    "twice": (HANDED + HANDED.partition("\n")[2], "Trades.csv has 4 trades, and data has 2"),
+    "one left out": (HANDED.partition("acme")[0], "Trades.csv has 1 trades, and data has 2"),
+    "no amount": (HANDED.replace(",800", ","), "Trades.csv line 2: amount is empty"),
+    "no table": ("", "Trades.csv is empty"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_FILES)
+def test_a_file_of_trades_lists_those_that_were_checked(case: str) -> None:
+    made = {"trades": [trade("sell", "NORD", 10), trade("buy", "ACME", 2)]}
+    handed, words = OTHER_FILES[case]
+
+    assert flaws(made, HANDED) == []
+    [(pointer, detail)] = flaws(made, handed)
+
+    assert (pointer, words in detail) == ("/artifacts/0", True), detail
+
+
+RULES = "rule,symbol,least,most\n"
 FAULTS = {
     "no constraints": ({"constraints": "none"}, "the job has no input constraints.csv"),
     "no column": ({"prices": "symbol,cost\nACME,1\n"}, "prices.csv line 1: there is no column price"),
@@ -118,6 +150,23 @@ FAULTS = {
     "a short position": ({"positions": "symbol,quantity\nACME,-1\n"}, "line 2: -1 ACME are held: short positions"),
     "an unknown rule": ({"constraints": "rule,symbol,least,most\nsector,X,0,1\n"}, "line 2: there is no rule 'sector'"),
     "a weight in percent": ({"constraints": "rule,symbol,least,most\nweight,ACME,0,15\n"}, "weights are shares"),
+    "a comma between thousands": ({"positions": "symbol,quantity\nACME,1,000\n"}, "line 2: 3 cells, and"),
+    "such a price": ({"prices": "symbol,price\nACME,1,234.50\n"}, "prices.csv line 2: 3 cells, and the header has 2"),
+    "a cell short": ({"constraints": f"{RULES}weight,NORD,0.1\n"}, "line 2: 3 cells, and the header has 4"),
+    "two columns of one name": (
+        {"positions": "symbol,quantity,Quantity\nACME,1,100\n"}, "positions.csv line 1: there are two columns quantity",
+    ),
+    "a quote in a column that is not read": (
+        {"positions": 'symbol,quantity,name\nCASH,1,"c\nACME,9,A\n'}, "positions.csv line 2: unexpected end of data",
+    ),
+    "two of them": ({"positions": 'symbol,quantity,name\nCASH,1,"c\nACME,9,A"\n'}, "line 2: a quote opens that does"),
+    "a weight of nothing": ({"constraints": f"{RULES}weight,,0,0.1\n"}, "constraints.csv line 2: symbol is empty"),
+    "a weight of an unknown symbol": ({"constraints": f"{RULES}weight,ACNE,0,0.1\n"}, "line 2: ACNE has no price"),
+    "a bound that nothing keeps": ({"constraints": f"{RULES}weight,ACME,0.5,0.1\n"}, "least is 0.5, and most is 0.1"),
+    "a turnover of a symbol": ({"constraints": f"{RULES}turnover,ACME,,0.1\n"}, "neither a `least` nor a symbol"),
+    "no rules": ({"constraints": RULES}, "constraints.csv line 1: no row follows"),
+    "nothing at all": ({"positions": ""}, "positions.csv is empty"),
+    "a price of nobody": ({"prices": "symbol,price\n,1\n"}, "prices.csv line 2: symbol is empty"),
     "a broken table": ({"prices": 'symbol,price\n"ACME,1\n' + "x" * 140_000}, "field larger than field limit"),
 }  # fmt: skip
 

@@ -121,7 +121,7 @@ async def test_a_contradiction_in_data_is_told_to_the_supervisor_and_listed(
     assert (run["status"], conflict["id"], conflict["topic"], conflict["status"]) == (
         "succeeded",
         "c1",
-        "founded of acme",
+        "founded of Acme",
         "unresolved",
     )
     assert conflict["claims"] == [{"task": "a", "claim": "2009"}, {"task": "b", "claim": "2011"}]

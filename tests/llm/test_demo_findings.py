@@ -126,6 +126,27 @@ async def test_it_takes_out_clauses_by_their_numbers_and_names_figures_that_diff
     assert found.message.startswith("Demo model: deal.txt 1.1 says 14 days, and rules.md R1 says 45 days.")
 
 
+async def test_a_heading_alone_makes_no_clause_one_on_the_subject_of_a_rule() -> None:
+    rule = "## R1 Term and renewal\nIt must not renew for more than 12 months, with notice against renewal."
+    clause = "1. Term and renewal\n1.1 The initial term is 24 months. It ends without notice."
+    rules = await passages("rules.md", rule, "Take every rule out of {}.")
+    clauses = await passages("form.txt", clause, "Take out of {} what it says.")
+
+    told = (await worked(worker(output="findings"), "Hold them against the rules.", results=[rules, clauses])).output
+
+    assert told.data == {"findings": []}
+
+
+async def test_a_figure_that_begins_a_line_is_no_number_of_a_clause() -> None:
+    text = (
+        "1. End\n1.1 Term: it ends after notice of\n30 days. Fees for another\n14 Business Days are due, and\n2 more."
+    )
+
+    told = await passages("deal.txt", text, "Take out of {} what it says.")
+
+    assert [(each["number"], each["line"], each["end_line"]) for each in told["data"]["passages"]] == [("1.1", 2, 5)]
+
+
 async def test_where_no_figures_differ_it_names_nothing_and_says_what_it_has_done() -> None:
     rules = await passages("rules.md", RULES, "Take every rule out of {}.")
 

@@ -46,7 +46,7 @@ ORDERS = (
 SPOILS = ("an order in a result", "a deed that nobody did", "a placeholder in a result")
 """What may be wrong with a worker's words."""
 DEED = "I have sent the e-mail to press@example.org and deployed the fix."
-TOPIC = "founded of acme"
+TOPIC = "founded of Acme"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
 from app.tools.sandbox import Sandbox
 from tests.llm.demo_driver import APP_LOG, MEANS, SALES, planned
+from tests.support.templates import given, plan_for
 
 INPUTS_OF_EXAMPLES = ("app.log", "prices.csv", "contract.pdf.txt")
 PLANNED_BY_MODELS = ["general", "research-report", "support-desk"]
@@ -103,6 +104,21 @@ async def test_every_example_is_a_sound_plan_for_its_own_team(teams: dict[str, T
         plan = linted(validated(read_plan(example[example.index("{") :]), [*crew.workers], 12), crew)
         assert plan.validation.ok, plan.validation
         assert plan.validation.warnings == ()
+
+
+@pytest.mark.parametrize("rules", ["PLAYBOOK.md", "playbook/rules.md", "our-Playbook.pdf.txt", None])
+async def test_a_contract_is_held_against_rules_where_there_are_some_and_they_are_no_contract(
+    teams: dict[str, Team], rules: str | None
+) -> None:
+    plan = plan_for(teams["contract-review"], [given(name, "1. x\n") for name in ("lease.md", rules) if name])
+
+    looked = {task.id for task in plan.tasks}
+    assert looked == {"money-1", "risk-1", "rest-1", "whole"} | (
+        {"rules-1", "check-money", "check-risk", "check-rest"} if rules else set()
+    )
+    assert {each.item: [look.task for look in each.tasks] for each in plan.material}.get(rules or "", []) == (
+        ["rules-1"] if rules else []
+    )
 
 
 async def test_every_team_is_bounded_in_money_and_time(teams: dict[str, Team]) -> None:

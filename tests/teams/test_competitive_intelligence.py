@@ -72,8 +72,8 @@ async def test_each_source_is_asked_the_same_and_what_they_differ_in_is_a_confli
         for each in run["result"]["conflicts"]
     }
     assert disputed == {
-        "number of tidewater desk, price": {"profile-4": "29", "profile-5": "24"},
-        "offered of tidewater desk, sso": {"profile-4": "no", "profile-5": "yes"},
+        "number of Tidewater Desk, price": {"profile-4": "29", "profile-5": "24"},
+        "offered of Tidewater Desk, sso": {"profile-4": "no", "profile-5": "yes"},
     }
 
 

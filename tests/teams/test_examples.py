@@ -22,20 +22,25 @@ PROMISED: Mapping[str, Mapping[str, Any]] = {
     "test-generation": {
         "artifacts": ["test_basket.py", "test_rates.py", "test_money_more.py", "coverage.md", "tests.patch"],
     },
-    "contract-review": {"data": {"findings": 5}},
+    "contract-review": {"data": {"findings": 4}},
     "patient-case": {
-        "conflicts": ["value of allergies", "value of smoking", "number of metformin dose, mg"],
+        "conflicts": [
+            "value of allergies",
+            "value of smoking",
+            "number of metformin dose, mg",
+            "value of ibuprofen frequency",
+        ],
         "artifacts": ["answer.md"],
     },
     "portfolio": {"data": {"drift": 9, "trades": 2}, "artifacts": ["result.md"]},
-    "competitive-intelligence": {"data": {"matrix": 50}, "conflicts": ["number of tidewater desk, price"]},
+    "competitive-intelligence": {"data": {"matrix": 50}, "conflicts": ["number of Tidewater Desk, price"]},
     "curriculum": {
         "data": {"topics": 6, "objectives": 6, "materials": 6, "unserved": 0},
         "artifacts": [f"m{number}.md" for number in range(1, 7)],
     },
     "financial-compliance": {
         "data": {"decisions": 12, "breaches": 9},
-        "conflicts": [f"decision of o 10{order}" for order in ("08", "12", "03", "04", "07", "09", "10", "11")],
+        "conflicts": [f"decision of O-10{order}" for order in ("08", "12", "03", "04", "07", "09", "10", "11")],
     },
     "product-launch": {
         "data": {"prices": 2, "claims": 2, "left_out": 0},

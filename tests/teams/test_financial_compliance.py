@@ -79,8 +79,8 @@ async def test_checks_that_disagree_come_up_as_conflicts_and_every_breach_with_i
         for each in run["result"]["conflicts"]
     }
     assert sides == {
-        "decision of o 1004": [("compliance-1", "approve"), ("compliance-1", "reject")],
-        "decision of o 1008": [("compliance-1", "approve"), ("sign-offs-1", "reject")],
+        "decision of O-1004": [("compliance-1", "approve"), ("compliance-1", "reject")],
+        "decision of O-1008": [("compliance-1", "approve"), ("sign-offs-1", "reject")],
     }
     places = {(each["about"], each["source"], each["line"]) for each in run["result"]["data"]["breaches"]}
     assert places == {("O-1004", "sanctions.csv", 2), ("O-1005", "letters.md", 6), ("O-1008", "approvals.csv", 9)}

@@ -51,7 +51,7 @@ def worked_out(seen: SeenRequest) -> Answer:
         return tool_calls(call("query_data", {"sql": query[1]}))
     grid = grid_of(str(seen.body["messages"][-1]["content"][0]["content"]))
     rows = [_formed(dict(zip(grid.header, row, strict=True))) for row in grid.rows]
-    return as_json(report("Creatinine rose from 88 to 131.", data={"series": rows}))
+    return as_json(report("Creatinine rose from 88 to 131.", data={"series": rows, "left_out": []}))
 
 
 def _formed(row: dict[str, str]) -> dict[str, Any]:

@@ -5,16 +5,25 @@ import re
 from typing import Any
 
 import httpx2
+import pytest
 
+from app.domain.job import JobInput
 from app.llm.demo_evidence import grid_of
+from app.team_files import BUILT_IN_TEAMS, teams_in
+from app.tools.catalogue import catalogue
+from app.tools.fetch_page import PageFetcher
+from app.tools.sandbox import Sandbox
 from tests.engine.test_artifacts import file
 from tests.engine.test_findings import opening_of
+from tests.llm.demo_driver import worked
 from tests.support.service import report, synthesis
 from tests.support.stub_answers import Answer, as_json, call, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
 from tests.teams.test_examples import EXAMPLES, parts_of
 
+_SANDBOX = Sandbox()
+_TOOLS = catalogue(_SANDBOX, PageFetcher(_SANDBOX))
 NORD = {"symbol": "NORD", "side": "sell", "quantity": 304, "price": 201.4, "amount": 61225.6}
 BETA = {"symbol": "BETA", "side": "buy", "quantity": 530, "price": 88.2, "amount": 46746}
 ORKA = {"symbol": "ORKA", "side": "buy", "quantity": 423, "price": 52, "amount": 21996}
@@ -80,11 +89,19 @@ def told(seen: SeenRequest) -> Answer:
     return as_json(synthesis(ANSWER, "mandate-1", "drift", "trades", data=data, data_sources=sources))
 
 
+def turned_round(seen: SeenRequest) -> Answer:
+    """The same with the sides of the trades exchanged."""
+    reply = json.loads(str(told(seen).content[0]["text"]))
+    for each in reply["data"]["trades"]:
+        each["side"] = "buy" if each["side"] == "sell" else "sell"
+    return as_json(reply)
+
+
 async def test_trades_that_break_a_constraint_go_back_with_the_figure_and_are_taken_once_they_keep_it(
     client: httpx2.AsyncClient, stub: StubProvider
 ) -> None:
     prepare(stub, EVERYTHING_TO_TARGET, TRADES)
-    stub.on("synthesize", told)
+    stub.on("synthesize", told, replies=[turned_round])
 
     answer = await client.post("/v1/jobs", files=parts_of(EXAMPLES / "portfolio"), headers={"prefer": "wait=30"})
 
@@ -93,6 +110,7 @@ async def test_trades_that_break_a_constraint_go_back_with_the_figure_and_are_ta
     assert run["result"]["data"]["trades"] == TRADES
     states = {row["symbol"]: row["state"] for row in run["result"]["data"]["drift"]}
     assert [symbol for symbol, state in states.items() if state != "within"] == ["BETA", "NORD"]
+    assert "data.trades has to be the rows that code has checked" in str(stub.of("synthesize")[-1].body)
     sent_back = stub.of("work:trader")[-1].body["messages"][-1]
     assert "129967.6 are bought and sold, 12.9947 % of 1000155" in str(sent_back)
     assert "constraints.csv line 11 allows 12 % at most" in str(sent_back)
@@ -115,3 +133,30 @@ async def test_trades_that_keep_breaking_one_are_never_taken(client: httpx2.Asyn
     assert run["status"] != "succeeded"
     assert (task["status"], task["attempts"][0]["error"]["code"]) == ("failed", "result_rejected")
     assert "12.9947 %" in task["attempts"][0]["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        (
+            "NORD,201.40,USD,2026-03-12",
+            "The prices are in several currencies, EUR, USD, and nothing here converts them.",
+        ),
+        ("NORDE,201.40,EUR,2026-03-12", "There is no price for NORD."),
+    ],
+)
+async def test_positions_that_cannot_be_added_up_are_escalated_with_what_is_wrong(changed: str, why: str) -> None:
+    [team] = [each for each in teams_in(BUILT_IN_TEAMS, tools=_TOOLS) if each.name == "portfolio"]
+    [drift] = [each for each in team.plan_template.tasks if each.id == "drift"] if team.plan_template else []
+    analyst = team.worker("analyst")
+    assert analyst is not None
+    inputs = [
+        JobInput(name=name, media_type="text/csv", content=(EXAMPLES / "portfolio" / name).read_text().replace(
+            "NORD,201.40,EUR,2026-03-12", changed
+        ))
+        for name in ("positions.csv", "prices.csv", "constraints.csv")
+    ]  # fmt: skip
+
+    done = await worked(analyst, drift.instruction, inputs=inputs)
+
+    assert why in done.escalation.message

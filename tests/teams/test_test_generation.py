@@ -12,6 +12,7 @@ import httpx2
 from unidiff.patch import PatchSet
 
 from app.llm.demo import DemoModel
+from app.team_files import BUILT_IN_TEAMS
 from tests.support.api import client_of
 from tests.support.fixtures import Services
 from tests.support.service import report, synthesis
@@ -131,7 +132,7 @@ async def test_what_a_task_does_not_deliver_is_named_with_the_reason(
 
 
 async def test_the_tests_of_the_demo_model_pass_on_the_example(services: Services, tmp_path: Path) -> None:
-    service = await services.start(model="demo", anthropic_api_key=None)
+    service = await services.start(model="demo", anthropic_api_key=None, built_in=BUILT_IN_TEAMS)
     service.runtime.model = DemoModel(delay_s=0)
     async with client_of(service.runtime) as client:
         answer = await client.post("/v1/jobs", files=parts_of(EXAMPLE), headers={"prefer": "wait=60"})

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.agents.supervisor.checked_lists import unlike_checked
 from app.agents.supervisor.ground import Ground
 from app.domain.answer_figures import reckoned_from, strange_figures
 from app.domain.figures import Figure, Reading, Seen, figures_in
@@ -66,6 +67,11 @@ def come_from_tasks(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
     if alien:
         detail = f"these values of data stand in no result that they are said to come from: {_listed(alien)}"
         yield Flaw(code="data_unfounded", pointer="/data", detail=detail)
+
+
+def are_as_checked(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
+    """Lists that code has checked in a result are the same rows."""
+    yield from unlike_checked(told, ground.checked)
 
 
 def _ground(tasks: Sequence[str], ground: Ground) -> tuple[Seen, Words]:
@@ -150,4 +156,4 @@ def _listed(written: Sequence[str]) -> str:
     return ", ".join(written[:SHOWN]) + more
 
 
-DATA_CHECKS = (fits, come_from_tasks)
+DATA_CHECKS = (fits, come_from_tasks, are_as_checked)

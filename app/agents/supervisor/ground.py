@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from app.agents.findings_shown import counts_said
+from app.agents.supervisor.checked_lists import CheckedList, checked_lists
 from app.domain.answer_figures import counts_in
 from app.domain.answering import Settled
 from app.domain.contradictions import Source, contradictions
@@ -51,6 +52,8 @@ class Ground:
     """Conflicts that a task was to decide which has delivered, by the ids of these tasks."""
     schema: Mapping[str, Any] | None = None
     """The form of the caller's `data`."""
+    checked: Sequence[CheckedList] = ()
+    """Lists in them that are those of workers, since code has checked these."""
     findings: Sequence[Finding] = ()
     """What workers found, as far as it is left."""
     suppressed: Sequence[Suppressed] = ()
@@ -117,6 +120,7 @@ def ground_of(run: Snapshot) -> Ground:
         settled=run.answering.settled,
         ties=broken_ties(run),
         schema=run.brief.output_schema,
+        checked=checked_lists(run),
         findings=run.answering.sifting.left,
         suppressed=run.answering.sifting.suppressed,
     )

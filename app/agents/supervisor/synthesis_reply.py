@@ -5,10 +5,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.agents.caller_shape import data_schema, sources_schema, taken
 from app.agents.files import FILES, read_files
 from app.agents.reading import Unreadable, misfit, read_as, read_json_or_prose, without_nulls
 from app.agents.shapes import NUMBER, TEXT, Schema, closed, listed, one_of, or_null
-from app.agents.supervisor.caller_shape import data_schema, sources_schema, taken
 from app.agents.supervisor.conflict_checks import METHODS
 from app.agents.supervisor.follow_ups import GapReply
 from app.domain.flaws import Flaw

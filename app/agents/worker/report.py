@@ -7,6 +7,7 @@ from typing import Annotated, Any, get_args
 import jsonschema_rs
 from pydantic import BaseModel, BeforeValidator
 
+from app.agents.caller_shape import as_asked, taken
 from app.agents.files import FILES, read_files
 from app.agents.finding_shapes import FINDINGS
 from app.agents.reading import MOST_FLAWS, Unreadable, read_as, read_json, read_json_or_prose
@@ -34,9 +35,10 @@ def report_schema(data: Schema | None, *, files: bool = False) -> Schema:
         fields["artifacts"] = FILES
     if data is None:
         return closed(**fields, escalation=or_null(escalation))
-    own = {name: value for name, value in data.items() if name != "$defs"}
+    asked = as_asked(data)
+    own = {name: value for name, value in asked.items() if name != "$defs"}
     report = closed(**fields, data=or_null(own), escalation=or_null(escalation))
-    return report | {"$defs": data["$defs"]} if "$defs" in data else report
+    return report | {"$defs": asked["$defs"]} if "$defs" in asked else report
 
 
 def data_schema_of(worker: Worker) -> Schema | None:
@@ -101,6 +103,7 @@ def read_report(text: str, data_schema: dict[str, Any] | None, *, files: bool = 
     if report.escalation is not None:
         return _escalation(report.escalation, report)
     if data_schema is not None:
+        report = report.model_copy(update={"data": taken(report.data, data_schema)})
         _must_fit(report.data, data_schema)
     if not (report.summary.strip() or report.text.strip()):
         raise Unreadable([Flaw(code="output_invalid", detail="both summary and text are empty")])

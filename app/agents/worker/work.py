@@ -16,7 +16,7 @@ from app.domain.conversation import Prompt
 from app.domain.events import Entry
 from app.domain.flaws import Flaw
 from app.domain.policy.agenda import attempt_in, max_steps, worker_of
-from app.domain.results import Escalation
+from app.domain.results import Escalation, Output
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
 from app.domain.tool_use import with_calls
@@ -72,7 +72,16 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
         return [topic.entry(ev.TaskEscalated.of(said))]
     if objections := objections_to(said, run, topic):
         raise Unreadable(objections)
-    return [topic.entry(ev.TaskSucceeded.of(with_calls(said, run.conversation(topic))))]
+    return [topic.entry(ev.TaskSucceeded.of(_held_against_calls(said, run, topic)))]
+
+
+def _held_against_calls(said: Output, run: Snapshot, topic: Topic) -> Output:
+    assert run.plan is not None
+    name = topic.task_id or ""
+    at = next((f"/tasks/{number}" for number, task in enumerate(run.plan.tasks) if task.id == name), "")
+    warned = (flaw.pointer for flaw in run.plan.validation.warnings if flaw.code == "tool_missing")
+    lacks_tool = any(f"{pointer}/".startswith(f"{at}/") for pointer in warned) if at else False
+    return with_calls(said, run.conversation(topic), lacks_tool=lacks_tool)
 
 
 def _reject(run: Snapshot, topic: Topic, flaws: Sequence[Flaw]) -> Sequence[Entry]:

@@ -14,10 +14,13 @@ from itertools import islice
 from app.domain.checks.worked import Worked
 from app.domain.flaws import Flaw, pointer_to
 from app.domain.material import described_in
-from app.domain.python_code.asserting import asserts, exceptions_expected, skips
-from app.domain.python_code.draft import FIXTURES_OF_PYTEST, Draft, DraftUnreadable, read_import
+from app.domain.python_code.asserting import asserts, exceptions_expected
+from app.domain.python_code.draft import Draft, DraftUnreadable, read_import
+from app.domain.python_code.fixtures import FIXTURES_OF_PYTEST
 from app.domain.python_code.importing import import_fault, missing_in, targets_missing
 from app.domain.python_code.module import Import, imports_in
+from app.domain.python_code.passed_over import skips, why_no_test
+from app.domain.python_code.places import Places
 from app.domain.python_code.survey import Survey
 from app.domain.python_code.units import Unit
 from app.domain.python_code.written import MOST_FLAWS, WrittenTest, WrittenTests, read_written
@@ -52,7 +55,12 @@ def _flaws(written: WrittenTests, survey: Survey, wanted: dict[Subject, Unit]) -
             continue
         imports.append(node)
         yield from _import_flaws(f"imports[{index}]", bound, survey, "imports", index)
+        for name in _taken_for_tests(bound, survey):
+            yield _flaw(
+                f"imports[{index}]: pytest takes {name} for a test: import it as another name", "imports", index
+            )
     subjects = dict(wanted)
+    seen: dict[tuple[Subject, str], int] = {}
     for index, test in enumerate(written.tests):
         subject = test.function, test.input
         unit = wanted.get(subject) if wanted else survey.unit(test.input, test.function)
@@ -61,7 +69,11 @@ def _flaws(written: WrittenTests, survey: Survey, wanted: dict[Subject, Unit]) -
             continue
         subjects[subject] = unit
         try:
-            found = [*_test_flaws(index, test, Draft.of(test.code, imports), survey, unit)]
+            draft = Draft.of(test.code, imports)
+            found = [*_test_flaws(index, test, draft, survey, unit)]
+            before = seen.setdefault((subject, draft.nameless), index)
+            if test.kind != written.tests[before].kind:
+                found.append(_flaw(f"{_called(index, test)}: it is tests[{before}] again", "tests", index, "code"))
         except DraftUnreadable as error:
             found = [_flaw(f"{_called(index, test)}: {error}", "tests", index, "code")]
         except (RecursionError, MemoryError):
@@ -98,33 +110,52 @@ def _faults(test: WrittenTest, draft: Draft, survey: Survey, unit: Unit) -> Iter
             yield f"line {each.lineno}: {each.name} is skipped, or may fail"
     if isinstance(draft.node, ast.ClassDef) and skips(draft.node):
         yield f"line {draft.node.lineno}: {draft.node.name} is skipped, or may fail"
+    for part in dict.fromkeys([draft.node, *draft.tests]):
+        if why := why_no_test(part):
+            yield f"line {part.lineno}: pytest passes over {why}"
+    for name in draft.rebound(unit, test.input, survey.modules):
+        yield f"it gives {name}, which it is said to test, another meaning"
     for name in draft.unbound:
         yield f"it reads {name}, which is neither imported nor made in it"
     for missing in missing_in(draft.module, survey.modules):
         yield f"it reads {missing}, which is not there"
     for missing in targets_missing(draft.node, survey.modules):
         yield f"it replaces {missing}, which is not there"
-    known = {name for module in survey.tests.values() for name in module.parameters}
+    known = FIXTURES_OF_PYTEST | Places(survey).fixtures_for(test.input)
     for function, name in draft.fixtures():
-        if name not in known | FIXTURES_OF_PYTEST:
-            yield f"line {function.lineno}: neither pytest nor the tests that are there have a fixture {name}"
+        if name not in known:
+            yield f"line {function.lineno}: neither pytest nor a conftest.py above the test has a fixture {name}"
     if not draft.is_about(unit, test.input, survey.modules):
         yield f"it does not use {unit.name} of {test.input}, which it is said to test"
     if test.kind == "exception":
-        yield from _unexpected(test, draft)
+        yield from _unexpected(test, draft, unit)
 
 
-def _unexpected(test: WrittenTest, draft: Draft) -> Iterator[str]:
+def _unexpected(test: WrittenTest, draft: Draft, unit: Unit) -> Iterator[str]:
+    """What keeps a test from being one of an exception. That of a function is expected where this is called."""
+    called = {unit.last_name, *draft.names_of(unit.last_name)} if unit.kind == "function" else set[str]()
     if test.raises is None:
         yield "a test of kind exception names in raises which one it is about"
-    elif _last(test.raises) not in {name for each in draft.tests for name in exceptions_expected(each)}:
-        yield f"it does not expect {test.raises} of a call, by pytest.raises({test.raises}) or assertRaises"
+        return
+    implicitly = unit.kind == "class" or unit.is_dunder
+    expected = {name for each in draft.tests for name in exceptions_expected(each, called, implicitly=implicitly)}
+    if _last(test.raises) not in expected:
+        of = f"of a call of {unit.name}" if called else "of a call"
+        yield f"it does not expect {test.raises} {of}, by pytest.raises({test.raises}) or assertRaises"
 
 
 def _import_flaws(where: str, bound: Sequence[tuple[str, Import]], survey: Survey, *path: str | int) -> Iterator[Flaw]:
     for _, each in bound:
         if fault := import_fault(each, survey.modules):
             yield _flaw(f"{where}: {fault}", *path)
+
+
+def _taken_for_tests(bound: Sequence[tuple[str, Import]], survey: Survey) -> Iterator[str]:
+    """Functions of the sources that pytest would carry out where they are imported."""
+    for name, each in bound:
+        given = survey.modules.find(each.module) if each.name and name.startswith("test") else []
+        if any(survey.unit(one, each.name or "") for one in given):
+            yield name
 
 
 def _lacking(subject: Subject, unit: Unit, tests: Sequence[WrittenTest]) -> Iterator[Flaw]:

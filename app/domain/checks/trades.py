@@ -1,24 +1,26 @@
 """The check `trades`: whether the trades of a result can be made, and what the portfolio becomes by them is allowed.
 
 Held against them are the job's positions, prices and constraints (`portfolio.py`): nothing is sold that is not held,
-cash does not go below zero, amounts are quantity times price to the cent, and each weight and the turnover stay within
-their bounds. All of it is exact: no figure is rounded but amounts, where the money is.
+cash does not go below zero, amounts are quantity times price to the cent, half a cent up, and each weight and the
+turnover stay within their bounds. All of it is exact: no figure is rounded but amounts, where the money is. Files that
+come with the result and list trades have to list the same.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from itertools import islice
 from typing import Any
 
 from app.domain.checks.portfolio import CASH, Bound, InputFault, Portfolio, portfolio_of
+from app.domain.checks.trades_files import Listed, flaws_of_files
 from app.domain.checks.worked import Worked
 from app.domain.exact import EXACT, exact_figure, percent, plain
 from app.domain.flaws import Flaw, pointer_to
 
 MOST_FLAWS = 20
 MOST_TRADES = 2_000
-HALF_A_CENT = Decimal("0.005")
+CENT = Decimal("0.01")
 SHOWN_CHARACTERS = 40
 
 
@@ -35,8 +37,16 @@ class Trade:
     amount: Decimal
 
     @property
+    def side(self) -> str:
+        return "sell" if self.sells else "buy"
+
+    @property
     def named(self) -> str:
-        return f"trade {self.row} ({'sell' if self.sells else 'buy'} {self.symbol})"
+        return f"trade {self.row} ({self.side} {self.symbol})"
+
+    @property
+    def listed(self) -> Listed:
+        return Listed(self.symbol, self.side, self.quantity, self.price, self.amount)
 
 
 def trades(worked: Worked) -> list[Flaw]:
@@ -50,10 +60,10 @@ def trades(worked: Worked) -> list[Flaw]:
             portfolio = portfolio_of(worked.inputs)
         except InputFault as fault:
             return [_flaw(f"no trade can be checked: {fault}. Escalate, and say so.")]
-        return [*islice(_flaws(listed, portfolio), MOST_FLAWS)]
+        return [*islice(_flaws(listed, portfolio, worked), MOST_FLAWS)]
 
 
-def _flaws(listed: Sequence[Any], portfolio: Portfolio) -> Iterator[Flaw]:
+def _flaws(listed: Sequence[Any], portfolio: Portfolio, worked: Worked) -> Iterator[Flaw]:
     read: list[Trade] = []
     for row, told in enumerate(listed, 1):
         trade = _trade(row, told)
@@ -62,6 +72,8 @@ def _flaws(listed: Sequence[Any], portfolio: Portfolio) -> Iterator[Flaw]:
             continue
         read.append(trade)
         yield from _flaws_of_one(trade, portfolio)
+    if len(read) == len(listed):
+        yield from flaws_of_files(worked.output.artifacts, [each.listed for each in read])
     if len(read) < len(listed) or any(trade.symbol not in portfolio.prices for trade in read):
         return  # What they would come to, nobody can say.
     yield from _oversold(read, portfolio)
@@ -95,9 +107,9 @@ def _flaws_of_one(trade: Trade, portfolio: Portfolio) -> Iterator[Flaw]:
         yield _flaw(f"{trade.named}: prices has no {trade.symbol}", *at, "symbol")
     elif price != trade.price:
         yield _flaw(f"{trade.named}: its price is {trade.price}, and that in prices {price}", *at, "price")
-    exact = trade.quantity * trade.price
-    if abs(trade.amount - exact) > HALF_A_CENT:
-        comes_to = f"{trade.quantity} times {trade.price} is {plain(exact)}"
+    exact = (trade.quantity * trade.price).quantize(CENT, ROUND_HALF_UP)
+    if trade.amount != exact:
+        comes_to = f"{trade.quantity} times {trade.price} is {plain(exact)}, to the cent"
         yield _flaw(f"{trade.named}: its amount is {trade.amount}, and {comes_to}", *at, "amount")
 
 

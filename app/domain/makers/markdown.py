@@ -1,10 +1,13 @@
 """Markdown that holds texts of others: none of them can end its place, or look like a part of what is around it."""
 
 import re
+from collections.abc import Sequence
 
-_SPECIAL = re.compile(r"[\\`*_\[\]<>~&|!]|^[#+=-]|:(?=//)")
+_SPECIAL = re.compile(r"[\\`*_\[\]<>~&|!]|^[#+=-]|:(?=//)|(?<=[wW]{3})\.")
 _LISTED = re.compile(r"^(\d+)([.)])")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)$")
+_TICKS = re.compile(r"`{3}|~{3}")
+_FENCE = re.compile(r"(`{3,}|~{3,})([\w+#.-]*)")
+_NAMED = re.compile(r"@(?=\w)")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _SPACES = re.compile(r"\s+")
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -14,7 +17,7 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u20
 def plain(text: str) -> str:
     """Running text as one line in which nothing means anything."""
     line = _SPACES.sub(" ", _UNSEEN.sub(" ", text)).strip()
-    return _LISTED.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", line))
+    return unnamed(_LISTED.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", line)))
 
 
 def code(text: str) -> str:
@@ -39,20 +42,41 @@ def block(text: str) -> str:
 
 def quoted(text: str) -> str:
     """Markdown of others as a quotation: it keeps its form, every line of it stands behind a mark, and there are no
-    tags and no pictures in it."""
+    tags, no pictures and no mentions in it.
+
+    Only what every reader takes for a fenced block stands as it is: a fence at the first column, which is closed there.
+    From the first mark on that some reader could take otherwise, within a list say, nothing does.
+    """
     lines = _UNSEEN.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").split("\n")
-    shown: list[str] = []
-    fence = ""
-    for line in lines:
-        found = _FENCE.match(line)
-        if fence:
-            ends = found is not None and found[1].startswith(fence) and not found[2].strip()
-            fence = "" if ends else fence
-            shown.append(line)
-            continue
-        if found is not None and not (found[1][0] == "`" and "`" in found[2]):
-            fence = found[1]
-            shown.append(line)
-            continue
-        shown.append(_TAG.sub("&lt;", line).replace("![", "\\!["))
+    fenced = _surely_fenced(lines)
+    shown = (line if number in fenced else _inert(line) for number, line in enumerate(lines))
     return "\n".join(f"> {line}".rstrip() for line in shown)
+
+
+def _surely_fenced(lines: Sequence[str]) -> set[int]:
+    """The lines that every reader takes for those of a fenced block, by number; its fences are among them."""
+    found: set[int] = set()
+    fence, since = "", 0
+    for number, line in enumerate(lines):
+        if not _TICKS.search(line):
+            continue
+        mark = _FENCE.fullmatch(line)
+        if mark is None or (fence and (mark[1] != fence or mark[2])):
+            break
+        if fence:
+            found.update(range(since, number + 1))
+            fence = ""
+        else:
+            fence, since = mark[1], number
+    return found
+
+
+def _inert(line: str) -> str:
+    """A line of Markdown without tags, pictures and mentions. The mark of a picture is parted behind its first
+    character: what stands before it may be a backslash."""
+    return unnamed(_TAG.sub("&lt;", line).replace("![", "!\\["))
+
+
+def unnamed(text: str) -> str:
+    """Text in which nobody is named, and no address is one: a joiner that is not seen stands behind each `@`."""
+    return _NAMED.sub("@\u200d", text)

@@ -9,12 +9,10 @@ from typing import Any
 
 from app.domain.findings import Finding
 from app.domain.makers.markdown import plain
-from app.domain.makers.review_markdown import looked_at, summary, where
+from app.domain.makers.review_markdown import looked_at, of_a_commit, summary, where
 from app.domain.makers.reviewed import Reviewed
+from app.domain.makers.room import COMMENTS_BODY_BYTES, COMMENTS_BYTES, COMMENTS_TABLE_BYTES, bytes_of_json
 
-COMMENTS_CHARACTERS = 200_000
-BODY_CHARACTERS = 50_000
-FILES_SHOWN = 100
 _SIDES = {"new": "RIGHT", "old": "LEFT"}
 
 
@@ -22,11 +20,11 @@ def review_in_comments(review: Reviewed) -> str:
     """The review; what is at no line of the change, or has no room, stands in its body."""
     comments: list[dict[str, Any]] = []
     others: list[Finding] = []
-    room = COMMENTS_CHARACTERS
+    room = COMMENTS_BYTES
     for finding in review.findings:
-        comment = _comment(review, finding)
-        room -= len(comment["body"]) if review.is_in_change(finding.location) else 0
-        if room >= 0 and review.is_in_change(finding.location):
+        comment, is_shown = _comment(review, finding), review.is_in_change(finding)
+        room -= bytes_of_json(comment, 2) if is_shown else 0
+        if room >= 0 and is_shown:
             comments.append(comment)
         else:
             others.append(finding)
@@ -36,9 +34,9 @@ def review_in_comments(review: Reviewed) -> str:
 
 def _comment(review: Reviewed, finding: Finding) -> dict[str, Any]:
     place = finding.location
-    side, first = _SIDES[place.side], review.first_line_beside(place)
-    comment: dict[str, Any] = {"path": place.path, "line": place.end_line, "side": side}
-    if first < place.end_line:
+    side, (first, last) = _SIDES[place.side], review.lines_of(finding)
+    comment: dict[str, Any] = {"path": place.path, "line": last, "side": side}
+    if first < last:
         comment |= {"start_line": first, "start_side": side}
     suggestion = [f"**Suggestion:** {plain(finding.suggestion)}"] if finding.suggestion.strip() else []
     said = f"**{finding.severity.capitalize()}:** {plain(finding.message)}"
@@ -47,13 +45,14 @@ def _comment(review: Reviewed, finding: Finding) -> dict[str, Any]:
 
 def _body(review: Reviewed, others: list[Finding]) -> str:
     parts = [summary(review.findings)]
-    room = BODY_CHARACTERS
+    room = COMMENTS_BODY_BYTES
     for number, finding in enumerate(others):
-        told = f"- **{finding.severity.capitalize()}**, {where(finding)}: {plain(finding.message)}"
-        room -= len(told)
+        told = f"- **{finding.severity.capitalize()}**, {where(finding)}{of_a_commit(review, finding)}: "
+        told += plain(finding.message)
+        room -= bytes_of_json(told)
         if room < 0:
             parts.append(f"{len(others) - number} more findings stand in the data of the run alone.")
             break
         parts.append(told)
     unseen = [each for each in review.material if each.status != "whole"]
-    return "\n\n".join([*parts, *looked_at("Not reviewed, or in part", unseen, FILES_SHOWN)])
+    return "\n\n".join([*parts, *looked_at("Not reviewed, or in part", unseen, COMMENTS_TABLE_BYTES)])

@@ -6,10 +6,16 @@ from app.domain.coverage import Covered
 from app.domain.findings import SEVERITIES, Finding, counted
 from app.domain.makers.markdown import block, code, code_in_cell, plain, quoted
 from app.domain.makers.reviewed import Reviewed
+from app.domain.makers.room import (
+    MARKDOWN_ANSWER_BYTES,
+    MARKDOWN_FINDINGS_BYTES,
+    MARKDOWN_TABLE_BYTES,
+    bytes_of_text,
+    fitting,
+)
 from app.domain.sifting import reasons_of, reasons_told
 
-FINDINGS_CHARACTERS = 250_000
-FILES_SHOWN = 1_000
+TASKS_NAMED = 5
 _STATUS = {"whole": "yes", "part": "in part", "missing": "no", "left_out": "left out"}
 _REASONS = {"binary": "a binary file", "edited": "taken out of the plan", "omitted": "nothing to hold it against"}
 
@@ -18,8 +24,9 @@ def review_in_markdown(review: Reviewed) -> str:
     """The whole review."""
     parts = ["# Code review", summary(review.findings)]
     if review.answer is not None:
-        parts += [quoted(review.answer)]
-    parts += [*_findings(review), *looked_at("What was reviewed", review.material, FILES_SHOWN), *_left_out(review)]
+        parts += _answer(review.answer)
+    parts += [*_findings(review), *looked_at("What was reviewed", review.material, MARKDOWN_TABLE_BYTES), *_cut(review)]
+    parts += _left_out(review)
     return "\n\n".join(parts) + "\n"
 
 
@@ -35,16 +42,18 @@ def summary(findings: Sequence[Finding]) -> str:
 def _findings(review: Reviewed) -> list[str]:
     if not review.findings:
         return []
-    shown = ["## Findings"]
-    room = FINDINGS_CHARACTERS
-    for number, finding in enumerate(review.findings, 1):
-        told = "\n\n".join(_told(review, finding, number))
-        room -= len(told)
-        if room < 0:
-            shown.append(f"{len(review.findings) - number + 1} more findings stand in the data of the run alone.")
-            break
-        shown.append(told)
-    return shown
+    told = ["\n\n".join(_told(review, finding, number)) for number, finding in enumerate(review.findings, 1)]
+    kept = fitting((bytes_of_text(each) + 2 for each in told), MARKDOWN_FINDINGS_BYTES)
+    left = len(told) - kept
+    more = [f"{left} more findings stand in the data of the run alone."] if left else []
+    return ["## Findings", *told[:kept], *more]
+
+
+def _answer(answer: str) -> list[str]:
+    lines = quoted(answer).split("\n")
+    kept = fitting((bytes_of_text(line) + 1 for line in lines), MARKDOWN_ANSWER_BYTES)
+    shown = ["\n".join(lines[:kept])] if kept else []
+    return shown if kept == len(lines) else [*shown, "The rest of the answer stands in the result of the run alone."]
 
 
 def _told(review: Reviewed, finding: Finding, number: int) -> list[str]:
@@ -56,7 +65,8 @@ def _told(review: Reviewed, finding: Finding, number: int) -> list[str]:
         plain(finding.message),
         block(finding.evidence),
         *([f"**Suggestion:** {plain(finding.suggestion)}"] if finding.suggestion.strip() else []),
-        f"*{finding.id}, {category}, found by {lenses}; {finding.confidence} of 100{verdict}*",
+        f"*{finding.id}, {category}, found by {lenses}; {finding.confidence} of 100{verdict}"
+        f"{of_a_commit(review, finding)}*",
     ]
 
 
@@ -67,13 +77,19 @@ def where(finding: Finding) -> str:
     return f"{code(place.path or place.input)}, {'removed ' if place.side == 'old' else ''}{lines}"
 
 
-def looked_at(heading: str, material: Sequence[Covered], most: int) -> list[str]:
-    """The table of what was looked at; nothing where there is nothing to be told."""
+def of_a_commit(review: Reviewed, finding: Finding) -> str:
+    """What is said of lines that the change as a whole may have elsewhere; nothing where they are its own."""
+    return ", lines as one of the commits has them" if review.is_of_one_commit(finding) else ""
+
+
+def looked_at(heading: str, material: Sequence[Covered], room: int) -> list[str]:
+    """The table of what was looked at, in so many bytes; nothing where there is nothing to be told."""
     if not material:
         return []
-    rows = [f"| {code_in_cell(each.item)} | {_STATUS[each.status]} | {_why(each)} |" for each in material[:most]]
-    more = [f"{len(material) - most} more files stand in the result of the run alone."] if len(material) > most else []
-    return [f"## {heading}", "\n".join(["| file | reviewed | |", "|---|---|---|", *rows]), *more]
+    rows = [f"| {code_in_cell(each.item)} | {_STATUS[each.status]} | {_why(each)} |" for each in material]
+    kept = fitting((bytes_of_text(row) + 1 for row in rows), room)
+    more = [f"{len(rows) - kept} more files stand in the result of the run alone."] if kept < len(rows) else []
+    return [f"## {heading}", "\n".join(["| file | reviewed | |", "|---|---|---|", *rows[:kept]]), *more]
 
 
 def _why(each: Covered) -> str:
@@ -84,6 +100,15 @@ def _why(each: Covered) -> str:
     said = [f"by {', '.join(each.tasks)}"] if each.tasks else []
     said += [f"cut in {', '.join(each.cut)}"] if each.cut else []
     return "; ".join([*said, *([f"not by {', '.join(each.missing)}"] if each.missing else [])])
+
+
+def _cut(review: Reviewed) -> list[str]:
+    """What the change was held against and is too long to be shown to whoever did it."""
+    return [
+        f"Of {code(name)} only the beginning was shown to {', '.join(tasks[:TASKS_NAMED])}"
+        f"{f' and {len(tasks) - TASKS_NAMED} more' if len(tasks) > TASKS_NAMED else ''}."
+        for name, tasks in review.beside_cut.items()
+    ]
 
 
 def _left_out(review: Reviewed) -> list[str]:

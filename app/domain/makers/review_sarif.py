@@ -15,9 +15,9 @@ from urllib.parse import quote
 from app.domain.coverage import Covered
 from app.domain.findings import Finding, Location, Severity, Suppressed
 from app.domain.makers.reviewed import Reviewed
+from app.domain.makers.room import SARIF_NOTES_BYTES, SARIF_RESULTS_BYTES, bytes_of_json, fitting
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-RESULTS_CHARACTERS = 350_000
 ROOT = "%SRCROOT%"
 
 Json = dict[str, Any]
@@ -40,10 +40,9 @@ def review_in_sarif(review: Reviewed) -> str:
     for result in results:
         result["ruleIndex"] = places[result["ruleId"]]
     notes = [_unseen(each) for each in review.material if each.status in ("part", "missing", "left_out")]
-    if left:
-        notes.append(
-            {"level": "warning", "message": _message(f"{left} more results stand in the data of the run alone.")}
-        )
+    kept = fitting((bytes_of_json(note, 6) for note in notes), SARIF_NOTES_BYTES)
+    notes[kept:] = _more(len(notes) - kept, "files that were not reviewed, or in part, stand in the result")
+    notes += _more(left, "results stand in the data")
     looked = all(each.status in ("whole", "left_out") for each in review.material)
     told: Json = {
         "tool": {"driver": {"name": f"Chargehand {review.team}", "rules": rules}},
@@ -58,12 +57,20 @@ def review_in_sarif(review: Reviewed) -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [told]}, ensure_ascii=False, indent=1) + "\n"
 
 
+def _more(left: int, what: str) -> list[Json]:
+    """The notification that there are more of something than there is room for."""
+    return [{"level": "warning", "message": _message(f"{left} more {what} of the run alone.")}] if left else []
+
+
 def _within(results: Iterator[Json]) -> tuple[list[Json], int]:
-    """As many results as there is room for, and how many there is none for."""
+    """As many results as there is room for with their rules, and how many there is none for."""
     kept: list[Json] = []
-    room, left = RESULTS_CHARACTERS, 0
+    rules: set[str] = set()
+    room, left = SARIF_RESULTS_BYTES, 0
     for result in results:
-        room -= len(json.dumps(result, ensure_ascii=False, indent=1))
+        room -= bytes_of_json(result | {"ruleIndex": 10_000}, 4)
+        room -= 0 if result["ruleId"] in rules else bytes_of_json(_rules([result]), 6)
+        rules.add(result["ruleId"])
         if room < 0:
             left += 1
         else:
@@ -93,6 +100,7 @@ def _results(review: Reviewed) -> Iterator[Json]:
                 "tasks": list(finding.tasks),
                 "verdict": finding.verdict,
                 "side": place.side,
+                "linesOfOneCommit": review.is_of_one_commit(finding),
             },
         }
         if isinstance(finding, Suppressed):
@@ -114,11 +122,13 @@ def _rule_id(finding: Finding) -> str:
 
 
 def _locations(review: Reviewed, finding: Finding) -> list[Json]:
-    """Where it is in the file after the change; a finding at no place has none."""
+    """Where it is in the file after the change; of one at the lines of one of several commits the file alone, and none
+    of a finding at no place."""
     place = finding.location
     if isinstance(finding, Suppressed) and finding.reason == "not_at_location":
         return []
-    line = review.line_after_change(place)
+    if (line := review.line_after_change(finding)) is None:
+        return [{"physicalLocation": {"artifactLocation": _artifact(_name(place))}}]
     last = line if place.side == "old" else max(place.end_line, line)
     region: Json = {"startLine": line, "endLine": last}
     if place.side == "new":

@@ -5,15 +5,15 @@ Names of artifacts are plain, so the path of each file stands at its top, in `co
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from app.domain.artifacts import FILE_BYTES, FILES_AT_MOST, TOGETHER_BYTES, Artifact
-from app.domain.makers.tests_table import Failed, Made, table_of
+from app.domain.makers.tests_table import PATCH, Failed, Made, table_of
 from app.domain.material import described_in
 from app.domain.placeholders import quoted
 from app.domain.plan import Task
-from app.domain.python_code.merging import Ready, TestFile, by_module, is_sound, merged
+from app.domain.python_code.merging import Ready, TestFile, by_module, merged
 from app.domain.python_code.places import Places
 from app.domain.python_code.survey import Survey
 from app.domain.python_code.written import WrittenTests, read_written
@@ -21,7 +21,6 @@ from app.domain.results import Problem, Result
 from app.domain.snapshot import Snapshot
 
 COVERAGE = "coverage.md"
-PATCH = "tests.patch"
 _PYTHON = "text/x-python"
 _ODD = re.compile(r"[^\w.-]+", re.ASCII)
 _PLAIN_PATH = re.compile(r"[\w./ +-]+", re.ASCII)
@@ -43,7 +42,7 @@ def test_files(run: Snapshot, result: Result) -> list[Artifact]:
 
 def files_of(survey: Survey, written: Iterable[Ready], failed: Failed) -> list[Artifact]:
     """The files that tests become: of very many those of the first modules, while the patch has them all."""
-    made = list(_made(written, survey))
+    made, left_out = _made(written, survey)
     patch = _patch(made)
     has_patch = bool(patch) and len(patch.encode()) <= FILE_BYTES
     room = TOGETHER_BYTES - (len(patch.encode()) if has_patch else 0)
@@ -52,7 +51,8 @@ def files_of(survey: Survey, written: Iterable[Ready], failed: Failed) -> list[A
         if (size := len(each.text.encode())) <= room:
             files.append(Artifact(name=each.name, media_type=_PYTHON, text=each.text))
             room -= size
-    table = table_of(survey, made, failed, {each.name for each in files})
+    handed_over = {each.name for each in files} | ({PATCH} if has_patch else set())
+    table = table_of(survey, made, {**left_out, **failed}, handed_over)
     files.append(Artifact(name=COVERAGE, media_type="text/markdown", text=table))
     if has_patch:
         files.append(Artifact(name=PATCH, media_type="text/x-diff", text=patch))
@@ -77,20 +77,24 @@ def _about(task: Task) -> list[tuple[str, str]]:
     return described_in(f"{task.instruction}\n{task.context}")
 
 
-def _made(written: Iterable[Ready], survey: Survey) -> Iterator[Made]:
-    """The test files, in the order of the inputs."""
+def _made(written: Iterable[Ready], survey: Survey) -> tuple[list[Made], Failed]:
+    """The test files, in the order of the inputs, and why tests are in none of them."""
+    made: list[Made] = []
+    left_out: dict[tuple[str, str], str] = {}
     places, names = Places(survey), set[str]()
     tests = by_module(written)
     for given, module in survey.sources.items():
         order = {unit.name: at for at, unit in enumerate(module.units)}
         known = [each for each in tests.get(given, ()) if each.test.function in order]
-        for file in merged(sorted(known, key=lambda each: order[each.test.function])):
+        found = merged(sorted(known, key=lambda each: order[each.test.function]), survey.modules)
+        left_out |= {(test.function, given): f"its test was left out: {why}" for test, why in found.left_out}
+        for file in found.files:
             path = places.path_for(given)
             text = file.text(_head(path, given, survey), survey.modules)
-            if file.tests and is_sound(text):
-                name = _name(path, names)
-                names.add(name)
-                yield Made(path, name, given, text, _counted(file))
+            name = _name(path, names)
+            names.add(name)
+            made.append(Made(path, name, given, text, _counted(file)))
+    return made, left_out
 
 
 def _head(path: str, given: str, survey: Survey) -> str:
@@ -113,17 +117,26 @@ def _name(path: str, taken: set[str]) -> str:
 def _counted(file: TestFile) -> Mapping[str, int]:
     """How many tests of each function are in a file."""
     counts: dict[str, int] = {}
-    for test, _ in file.tests:
-        counts[test.function] = counts.get(test.function, 0) + 1
+    for each in file.tests:
+        counts[each.test.function] = counts.get(each.test.function, 0) + 1
     return counts
 
 
+def _in_diff(path: str) -> str:
+    """A path as git writes it: in quotes, with numbers for its bytes, where it is not plain."""
+    if _PLAIN_PATH.fullmatch(path):
+        return path
+    plain = (chr(each) if 32 <= each < 127 and each not in b'"\\' else f"\\{each:03o}" for each in path.encode())
+    return f'"{"".join(plain)}"'
+
+
 def _patch(made: Sequence[Made]) -> str:
-    """The files as a unified diff that makes them. Paths that a diff cannot say plainly are left out."""
-    return "".join(_added(each.path, each.text) for each in made if _PLAIN_PATH.fullmatch(each.path))
+    """The files as a unified diff that makes them."""
+    return "".join(_added(each.path, each.text) for each in made)
 
 
 def _added(path: str, text: str) -> str:
     lines = text.removesuffix("\n").split("\n")
-    head = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"
+    old, new = _in_diff(f"a/{path}"), _in_diff(f"b/{path}")
+    head = f"diff --git {old} {new}\nnew file mode 100644\n--- /dev/null\n+++ {new}\n"
     return f"{head}@@ -0,0 +1,{len(lines)} @@\n" + "".join(f"+{line}\n" for line in lines)

@@ -8,12 +8,14 @@ from app.domain.python_code.units import Unit
 from app.domain.results import Problem
 from app.domain.text import shorten
 
+PATCH = "tests.patch"
 REASON_CHARACTERS = 300
 _NOT_ASKED = "no task was about it"
 
 
-Failed = Mapping[tuple[str, str], tuple[str, Problem | None]]
-"""Functions, with their inputs, whose task delivered nothing: that task, and why."""
+Failure = tuple[str, Problem | None] | str
+Failed = Mapping[tuple[str, str], Failure]
+"""Functions, with their inputs, whose task delivered nothing: that task, and why. Of tests that were left out, why."""
 
 
 class Made(NamedTuple):
@@ -35,7 +37,7 @@ def table_of(
     failed: Failed,
     handed_over: Collection[str],
 ) -> str:
-    """The table as Markdown. `handed_over` are the names of the files that are artifacts of their own."""
+    """The table as Markdown. `handed_over` are the names of the artifacts."""
     rows = [
         (given, unit, *_become(survey, given, unit, made, failed.get((unit.name, given))))
         for given, module in survey.sources.items()
@@ -55,9 +57,7 @@ def table_of(
     return "\n\n".join(parts) + "\n"
 
 
-def _become(
-    survey: Survey, given: str, unit: Unit, made: Sequence[Made], failure: tuple[str, Problem | None] | None
-) -> tuple[str, str]:
+def _become(survey: Survey, given: str, unit: Unit, made: Sequence[Made], failure: Failure | None) -> tuple[str, str]:
     """What has become of a function: its status, and where its tests are or why there are none."""
     if files := [each for each in made if each.given == given and unit.name in each.counts]:
         return "written", ", ".join(f"{_code(each.path)} ({each.counts[unit.name]})" for each in files)
@@ -67,6 +67,8 @@ def _become(
         return "needs none", unit.untestable
     if failure is None:
         return "not", _NOT_ASKED
+    if isinstance(failure, str):
+        return "not", shorten(failure, REASON_CHARACTERS)[0]
     task, problem = failure
     why = f"{problem.code}: {problem.message}" if problem is not None else "its result holds no tests"
     return "not", f"task {task}, {shorten(why, REASON_CHARACTERS)[0]}"
@@ -81,7 +83,11 @@ def _told(row: tuple[str, Unit, str, str]) -> tuple[str, ...]:
 
 
 def _file(made: Made, handed_over: Collection[str]) -> str:
-    return _code(made.name) if made.name in handed_over else "in `tests.patch` alone: there are too many files"
+    if made.name in handed_over:
+        return _code(made.name)
+    if PATCH in handed_over:
+        return f"in {_code(PATCH)} alone: there are too many files"
+    return "not handed over: there are too many files, and no patch can hold them all; the tests are in the tasks' data"
 
 
 def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -21,7 +21,7 @@ from app.domain.sifting import findings_told, said_of_suppressed
 from app.domain.snapshot import Snapshot
 from app.domain.task_state import TaskState
 from app.domain.text import shorten
-from app.domain.tool_use import claims_deed
+from app.domain.tool_use import claims_deed, says_deed, says_own_deed
 
 MESSAGE_CHARACTERS = 1_000
 """What a message may quote of a model's words: events, rows and later prompts repeat it."""
@@ -116,8 +116,9 @@ def _naming(run: Snapshot, answer: str) -> str:
     unnamed = [each for each in _assumed(run) if each.assumption not in answer]
     notes = [f"- {each.assumption} (nobody answered: {each.question})" for each in unnamed]
     parts = [answer, "", "Assumed for this answer:", "", *notes] if notes else [answer]
+    says = says_deed(answer) or says_own_deed(answer)
     outputs = [(task.task.id, task.output) for task in basis_told(run, run.delivered)]
-    if doubtful := [name for name, output in outputs if output and output.unverified and claims_deed(output)]:
+    if doubtful := [name for name, output in outputs if output and output.unverified and (claims_deed(output) or says)]:
         parts += ["", f"Not borne out by any tool call: what these tasks say they did: {', '.join(doubtful)}."]
     if left_out := said_of_suppressed(run.answering.sifting):
         parts += ["", left_out]

@@ -50,7 +50,7 @@ def split(run: Snapshot, task: TaskState, parts: Sequence[Task]) -> Plan:
         else:
             needs = [name for need in each.depends_on for name in _instead(task, need, placed)]
             tasks.append(each.model_copy(update={"depends_on": tuple(needs)}))
-    material = passed_on(run.plan.material, task.task, placed)
+    material = passed_on(run.plan, task.task, placed)
     plan = run.plan.model_copy(update={"revision": run.plan.revision + 1, "tasks": tuple(tasks), "material": material})
     crew = run.brief.crew
     return linted(validated(plan, [*crew.workers], crew.limits.tasks), crew)

@@ -2,18 +2,26 @@
 
 A test asserts by `assert` of something that it has computed, by `pytest.raises` and `pytest.warns`, by the `assert…`
 methods of `unittest` and of mocks, and by functions called `assert_…`. What cannot fail asserts nothing: constants,
-something compared with itself, a tuple with a message in it, or methods that are named and not called.
+something compared with itself, a tuple with a message in it, or what is named and not called, be it that it is no
+`None` or that it can be called. Nor does what is never
+carried out, or whose failure is caught.
 """
 
 import ast
 import builtins
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from app.domain.python_code.raising import name_of
 
 _RAISING = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
 _WARNING = frozenset({"warns", "deprecated_call", "assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"})
-_SKIPPING = frozenset({"skip", "xfail", "skipTest", "expectedFailure", "importorskip"})
+_LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
+_ASSERTIONS = frozenset({"Exception", "BaseException", "AssertionError"})
+_COMPUTING = ast.Call | ast.Attribute | ast.Subscript | ast.BinOp | ast.Compare | ast.UnaryOp
+_IMPLICIT = (
+    ast.For | ast.AsyncFor | ast.comprehension | ast.FormattedValue | ast.Starred | ast.Tuple | ast.With | ast.AsyncWith
+)
+"""Where Python calls methods with names of its own."""
 _SAME = ast.Eq | ast.Is | ast.LtE | ast.GtE
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 Test = ast.FunctionDef | ast.AsyncFunctionDef
@@ -21,46 +29,106 @@ Test = ast.FunctionDef | ast.AsyncFunctionDef
 
 def asserts(test: Test, bound: Collection[str]) -> bool:
     """Whether it holds anything against what it has computed. `bound` are the names that it binds and imports."""
-    return any(_asserts(node, bound) for node in _nodes_of(test))
+    made = {node.id for node in ast.walk(test) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    made |= {node.arg for node in ast.walk(test) if isinstance(node, ast.arg)}
+    return any(_asserts(node, bound, made) for node in _nodes_of(test, heard=True))
 
 
-def exceptions_expected(test: Test) -> Iterator[str]:
-    """The exceptions that it expects of a call, and does not raise itself: the class alone, without its module."""
-    for node in _nodes_of(test):
+def exceptions_expected(test: Test, of: Collection[str] = (), *, implicitly: bool = False) -> Iterator[str]:
+    """The exceptions that it expects of a call, and does not raise itself: the class alone, without its module.
+
+    `of` are the names under which what is tested is called; without any, every call will do. `implicitly` lets Python
+    make the call: in a loop, a formatted string, an unpacking, or at the end of a `with`, which may be left by a raise.
+    """
+    for node in _nodes_of(test, heard=True):
         if isinstance(node, ast.With | ast.AsyncWith):
             calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
             within = [inner for each in node.body for inner in ast.walk(each)]
-            computes = any(isinstance(each, ast.Call | ast.Attribute | ast.Subscript) for each in within)
-            computes = computes or any(isinstance(each, ast.BinOp | ast.Compare | ast.UnaryOp) for each in within)
-            if computes and not any(isinstance(each, ast.Raise) for each in within):
+            computing = _COMPUTING | _IMPLICIT if implicitly else _COMPUTING
+            computes = any(isinstance(each, computing) for each in within) and (not of or _calls(within, of))
+            left = [each for each in node.body if not (implicitly and isinstance(each, ast.With | ast.AsyncWith))]
+            if computes and not any(isinstance(inner, ast.Raise) for each in left for inner in ast.walk(each)):
                 yield from (name for each in calls if (name := _exception_of(each)))
         elif isinstance(node, ast.Call) and len(node.args) > 1 and (name := _exception_of(node)):
-            yield name
+            given = [each for argument in node.args[1:] for each in ast.walk(argument)]
+            if not of or _names_in(given) & {*of}:
+                yield name
 
 
-def skips(test: Test | ast.ClassDef) -> bool:
-    """Whether it says that it is not to be carried out, or may fail."""
-    marks = [each.func if isinstance(each, ast.Call) else each for each in test.decorator_list]
-    within = [node.func for node in ast.walk(test) if isinstance(node, ast.Call)]
-    return any((name_of(each) or "").rpartition(".")[2] in _SKIPPING for each in (*marks, *within))
-
-
-def _nodes_of(test: Test) -> Iterator[ast.AST]:
-    """What is carried out when it is, but for what is defined in it."""
-    waiting: list[ast.AST] = [*test.body]
+def _nodes_of(test: Test, *, heard: bool) -> Iterator[ast.AST]:
+    """What is carried out when it is, but for what is defined in it; `heard` leaves out what fails without a word."""
+    waiting: list[ast.AST] = [*_carried_out(test.body)]
     while waiting:
         node = waiting.pop()
-        if not isinstance(node, _Scope):
+        if isinstance(node, _Scope):
+            continue
+        yield node
+        for _, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                waiting += _carried_out(value)
+            elif isinstance(value, ast.AST):
+                waiting.append(value)
+        if isinstance(node, ast.If | ast.While) and isinstance(node.test, ast.Constant) and not node.test.value:
+            waiting = [each for each in waiting if each not in node.body]
+        if heard and isinstance(node, ast.With | ast.AsyncWith) and _hides(node):
+            waiting = [each for each in waiting if each not in node.body and each not in node.items]
+        if heard and isinstance(node, ast.Try) and any(map(_keeps_quiet, node.handlers)):
+            waiting = [each for each in waiting if each not in node.body]
+
+
+def _carried_out(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """The statements of a block up to one behind which nothing comes."""
+    for node in block:
+        if isinstance(node, ast.AST):
             yield node
-            waiting += ast.iter_child_nodes(node)
+        if isinstance(node, _LEAVING):
+            return
 
 
-def _asserts(node: ast.AST, bound: Collection[str]) -> bool:
+def _hides(node: ast.With | ast.AsyncWith) -> bool:
+    """Whether a failed assertion within would be what is wanted there, or ends there."""
+    calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+    quiet = [each for each in calls if _last(each.func) in _RAISING | {"suppress"}]
+    caught = [name for call in quiet for each in call.args for name in (*_elements(each), each)]
+    asserted = any(isinstance(inner, ast.Assert) for each in node.body for inner in ast.walk(each))
+    return asserted and any(_last(each) in _ASSERTIONS for each in caught)
+
+
+def _elements(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else []
+
+
+def _last(node: ast.expr) -> str:
+    return (name_of(node) or "").rpartition(".")[2]
+
+
+def _keeps_quiet(handler: ast.ExceptHandler) -> bool:
+    """Whether a failed assertion would end there, and nobody would hear of it."""
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type else []
+    catches = not caught or any((name_of(each) or "") in _ASSERTIONS for each in caught)
+    within = [node for each in handler.body for node in ast.walk(each)]
+    tells = any(isinstance(node, ast.Raise | ast.Assert) for node in within) or "fail" in _names_in(within)
+    return catches and not tells
+
+
+def _calls(nodes: Sequence[ast.AST], of: Collection[str]) -> bool:
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    return bool(_names_in(called) & {*of})
+
+
+def _names_in(nodes: Sequence[ast.AST]) -> set[str]:
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return names | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+
+
+def _asserts(node: ast.AST, bound: Collection[str], made: Collection[str]) -> bool:
     match node:
         case ast.Assert(test=ast.Tuple()):
             return False
+        case ast.Assert(test=ast.Name(id=name)):
+            return name in made
         case ast.Assert(test=condition):
-            return not _is_certain(condition, bound)
+            return not _is_certain(condition, bound) and not _is_of_bare_name(condition, made)
         case ast.Call(func=function, args=args, keywords=keywords):
             name = (name_of(function) or _attribute(function)).rpartition(".")[2]
             if name in _RAISING or name in _WARNING:
@@ -79,14 +147,40 @@ def _attribute(function: ast.expr) -> str:
 def _is_certain(condition: ast.expr, bound: Collection[str]) -> bool:
     """Whether it holds whatever was computed."""
     match condition:
-        case ast.BoolOp(op=ast.Or(), values=values) if any(
-            isinstance(each, ast.Constant) and each.value for each in values
-        ):
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return any(_is_certain(each, bound) and not _is_false(each) for each in values)
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(_is_certain(each, bound) for each in values)
+        case ast.List(elts=[_, *_]) | ast.Set() | ast.Tuple(elts=[_, *_]) | ast.Dict(keys=[_, *_]):
+            return True
+        case ast.Lambda() | ast.GeneratorExp():
             return True
         case ast.Compare(left=left, ops=[op], comparators=[right]) if isinstance(op, _SAME):
             return not _is_computed(condition, bound) or ast.dump(left) == ast.dump(right)
         case _:
             return not _is_computed(condition, bound)
+
+
+def _is_false(value: ast.expr) -> bool:
+    """Whether it is a constant that decides nothing beside others."""
+    match value:
+        case ast.Constant(value=constant):
+            return not constant
+        case ast.List(elts=[]) | ast.Tuple(elts=[]) | ast.Dict(keys=[]):
+            return True
+        case _:
+            return False
+
+
+def _is_of_bare_name(condition: ast.expr, made: Collection[str]) -> bool:
+    """Whether it says of something imported that it is there, or what kind of thing it is."""
+    match condition:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() | ast.NotEq()], comparators=[other]):
+            return name not in made and isinstance(other, ast.Constant) and other.value is None
+        case ast.Call(func=ast.Name(id="callable" | "isinstance" | "hasattr" | "bool"), args=[ast.Name(id=name), *_]):
+            return name not in made
+        case _:
+            return False
 
 
 def _is_computed(value: ast.expr, bound: Collection[str]) -> bool:

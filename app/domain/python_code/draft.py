@@ -8,21 +8,13 @@ from functools import cached_property
 
 from app.domain.errors import ChargehandError
 from app.domain.python_code.asserting import Test
+from app.domain.python_code.compiling import compile_fault
+from app.domain.python_code.fixtures import FIXTURES_OF_PYTEST, fixtures_asked
 from app.domain.python_code.module import Import, Module, imports_in, module_of
 from app.domain.python_code.modules import Modules, Symbol
-from app.domain.python_code.raising import name_of
 from app.domain.python_code.survey import plain
 from app.domain.python_code.units import Unit
 from app.domain.python_functions import SourceUnreadable, parsed
-
-FIXTURES_OF_PYTEST = frozenset({
-    "cache", "capfd", "capfdbinary", "caplog", "capsys", "capsysbinary", "doctest_namespace", "monkeypatch", "pytester",
-    "pytestconfig", "record_property", "recwarn", "request", "subtests", "testdir", "tmp_path", "tmp_path_factory",
-    "tmpdir", "tmpdir_factory",
-})  # fmt: skip
-_GIVES_ARGUMENTS = frozenset({"patch", "object", "given", "dict", "multiple"})
-"""Decorators that hand over arguments of their own."""
-_ITSELF = "<the tests>"
 
 
 class DraftUnreadable(ChargehandError):
@@ -43,6 +35,9 @@ class Draft:
     def of(cls, code: str, imports: Sequence[ast.stmt]) -> "Draft":
         """Raises `DraftUnreadable`."""
         node = read_test(code)
+        futures = (ast.unparse(each) for each in imports if is_future(each))
+        if fault := compile_fault(plain(code), *futures):
+            raise DraftUnreadable(fault)
         tree = ast.Module(body=[*imports, node], type_ignores=[])
         return cls(node, module_of(tree), frozenset(_names_bound(tree)))
 
@@ -55,6 +50,15 @@ class Draft:
         return [each for each in methods if each.name.startswith("test")]
 
     @property
+    def nameless(self) -> str:
+        """Its syntax, whatever it is called."""
+        return ast.dump(self.node).replace(f"name={self.node.name!r}", "", 1)
+
+    def names_of(self, name: str) -> set[str]:
+        """What it calls what bears this name where that comes from."""
+        return {local for local, sources in self.module.imports.items() if any(each.name == name for each in sources)}
+
+    @property
     def unbound(self) -> list[str]:
         """Names that it reads, and that nothing in it binds."""
         read = {chain for chain in self.module.chains if "." not in chain}
@@ -62,22 +66,10 @@ class Draft:
         return sorted(name for name in unknown if not name.startswith("__"))
 
     def fixtures(self) -> Iterator[tuple[Test, str]]:
-        """The fixtures that its tests ask for. None where a decorator hands over arguments of its own."""
+        """The fixtures that its tests ask for, but for those of their own class."""
+        within = self.node if isinstance(self.node, ast.ClassDef) else None
         for test in self.tests:
-            names = [name_of(_called(each)) or "" for each in (*test.decorator_list, *self.node.decorator_list)]
-            if _GIVES_ARGUMENTS.isdisjoint(part for name in names for part in name.split(".")):
-                given = [*test.args.posonlyargs, *test.args.args]
-                first = 1 if test is not self.node else 0
-                keywords = zip(test.args.kwonlyargs, test.args.kw_defaults, strict=True)
-                wanted = [each.arg for each in given[first : len(given) - len(test.args.defaults)]]
-                wanted += [each.arg for each, default in keywords if default is None]
-                listed = _parameters_listed(test) | _parameters_listed(self.node) | self._own_functions
-                yield from ((test, name) for name in wanted if name not in listed)
-
-    @property
-    def _own_functions(self) -> set[str]:
-        """The functions beside the tests of a class, which may be fixtures."""
-        return {each.name for each in self.node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+            yield from ((test, name) for name in fixtures_asked(test, within))
 
     def is_about(self, unit: Unit, given: str, modules: Modules) -> bool:
         """Whether it reads what it is said to test: where that is a method, of its class or of what a fixture gives."""
@@ -87,10 +79,16 @@ class Draft:
         has_class = Symbol(given, unit.owner) in meant or self._has_fixture
         return has_class and (unit.is_dunder or unit.last_name in self.module.attributes)
 
+    def rebound(self, unit: Unit, given: str, modules: Modules) -> list[str]:
+        """Names of what it is said to test that it gives another meaning."""
+        subject = {Symbol(given, unit.name), Symbol(given, unit.owner)}
+        inside = [node for test in self.tests for each in (*test.body, test.args) for node in ast.walk(each)]
+        names = (name for name in self.module.imports if not subject.isdisjoint(modules.meant_in(self.module, name)))
+        return sorted({*names} & {*_names_given(inside)})
+
     def _meant_in(self, modules: Modules) -> set[Symbol]:
         """What its names stand for, with what that is within."""
-        every = Modules({**modules.by_input, _ITSELF: self.module})
-        found = {symbol for chain in self.module.chains for symbol in every.meant_by(_ITSELF, chain)}
+        found = {symbol for chain in self.module.chains for symbol in modules.meant_in(self.module, chain)}
         parts = [(symbol.input, symbol.name.split(".")) for symbol in found]
         return {Symbol(given, ".".join(names[:count])) for given, names in parts for count in range(1, len(names) + 1)}
 
@@ -129,28 +127,28 @@ def read_import(statement: str) -> tuple[ast.stmt, list[tuple[str, Import]]]:
         raise DraftUnreadable(str(error)) from None
     if len(body) != 1 or not isinstance(node := body[0], ast.Import | ast.ImportFrom):
         raise DraftUnreadable("it must be one import statement")
+    if is_future(node) and (fault := compile_fault(ast.unparse(node))):
+        raise DraftUnreadable(fault)
     return node, [*imports_in(node)]
 
 
-def _called(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
-
-
-def _parameters_listed(node: Test | ast.ClassDef) -> set[str]:
-    """The names that `parametrize` gives."""
-    calls = [each for each in node.decorator_list if isinstance(each, ast.Call) and each.args]
-    found: set[str] = set()
-    for call in calls:
-        if (name_of(call.func) or "").endswith("parametrize"):
-            first = call.args[0]
-            parts = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]
-            texts = [each.value for each in parts if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-            found |= {name.strip() for text in texts for name in text.split(",")}
-    return found
+def is_future(node: ast.stmt) -> bool:
+    """Whether it is an import that changes how Python reads the code below it."""
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
 def _known_everywhere() -> set[str]:
     return {*dir(builtins)}
+
+
+def _names_given(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """Names that are bound otherwise than by an import."""
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
 
 
 def _names_bound(tree: ast.Module) -> Iterator[str]:

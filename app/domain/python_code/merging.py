@@ -5,14 +5,15 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from app.domain.python_code.asserting import Test
-from app.domain.python_code.draft import DraftUnreadable, read_import, read_test
+from app.domain.python_code.compiling import compile_fault
+from app.domain.python_code.draft import Draft, DraftUnreadable, read_import, read_test
 from app.domain.python_code.module import Import, module_of
 from app.domain.python_code.modules import Modules
 from app.domain.python_code.survey import plain
 from app.domain.python_code.written import WrittenTest
-from app.domain.python_functions import SourceUnreadable, parsed
 
 FILE_CHARACTERS = 150_000
 LINE_CHARACTERS = 100
@@ -33,8 +34,7 @@ class TestFile:
     bound: dict[str, set[Import]] = field(default_factory=dict)
     """What its names come from that are imported."""
     codes: list[str] = field(default_factory=list)
-    tests: list[tuple[WrittenTest, str]] = field(default_factory=list)
-    """What is in it, each with its name there."""
+    tests: list[Ready] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     known: set[str] = field(default_factory=set)
     """The syntax trees in it, as texts."""
@@ -49,37 +49,72 @@ class TestFile:
         return "\n\n\n".join([f"{head}\n\n{imports}" if imports else head, *self.codes]) + "\n"
 
 
-def merged(tests: Iterable[Ready]) -> list[TestFile]:
-    """The tests in as few files as their imports allow: two that give one name another meaning are in two files."""
+class Merged(NamedTuple):
+    """What has become of tests."""
+
+    files: list[TestFile]
+    left_out: list[tuple[WrittenTest, str]]
+    """Tests that are in none of them, each with the reason."""
+
+
+def merged(tests: Iterable[Ready], modules: Modules) -> Merged:
+    """The tests in as few files as their imports allow: two that give one name another meaning are in two files.
+
+    So are those that Python compiles apart and not together.
+    """
+    found = _together(tests)
     files: list[TestFile] = []
+    for file in found.files:
+        fault = compile_fault(file.text("", modules))
+        if fault is None:
+            files.append(file)
+        elif len(file.tests) < 2:
+            found.left_out.extend((ready.test, fault) for ready in file.tests)
+        else:
+            half = len(file.tests) // 2
+            for part in (file.tests[:half], file.tests[half:]):
+                apart = merged(part, modules)
+                files += apart.files
+                found.left_out.extend(apart.left_out)
+    return Merged(files, found.left_out)
+
+
+def _together(tests: Iterable[Ready]) -> Merged:
+    found = Merged([], [])
     for ready in tests:
         try:
-            node = read_test(ready.test.code)
+            node = _read(ready)
             needed = _needed(node, ready.imports)
-        except (DraftUnreadable, RecursionError):
-            continue
-        code = plain(ready.test.code).strip("\n").rstrip()
-        room = FILE_CHARACTERS - len(code)
-        file = next((each for each in files if each.size <= room and _fits(needed, each.bound)), None)
-        if file is None:
-            files.append(file := TestFile())
-        _add(file, ready.test, node, code, needed)
-    return files
+            code = plain(ready.test.code).strip("\n").rstrip()
+            room = FILE_CHARACTERS - len(code)
+            file = next((each for each in found.files if each.size <= room and _fits(needed, each)), None)
+            if file is None:
+                found.files.append(file := TestFile())
+            _add(file, ready, node, code, needed)
+        except DraftUnreadable as error:
+            found.left_out.append((ready.test, str(error)))
+        except (RecursionError, MemoryError):
+            found.left_out.append((ready.test, "it nests deeper than can be looked at"))
+    return Merged([each for each in found.files if each.tests], found.left_out)
 
 
-def _add(
-    file: TestFile, test: WrittenTest, node: Test | ast.ClassDef, code: str, needed: Mapping[str, set[Import]]
-) -> None:
+def _read(ready: Ready) -> Test | ast.ClassDef:
+    """Raises `DraftUnreadable`."""
+    return Draft.of(ready.test.code, [read_import(each)[0] for each in ready.imports]).node
+
+
+def _add(file: TestFile, ready: Ready, node: Test | ast.ClassDef, code: str, needed: Mapping[str, set[Import]]) -> None:
+    """Raises `DraftUnreadable`."""
     if (tree := _written_out(node)) in file.known:  # Two tasks wrote the same.
-        return
+        raise DraftUnreadable("the same test is there already")
     name, number = node.name, 2
-    while name in file.names:
+    while name in file.names | {*file.bound} | {*needed}:  # What is imported may be called like a test.
         name, number = f"{node.name}_{number}", number + 1
     renamed = code if name == node.name else _renamed(node, code, name)
     if renamed is None:
-        return
+        raise DraftUnreadable(f"there are two of the name {node.name}")
     file.codes.append(renamed)
-    file.tests.append((test, name))
+    file.tests.append(ready)
     file.names.add(name)
     file.known.add(tree)
     for bound, imports in needed.items():
@@ -116,10 +151,10 @@ def _needed(node: Test | ast.ClassDef, statements: Sequence[str]) -> dict[str, s
     return needed
 
 
-def _fits(needed: Mapping[str, set[Import]], bound: Mapping[str, set[Import]]) -> bool:
+def _fits(needed: Mapping[str, set[Import]], file: TestFile) -> bool:
     """Whether names stand for the same in both: several modules of one package do."""
-    both = (imports | bound[name] for name, imports in needed.items() if name in bound)
-    return all(len(each) == 1 or all(one.as_root for one in each) for each in both)
+    both = (imports | file.bound[name] for name, imports in needed.items() if name in file.bound)
+    return file.names.isdisjoint(needed) and all(len(each) == 1 or all(one.as_root for one in each) for each in both)
 
 
 def _import_lines(bound: Mapping[str, set[Import]], modules: Modules) -> list[str]:
@@ -157,15 +192,6 @@ def _group(module: str, modules: Modules) -> int:
     if modules.find(module) or modules.is_package(module) or modules.knows(module):
         return 3
     return 1 if first in sys.stdlib_module_names else 2
-
-
-def is_sound(text: str) -> bool:
-    """Whether a file is a Python source."""
-    try:
-        parsed(text)
-    except SourceUnreadable:
-        return False
-    return True
 
 
 def by_module(tests: Iterable[Ready]) -> Mapping[str, Sequence[Ready]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from app.domain.python_code.fixtures import asked_anywhere, fixtures_made
 from app.domain.python_code.raising import name_of
 from app.domain.python_code.units import Known, Unit, units_of
 from app.domain.python_functions import inner_statements, parsed
@@ -44,8 +45,12 @@ class Module:
     """Names that it reads with what follows behind dots, as `prices.parse`, each beginning of them too."""
     attributes: frozenset[str]
     """What is read behind a dot, of whatever it may be."""
-    parameters: frozenset[str] = field(default=frozenset())
-    """Parameters of its functions, which in tests are fixtures that are known, and functions that are fixtures."""
+    fixtures: frozenset[str] = field(default=frozenset())
+    """The fixtures that it makes for all of its tests."""
+    asked: frozenset[str] = field(default=frozenset())
+    """The fixtures that its tests and fixtures ask for."""
+    defined: frozenset[str] = field(default=frozenset())
+    """Those of its names that it binds other than by an import, or by one as well."""
     gives_any_name: bool = False
     """Whether it makes up names when it is asked for them (`__getattr__`)."""
 
@@ -64,7 +69,8 @@ def module_of(tree: ast.Module) -> Module:
     nodes = [*ast.walk(tree)]
     imports, stars = _imports(nodes)
     bases = {each.name: _bases(each) for each in nodes if isinstance(each, ast.ClassDef)}
-    names = frozenset(_names_bound(tree.body))
+    defined = frozenset(_names_defined(tree.body))
+    names = defined | {name for each in _top_imports(tree) for name, _ in imports_in(each) if name != "*"}
     return Module(
         units=units_of(tree, Known(bases, frozenset(imports))),
         names=names,
@@ -73,7 +79,9 @@ def module_of(tree: ast.Module) -> Module:
         import_lines=tuple((each.lineno, each.end_lineno or each.lineno) for each in _top_imports(tree)),
         chains=frozenset(_chains(nodes)),
         attributes=frozenset(each.attr for each in nodes if isinstance(each, ast.Attribute)),
-        parameters=frozenset(_parameters(nodes)),
+        fixtures=frozenset(fixtures_made(tree.body)),
+        asked=frozenset(asked_anywhere(tree.body)),
+        defined=defined,
         gives_any_name="__getattr__" in names,
     )
 
@@ -138,13 +146,11 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             waiting += reversed([*inner_statements(node)])
 
 
-def _names_bound(body: Sequence[ast.stmt]) -> Iterator[str]:
+def _names_defined(body: Sequence[ast.stmt]) -> Iterator[str]:
     for node in _statements(body):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
-            case ast.Import() | ast.ImportFrom():
-                yield from (name for name, _ in imports_in(node) if name != "*")
             case _:
                 yield from _names_stored(node)
 
@@ -163,15 +169,3 @@ def _names_stored(node: ast.stmt) -> Iterator[str]:
             case each:
                 inner = ast.iter_child_nodes(each)
                 waiting += [child for child in inner if not isinstance(child, ast.stmt | ast.ExceptHandler)]
-
-
-def _parameters(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from (each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
-            if any("fixture" in (name_of(_called(each)) or "") for each in node.decorator_list):
-                yield node.name
-
-
-def _called(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node

@@ -4,7 +4,8 @@ The module that an input is follows from its name, which is taken for its path: 
 Its packages begin at the topmost folder of those above it that have an `__init__.py` among the inputs; without any,
 behind `src`, `lib` or `python` at the front of the path. An import that fits no such module fits those whose path ends
 like it, so that what stands before the packages need not be known. A name that is imported from a package whose
-`__init__.py` is not among the inputs stands for what any module within defines by that name.
+`__init__.py` is not among the inputs stands for what any module within defines by that name. A name that a module both
+defines and imports, wherever in it, stands for both.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +41,8 @@ class Modules:
     def __init__(self, modules: Mapping[str, Module]) -> None:
         """`modules` by the names of their inputs."""
         self.by_input = modules
-        self._packages = {folder_of(name) for name in modules if name.rpartition("/")[2] == "__init__.py"}
+        self.packages = {folder_of(name) for name in modules if name.rpartition("/")[2] == "__init__.py"}
+        """The folders that have an `__init__.py`."""
         self.dotted = {name: self._dotted(name) for name in modules}
         """What each of them is called in imports."""
         self._places_left = _MOST_PLACES
@@ -81,7 +83,16 @@ class Modules:
         first, *rest = chain.split(".")
         module = self.by_input[given]
         starting = [self._place(given, each, rest) for each in module.imports.get(first, ())]
-        starting += [self._place(given, each, [first, *rest]) for each in module.stars]
+        return self._followed([*starting, *(self._place(given, each, [first, *rest]) for each in module.stars)])
+
+    def meant_in(self, module: Module, chain: str) -> set[Symbol]:
+        """The same for a module that is no input, and imports nothing relative and no `*`."""
+        first, *rest = chain.split(".")
+        imports = (each for each in module.imports.get(first, ()) if not each.level)
+        return self._followed([self._place("", each, rest) for each in imports])
+
+    def _followed(self, starting: Iterable[_Place | None]) -> set[Symbol]:
+        """What is at the end of the ways that begin there."""
         found: set[Symbol] = set()
         waiting, seen = [each for each in starting if each], set[_Place]()
         while waiting and len(seen) < _MOST_STEPS and self._places_left > 0:
@@ -111,22 +122,18 @@ class Modules:
         inputs = self.find(place.module)
         for given in inputs:
             module = self.by_input[given]
+            if first in module.defined:
+                found.add(Symbol(given, ".".join(place.names)))
             if first in module.imports:
                 further += [self._place(given, each, rest) for each in module.imports[first]]
-            elif first in module.names:
-                found.add(Symbol(given, ".".join(place.names)))
-            else:
+            elif first not in module.defined:
                 further += [self._place(given, each, place.names) for each in module.stars]
         if not inputs and self.is_package(place.module):  # What its `__init__.py` takes from its modules is not known.
             inside = (given for given, dotted in self.dotted.items() if dotted.startswith(f"{place.module}."))
-            found |= {Symbol(given, ".".join(place.names)) for given in inside if self._defines_itself(given, first)}
+            found |= {Symbol(given, ".".join(place.names)) for given in inside if first in self.by_input[given].defined}
         if not found:
             further.append(_Place(f"{place.module}.{first}", tuple(rest)))
         return found, [each for each in further if each is not None]
-
-    def _defines_itself(self, given: str, name: str) -> bool:
-        module = self.by_input[given]
-        return name in module.names and name not in module.imports
 
     def _has(self, given: str, name: str, seen: set[str]) -> bool:
         module = self.by_input[given]
@@ -144,7 +151,7 @@ class Modules:
         """What an input is called in imports."""
         folders = [*folder_of(name)]
         top = len(folders)
-        while top and tuple(folders[:top]) in self._packages:
+        while top and tuple(folders[:top]) in self.packages:
             top -= 1
         if top == len(folders):  # It is in no package that was given.
             top = next((at + 1 for at, each in enumerate(folders) if each in ROOTS), 0)

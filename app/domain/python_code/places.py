@@ -8,6 +8,7 @@ folders. Without such a file the folder that most tests are in is taken, and wit
 packages.
 
 No file that was given is ever overwritten: tests for a module whose test file is there already go into one beside it.
+Nor have two files one name, unless theirs are packages: pytest takes one of them for the other.
 """
 
 from collections import Counter
@@ -63,6 +64,7 @@ class Places:
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
         self._taken = {_joined((*folder_of(name), name.rpartition("/")[2])) for name in survey.modules.by_input}
+        self._alone = {name.rpartition("/")[2] for name in self._taken if self._is_alone(folder_of(name))}
 
     def path_for(self, given: str) -> str:
         """A path for further tests of a source, which no file has yet."""
@@ -72,9 +74,32 @@ class Places:
         qualified = "_".join([*folder_of(given)[-1:], stem])
         names = [stem, *([] if self._is_tested(given) else [qualified]), f"{stem}_{_FURTHER}"]
         names += [f"{stem}_{_FURTHER}_{number}" for number in range(2, len(self._taken) + 3)]
-        path = next(each for name in names if (each := _joined((*folder, self._file(name)))) not in self._taken)
+        file = next(each for each in map(self._file, names) if self._is_free(folder, each))
+        path = _joined((*folder, file))
         self._taken.add(path)
+        if self._is_alone(folder):
+            self._alone.add(file)
         return path
+
+    def _is_free(self, folder: Folder, file: str) -> bool:
+        return _joined((*folder, file)) not in self._taken and not (self._is_alone(folder) and file in self._alone)
+
+    def _is_alone(self, folder: Folder) -> bool:
+        """Whether pytest knows the files there by their names alone."""
+        return folder not in self._survey.modules.packages
+
+    def fixtures_for(self, given: str) -> frozenset[str]:
+        """The fixtures that tests of a source may ask for: of each `conftest.py` above them, and of plug-ins."""
+        folder = self._layout_for(folder_of(given)).of(folder_of(given))
+        tests = self._survey.tests
+        made = {name for module in tests.values() for name in module.fixtures}
+        found = {name for module in tests.values() for name in module.asked} - made
+        for name, module in tests.items():
+            above = folder_of(name)
+            if name.rpartition("/")[2] == "conftest.py" and folder[: len(above)] == above:
+                takes_any = module.stars or "pytest_plugins" in module.names
+                found |= module.fixtures | {*module.imports} | (made if takes_any else set())
+        return frozenset(found)
 
     def _file(self, stem: str) -> str:
         return f"{stem}_test.py" if self._ends_with_test else f"test_{stem.strip('_')}.py"

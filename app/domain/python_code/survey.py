@@ -42,8 +42,8 @@ def is_test(name: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """The text with one kind of line end."""
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    """The text with one kind of line end, and without a byte order mark before it."""
+    return text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 @dataclass(frozen=True)

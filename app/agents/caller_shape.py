@@ -1,8 +1,9 @@
-"""The form that a caller wants its result in: how a provider is asked for it, and how what comes back is taken.
+"""The form that a caller, or a worker of a team, promises data in: how a provider is asked for it, and how what comes
+back is taken.
 
-Providers hold a model to a part of JSON Schema: closed objects, every property required, no bounds. A caller's schema
-is brought into that form where it can be, and is the measure of what comes back in any case. Where it cannot be, the
-data are asked for as JSON in a text.
+Providers hold a model to a part of JSON Schema: closed objects, every property required, no bounds. A schema is brought
+into that form where it can be, and is the measure of what comes back in any case. Where it cannot be, the data are
+asked for as JSON in a text.
 """
 
 import json
@@ -20,6 +21,13 @@ _UNSAYABLE = frozenset({
 })  # fmt: skip
 
 
+_BOUNDS = frozenset({
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems",
+    "minItems", "uniqueItems", "minProperties", "maxProperties", "minContains", "maxContains", "pattern", "oneOf",
+})  # fmt: skip
+"""What providers do not take, and what comes back is held against all the same."""
+
+
 class _Unsayable(Exception):
     """A provider cannot be asked for this."""
 
@@ -31,6 +39,26 @@ def data_schema(schema: Mapping[str, Any]) -> tuple[Schema, Schema]:
         return _said({name: part for name, part in schema.items() if name != "$defs"}), definitions
     except (_Unsayable, TypeError, AttributeError, RecursionError):
         return TEXT | {"description": "JSON that fits the schema"}, {}
+
+
+def as_asked(schema: Schema) -> Schema:
+    """The schema of a worker's data as a provider takes it: as it is written, if it is one already."""
+    if _is_sayable(schema):
+        return schema
+    said, definitions = data_schema(schema)
+    return said | ({"$defs": definitions} if definitions else {})
+
+
+def _is_sayable(part: Any) -> bool:
+    if not isinstance(part, dict) or part.keys() & (_UNSAYABLE | _BOUNDS):
+        return False
+    properties = part.get("properties", {})
+    if (part.get("type") == "object" or properties) and (
+        part.get("additionalProperties") is not False or {*part.get("required", ())} != {*properties}
+    ):
+        return False
+    within = [*properties.values(), *part.get("$defs", {}).values(), *part.get("anyOf", ())]
+    return all(map(_is_sayable, within + ([part["items"]] if "items" in part else [])))
 
 
 def sources_schema(delivered: list[str]) -> Schema:
