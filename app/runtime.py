@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -15,6 +16,7 @@ from app.domain.crew import Means
 from app.domain.keys import DEFAULT_TENANT
 from app.domain.retries import Patience
 from app.domain.team import Team
+from app.domain.webhooks import Place, place_named
 from app.domain.worker import TIERS
 from app.llm.demo import DemoModel
 from app.llm.model import Model
@@ -23,6 +25,7 @@ from app.parts import kept_up
 from app.settings import Settings
 from app.store.breaker_board import BreakerBoard
 from app.store.database import Database
+from app.store.deliveries import DELIVERIES_CHANNEL
 from app.store.deltas import Deltas
 from app.store.input_cache import InputCache
 from app.store.load_board import LoadBoard
@@ -38,9 +41,25 @@ from app.tools.mcp.toolbox import Toolbox
 from app.tools.sandbox import Sandbox
 from app.tools.tool import Tool
 
+if TYPE_CHECKING:
+    from app.store.vault import Vault
+
 log = structlog.get_logger(__name__)
 
 _PRICES = "CHARGEHAND_MODEL_PRICES"
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """What a process tells webhooks with."""
+
+    vault: "Vault"
+    hosts: frozenset[Place]
+    """Receivers that may be inside the own network."""
+    timeout_s: float
+    """Seconds that a receiver has to answer."""
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when there may be something to deliver."""
 
 
 @dataclass(slots=True)
@@ -64,6 +83,8 @@ class Runtime:
     poll_s: float
     heartbeat_s: float
     retention_days: int | None
+    webhooks: Webhooks | None = None
+    """None where there is no key for their secrets: nobody is told anything then."""
     wants_keys: bool = False
     """Whether requests must bring a key of the API."""
     teams: Sequence[tuple[Team, Origin]] = ()
@@ -126,8 +147,11 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         poll_s=settings.poll_seconds,
         heartbeat_s=settings.heartbeat_seconds,
         retention_days=settings.retention_days,
+        webhooks=_webhooks(settings),
         wants_keys=settings.auth == "keys",
     )
+    if (webhooks := runtime.webhooks) is not None:
+        wakeups.hear(DELIVERIES_CHANNEL, lambda _: webhooks.news.set())
     async with AsyncExitStack() as stack:
         # Read at the end: tests put another database in its place.
         stack.push_async_callback(lambda: runtime.database.close())
@@ -139,6 +163,15 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         await stack.enter_async_context(kept_up(**{f"mcp {server.name}": server.hold for server in servers}))
         await stack.enter_async_context(kept_up(deltas=runtime.deltas.share_forever, wakeups=wakeups.listen_forever))
         yield runtime
+
+
+def _webhooks(settings: Settings) -> Webhooks | None:
+    if settings.secrets_key is None:
+        return None
+    from app.store.vault import Vault  # Nobody else needs cryptography.
+
+    vault = Vault(settings.secrets_key.get_secret_value().split(","))
+    return Webhooks(vault, frozenset(map(place_named, settings.webhook_hosts)), settings.webhook_timeout_s)
 
 
 def _teams_of_files(tools: Mapping[str, Tool], settings: Settings) -> list[tuple[Team, Origin]]:

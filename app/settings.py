@@ -20,7 +20,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings import SettingsError as Unparsable
 
 PREFIX = "CHARGEHAND_"
@@ -35,8 +35,17 @@ _POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://")
 """What other libraries take names their driver behind a plus; it means the same to us."""
 _KEY = re.compile(r"[!-~]+")
 _API_ROOT = re.compile(r"https?://[^\s?#/]+(/[^\s?#]*)?")
-_SAID_TO_OTHERS = ("anthropic_api_key", "anthropic_base_url", "model_fast", "model_balanced", "model_deep")
-"""Settings that are sent as they are."""
+_SECRETS_KEY = re.compile(r"[A-Za-z0-9+/_-]{43}=")
+_HOST_AND_PORT = re.compile(r"([^\s\[\]/@?#:,]+|\[[0-9a-fA-F:.]+\]):\d{1,5}")
+_SAID_TO_OTHERS = (
+    "anthropic_api_key",
+    "anthropic_base_url",
+    "model_fast",
+    "model_balanced",
+    "model_deep",
+    "secrets_key",
+)
+"""Settings that are used as they are."""
 
 
 OF_CLIENTS = {f"{PREFIX}API_KEY"}
@@ -115,6 +124,14 @@ class Settings(BaseSettings):
     heartbeat_seconds: float = Field(default=15, ge=0.05, le=300)
     """Seconds between comments on an event stream that is otherwise silent."""
 
+    secrets_key: SecretStr | None = None
+    """Key under which the secrets of webhooks are kept: the base64 of 32 random bytes. Several, separated by commas,
+    while it is exchanged: the first encrypts, all decrypt. Without one there are no webhooks."""
+    webhook_hosts: Annotated[frozenset[str], NoDecode] = frozenset()
+    """Receivers of webhooks that may be inside the own network, and need no TLS: `host:port`, separated by commas."""
+    webhook_timeout_s: float = Field(default=15, ge=0.1, le=60)
+    """Seconds the receiver of a webhook has to answer."""
+
     engine: bool = True
     """Whether `serve` executes runs as well as answering requests."""
     runs_at_once: int = Field(default=50, ge=1, le=10_000)
@@ -152,6 +169,23 @@ class Settings(BaseSettings):
         if not isinstance(said, str) or field.field_name is None:
             return value
         return said.strip() or cls.model_fields[field.field_name].default
+
+    @field_validator("secrets_key")
+    @classmethod
+    def _are_keys(cls, keys: SecretStr | None) -> SecretStr | None:
+        if keys is not None and not all(map(_SECRETS_KEY.fullmatch, keys.get_secret_value().split(","))):
+            raise ValueError("must be the base64 of 32 random bytes, as `openssl rand -base64 32` makes it")
+        return keys
+
+    @field_validator("webhook_hosts", mode="before")
+    @classmethod
+    def _are_places(cls, hosts: object) -> object:
+        if not isinstance(hosts, str):
+            return hosts
+        named = {host.strip() for host in hosts.split(",")} - {""}
+        if wrong := sorted(host for host in named if not _HOST_AND_PORT.fullmatch(host)):
+            raise ValueError(f"must name hosts with their ports, like hooks.internal:8443; {wrong[0]} is none")
+        return named
 
     @field_validator("anthropic_api_key")
     @classmethod

@@ -16,6 +16,7 @@ from fastapi import Depends, FastAPI
 from app.api import (
     artifacts,
     breakers,
+    deliveries,
     events,
     health,
     inputs,
@@ -29,6 +30,7 @@ from app.api import (
     second_looks,
     teams,
     trace,
+    webhooks,
 )
 from app.api.border import BodyLimit, HeadRequests, RequestIds, WholeBodies
 from app.api.deps import known_parameters_alone
@@ -93,7 +95,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
     app.state.send_limit_s = send_limit_s
     parts = (
         pages, jobs, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace, teams, breakers,
-        keys, health,
+        keys, webhooks, deliveries, health,
     )  # fmt: skip
     for part in parts:
         app.include_router(part.router)

@@ -24,6 +24,7 @@ from app.store.database import Database
 from app.store.projection import Row, as_json, plain, run_row
 from app.store.queue import NEW_ENTRY
 from app.store.teams import StoredTeam
+from app.store.webhooks import OwnWebhook, columns_of
 
 log = structlog.get_logger(__name__)
 
@@ -64,6 +65,10 @@ _ACCEPT = f"""
         SELECT run.id, n.position - 1, n.name, n.media_type, n.content
         FROM run, unnest(CAST(%(names)s AS text[]), CAST(%(media_types)s AS text[]), CAST(%(contents)b AS text[]))
                   WITH ORDINALITY AS n(name, media_type, content, position)
+    ), webhook AS (
+        INSERT INTO webhook_endpoints (id, tenant, run_id, url, types, secret)
+        SELECT %(endpoint)s, %(tenant)s, id, %(url)s, CAST(%(news)s AS text[]), %(secret)s FROM run
+        WHERE CAST(%(url)s AS text) IS NOT NULL
     )
     SELECT {NEW_ENTRY} FROM run
 """
@@ -143,6 +148,8 @@ class NewRun:
     """What it takes over from another run; then its job has no inputs of its own."""
     nested: Nesting | None = None
     """What it is part of, for one that does the work of another run's task."""
+    webhook: OwnWebhook | None = None
+    """The job's own, with its secret sealed: the job's stays out of all that is stored."""
 
 
 async def accept(database: Database, tenant: str, new: NewRun, *, key: IdempotencyKey | None = None) -> Accepted:
@@ -258,6 +265,7 @@ def _values_of(tenant: str, new: NewRun, queued: ev.RunQueued, row: Row, key: Id
         "names": [item.name for item in inputs],
         "media_types": [item.media_type for item in inputs],
         "contents": [item.content for item in inputs],
+        **columns_of(new.webhook),
         "key": key and key.key,
         "request": key and key.request,
         "digest": key and key.digest,
