@@ -36,7 +36,7 @@ _POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://")
 _KEY = re.compile(r"[!-~]+")
 _API_ROOT = re.compile(r"https?://[^\s?#/]+(/[^\s?#]*)?")
 _SECRETS_KEY = re.compile(r"[A-Za-z0-9+/_-]{43}=")
-_HOST_AND_PORT = re.compile(r"([^\s\[\]/@?#:,]+|\[[0-9a-fA-F:.]+\]):\d{1,5}")
+_HOST_AND_PORT = re.compile(r"([^\s\[\]/@?#:,]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})")
 _SAID_TO_OTHERS = (
     "anthropic_api_key",
     "anthropic_base_url",
@@ -183,7 +183,7 @@ class Settings(BaseSettings):
         if not isinstance(hosts, str):
             return hosts
         named = {host.strip() for host in hosts.split(",")} - {""}
-        if wrong := sorted(host for host in named if not _HOST_AND_PORT.fullmatch(host)):
+        if wrong := sorted(host for host in named if not _names_a_port(host)):
             raise ValueError(f"must name hosts with their ports, like hooks.internal:8443; {wrong[0]} is none")
         return named
 
@@ -246,6 +246,11 @@ def variable(field: str) -> str:
     """The environment variable that sets `field`."""
     alias = Settings.model_fields[field].validation_alias
     return alias if isinstance(alias, str) else PREFIX + field.upper()
+
+
+def _names_a_port(host: str) -> bool:
+    found = _HOST_AND_PORT.fullmatch(host)
+    return found is not None and 0 < int(found["port"]) < 65_536
 
 
 def _unknown(environment: Mapping[str, str]) -> list[str]:
