@@ -38,7 +38,7 @@ SECRET_PREFIX = "whsec_"
 LEAST_SECRET_BYTES, MOST_SECRET_BYTES = 24, 64
 LONGEST_URL = 2_000
 WAITS_S = (0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
-"""Seconds before each attempt, after the one before it has failed: four days in all."""
+"""Seconds before each attempt, after the one before it has failed: three days in all."""
 JITTER = 0.1
 """Share by which a wait may be longer, so that what has failed together does not come again together."""
 LONGEST_WAIT_S = 86_400
@@ -47,7 +47,7 @@ SLOW_DOWN = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 BOTH_SIGN = timedelta(hours=24)
 """For how long a secret that was exchanged signs beside the new one."""
 
-_HOST_AND_PORT = re.compile(r"(?P<host>[^\s\[\]/@?#:]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})")
+_HOST_AND_PORT = re.compile(r"(?P<host>[^\s\[\]/@?#:]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):(?P<port>\d{1,5})")
 
 Place = tuple[str, int]
 """A host as URLs name it, in lower case, and a port."""

@@ -216,6 +216,7 @@ def test_hosts_of_webhooks_are_named_with_their_ports(monkeypatch: pytest.Monkey
     monkeypatch.setenv("CHARGEHAND_WEBHOOK_HOSTS", "hooks.internal:8443, [::1]:80,")
     assert read_settings().webhook_hosts == {"hooks.internal:8443", "[::1]:80"}
 
-    monkeypatch.setenv("CHARGEHAND_WEBHOOK_HOSTS", "hooks.internal:8443,hooks.example")
-    with pytest.raises(SettingsError, match=r"CHARGEHAND_WEBHOOK_HOSTS: must name hosts .*; hooks\.example is none"):
-        read_settings()
+    for wrong in ("hooks.example", "hooks.example:0", "hooks.example:65536", "http://hooks.example:80"):
+        monkeypatch.setenv("CHARGEHAND_WEBHOOK_HOSTS", f"hooks.internal:8443,{wrong}")
+        with pytest.raises(SettingsError, match=f"CHARGEHAND_WEBHOOK_HOSTS: must name hosts .*; {wrong} is none"):
+            read_settings()
