@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import version
 
 import structlog
 
@@ -19,6 +20,8 @@ from app.domain.worker import TIERS
 from app.llm.demo import DemoModel
 from app.llm.model import Model
 from app.llm.pricing import Prices, Rates
+from app.metrics.meters import Meters
+from app.metrics.scrape import Scrape
 from app.parts import kept_up
 from app.settings import Settings
 from app.store.breaker_board import BreakerBoard
@@ -57,6 +60,8 @@ class Runtime:
     loads: LoadBoard
     model: Model
     tools: Mapping[str, Tool]
+    scrape: Scrape
+    """What it tells Prometheus."""
     patience: Patience
     runs_at_once: int
     lease_s: float
@@ -66,6 +71,8 @@ class Runtime:
     retention_days: int | None
     wants_keys: bool = False
     """Whether requests must bring a key of the API."""
+    shows_metrics: bool = True
+    """Whether the API shows metrics too."""
     teams: Sequence[tuple[Team, Origin]] = ()
     """The teams of files, which every tenant has, and whose they are."""
     input_cache: InputCache = field(default_factory=InputCache)
@@ -105,16 +112,18 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
     servers = servers_for(servers_in(settings.mcp_file, os.environ))
     wakeups = Wakeups(url)
     name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+    model, meters = _model(settings), Meters()
     runtime = Runtime(
         name=name,
-        database=Database(url, pool=settings.database_pool),
+        database=Database(url, pool=settings.database_pool, witness=meters),
         queue=RunQueue(url),
         wakeups=wakeups,
         deltas=Deltas(url, wakeups),
         breakers=BreakerBoard(wakeups),
         loads=LoadBoard(DEFAULT_TENANT, name, poll_s=settings.poll_seconds),
-        model=_model(settings),
+        model=model,
         tools=Toolbox(catalogue(sandbox, pages), [server.offer for server in servers]),
+        scrape=Scrape(meters.registry, version("chargehand")),
         patience=Patience(
             call_attempts=settings.call_attempts,
             retry_base_s=settings.retry_base_s,
@@ -127,6 +136,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         heartbeat_s=settings.heartbeat_seconds,
         retention_days=settings.retention_days,
         wants_keys=settings.auth == "keys",
+        shows_metrics=settings.auth != "keys" and settings.metrics_port is None,
     )
     async with AsyncExitStack() as stack:
         # Read at the end: tests put another database in its place.
@@ -135,6 +145,7 @@ async def open_runtime(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         stack.push_async_callback(pages.close)
         stack.push_async_callback(runtime.model.close)
         runtime.teams = _teams_of_files(runtime.tools, settings)
+        meters.expect((team for team, _ in runtime.teams), (model.model_id(tier) for tier in TIERS))
         await runtime.welcome(DEFAULT_TENANT)
         await stack.enter_async_context(kept_up(**{f"mcp {server.name}": server.hold for server in servers}))
         await stack.enter_async_context(kept_up(deltas=runtime.deltas.share_forever, wakeups=wakeups.listen_forever))

@@ -110,6 +110,9 @@ class Settings(BaseSettings):
     """Address the API listens on."""
     port: int = Field(default=8000, ge=0, le=65_535)
     """Port the API listens on; 0 takes a free one."""
+    metrics_port: int | None = Field(default=None, ge=0, le=65_535)
+    """Port of metrics alone, at the same address, for processes without the API as well; 0 takes a free one. Unset has
+    the API show them, unless requests must bring keys."""
     body_limit_bytes: int = Field(default=32 * MIB, ge=1024, le=1024 * MIB)
     """Bytes a request body may have."""
     heartbeat_seconds: float = Field(default=15, ge=0.05, le=300)
@@ -169,11 +172,11 @@ class Settings(BaseSettings):
             raise ValueError("must start with http:// or https://, like http://127.0.0.1:8080, and have no ? and #")
         return url.rstrip("/").removesuffix("/messages").removesuffix("/v1").rstrip("/")
 
-    @field_validator("port", mode="before")
+    @field_validator("port", "metrics_port", mode="before")
     @classmethod
-    def _without_service_link(cls, port: object) -> object:
+    def _without_service_link(cls, port: object, field: ValidationInfo) -> object:
         linked = isinstance(port, str) and _LINKED_ADDRESS.match(port)
-        return cls.model_fields["port"].default if linked else port
+        return cls.model_fields[field.field_name or "port"].default if linked else port
 
     @field_validator("log_level", mode="before")
     @classmethod

@@ -21,6 +21,7 @@ from app.api import (
     inputs,
     jobs,
     keys,
+    metrics,
     pages,
     plans,
     questions,
@@ -93,7 +94,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
     app.state.send_limit_s = send_limit_s
     parts = (
         pages, jobs, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace, teams, breakers,
-        keys, health,
+        keys, health, metrics,
     )  # fmt: skip
     for part in parts:
         app.include_router(part.router)

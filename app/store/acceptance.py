@@ -168,7 +168,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
         return found
     team = f"{new.team.team.name}@{new.team.version}"
     log.info("run accepted", run_id=new.run_id, team=team, inputs=len(_inputs(new)), priority=new.job.priority)
-    tell(run, events)
+    tell(database.witness, run, events)
     return Accepted(new.run_id, row)
 
 
