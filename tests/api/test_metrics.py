@@ -22,11 +22,14 @@ from tests.support.stub_answers import as_json, call, held, refusal, text, tool_
 from tests.support.stub_provider import StubProvider
 
 PANELS = json.loads((ROOT / "docs" / "grafana-dashboard.json").read_text())["panels"]
+METRICS_TEXT = (ROOT / "docs" / "operations.md").read_text().partition("## Metrics")[2].partition("\n## ")[0]
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 FUNCTIONS = {"sum", "max", "min", "count", "rate", "increase", "histogram_quantile", "by", "and", "on"}
 FROM_SCRAPING = {"instance"}
 """Labels that Prometheus adds."""
+
+ALERTS = re.findall(r"\{alert: \w+, expr: '?(.+?)'?, for:", METRICS_TEXT)
 
 Samples = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -106,10 +109,29 @@ async def test_what_runs_did_is_counted_and_the_dashboard_asks_for_nothing_else(
     assert total(samples, "model_tokens_total", kind="output") == sum(usage.output_tokens for usage in spent)
     assert abs(total(samples, "model_cost_usd_total") - float(sum(usage.cost_usd for usage in spent))) < 1e-9
     assert (value(samples, "commits_total") or 0) > 5
-    for target in (target for panel in PANELS for target in panel.get("targets", ())):
-        assert_answered(samples, target["expr"], target["legendFormat"])
+    for query, legend in (*shown_on_the_dashboard(), *((alert, "") for alert in ALERTS)):
+        assert_answered(samples, query, legend)
     stub.release()
     await service.ended(under_way)
+
+
+def shown_on_the_dashboard() -> list[tuple[str, str]]:
+    """Each query, with the legend of what it finds."""
+    return [(target["expr"], target["legendFormat"]) for panel in PANELS for target in panel.get("targets", ())]
+
+
+def test_the_dashboard_and_the_alerts_are_read_at_all() -> None:
+    assert len(shown_on_the_dashboard()) > 30
+    assert len(ALERTS) == METRICS_TEXT.count("{alert:") > 3
+    assert len({panel["id"] for panel in PANELS}) == len(PANELS)
+
+
+async def test_the_docs_name_every_metric_and_no_other(start_api: Starts) -> None:
+    text = (await (await start_api()).client.get("/metrics")).text
+    shown = set(re.findall(r"^# TYPE chargehand_(\w+) ", text, re.MULTILINE))
+
+    named = [row.split("|")[1] for row in METRICS_TEXT.splitlines() if row.startswith("| `")]
+    assert set(re.findall(r"`(\w+)`", " ".join(named))) - {"off", "CHARGEHAND_AUTH"} == shown
 
 
 def assert_answered(samples: Samples, query: str, legend: str) -> None:

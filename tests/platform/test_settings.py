@@ -187,3 +187,9 @@ def test_prices_that_are_none_stop_the_start_in_one_line(monkeypatch: pytest.Mon
         read_settings()
 
     assert "\n" not in str(caught.value)
+
+
+def test_a_service_named_for_metrics_sets_no_port_of_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHARGEHAND_METRICS_PORT", "tcp://10.0.0.1:9000")
+
+    assert read_settings().metrics_port is None
