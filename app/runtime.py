@@ -8,7 +8,9 @@ import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -16,14 +18,18 @@ from app.domain.crew import Means
 from app.domain.keys import DEFAULT_TENANT
 from app.domain.retries import Patience
 from app.domain.team import Team
+from app.domain.webhooks import Place, place_named
 from app.domain.worker import TIERS
 from app.llm.demo import DemoModel
 from app.llm.model import Model
 from app.llm.pricing import Prices, Rates
+from app.metrics.meters import Meters
+from app.metrics.scrape import Scrape
 from app.parts import kept_up
 from app.settings import Settings
 from app.store.breaker_board import BreakerBoard
 from app.store.database import Database
+from app.store.deliveries import DELIVERIES_CHANNEL
 from app.store.deltas import Deltas
 from app.store.input_cache import InputCache
 from app.store.load_board import LoadBoard
@@ -40,9 +46,25 @@ from app.tools.mcp.toolbox import Toolbox
 from app.tools.sandbox import Sandbox
 from app.tools.tool import Tool
 
+if TYPE_CHECKING:
+    from app.store.vault import Vault
+
 log = structlog.get_logger(__name__)
 
 _PRICES = "CHARGEHAND_MODEL_PRICES"
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """What a process tells webhooks with."""
+
+    vault: "Vault"
+    hosts: frozenset[Place]
+    """Receivers that may be inside the own network."""
+    timeout_s: float
+    """Seconds that a receiver has to answer."""
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when there may be something to deliver."""
 
 
 @dataclass(slots=True)
@@ -61,6 +83,8 @@ class Runtime:
     tools: Mapping[str, Tool]
     documents: Documents
     """Those among inputs, as texts."""
+    scrape: Scrape
+    """What it tells Prometheus."""
     patience: Patience
     runs_at_once: int
     lease_s: float
@@ -68,8 +92,12 @@ class Runtime:
     poll_s: float
     heartbeat_s: float
     retention_days: int | None
+    webhooks: Webhooks | None = None
+    """None where there is no key for their secrets: nobody is told anything then."""
     wants_keys: bool = False
     """Whether requests must bring a key of the API."""
+    shows_metrics: bool = True
+    """Whether the API shows metrics too."""
     teams: Sequence[tuple[Team, Origin]] = ()
     """The teams of files, which every tenant has, and whose they are."""
     input_cache: InputCache = field(default_factory=InputCache)
@@ -113,16 +141,18 @@ async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_I
     servers = servers_for(servers_in(settings.mcp_file, os.environ))
     wakeups = Wakeups(url)
     name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+    model, meters = _model(settings), Meters()
     runtime = Runtime(
         name=name,
-        database=Database(url, pool=settings.database_pool),
+        database=Database(url, pool=settings.database_pool, witness=meters),
         queue=RunQueue(url),
         wakeups=wakeups,
         deltas=Deltas(url, wakeups),
         breakers=BreakerBoard(wakeups),
         loads=LoadBoard(DEFAULT_TENANT, name, poll_s=settings.poll_seconds),
-        model=_model(settings),
+        model=model,
         tools=Toolbox(catalogue(sandbox, pages, documents), [server.offer for server in servers]),
+        scrape=Scrape(meters.registry, version("chargehand")),
         documents=documents,
         patience=Patience(
             call_attempts=settings.call_attempts,
@@ -135,8 +165,12 @@ async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_I
         poll_s=settings.poll_seconds,
         heartbeat_s=settings.heartbeat_seconds,
         retention_days=settings.retention_days,
+        webhooks=_webhooks(settings),
         wants_keys=settings.auth == "keys",
+        shows_metrics=settings.auth != "keys" and settings.metrics_port is None,
     )
+    if (webhooks := runtime.webhooks) is not None:
+        wakeups.hear(DELIVERIES_CHANNEL, lambda _: webhooks.news.set())
     async with AsyncExitStack() as stack:
         # Read at the end: tests put another database in its place.
         stack.push_async_callback(lambda: runtime.database.close())
@@ -144,10 +178,20 @@ async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_I
         stack.push_async_callback(pages.close)
         stack.push_async_callback(runtime.model.close)
         runtime.teams = _teams_of_files(runtime.tools, settings, built_in)
+        meters.expect((team for team, _ in runtime.teams), (model.model_id(tier) for tier in TIERS))
         await runtime.welcome(DEFAULT_TENANT)
         await stack.enter_async_context(kept_up(**{f"mcp {server.name}": server.hold for server in servers}))
         await stack.enter_async_context(kept_up(deltas=runtime.deltas.share_forever, wakeups=wakeups.listen_forever))
         yield runtime
+
+
+def _webhooks(settings: Settings) -> Webhooks | None:
+    if settings.secrets_key is None:
+        return None
+    from app.store.vault import Vault  # Nobody else needs cryptography.
+
+    vault = Vault(settings.secrets_key.get_secret_value().split(","))
+    return Webhooks(vault, frozenset(map(place_named, settings.webhook_hosts)), settings.webhook_timeout_s)
 
 
 def _teams_of_files(tools: Mapping[str, Tool], settings: Settings, built_in: Path) -> list[tuple[Team, Origin]]:

@@ -20,7 +20,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings import SettingsError as Unparsable
 
 PREFIX = "CHARGEHAND_"
@@ -35,8 +35,17 @@ _POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://")
 """What other libraries take names their driver behind a plus; it means the same to us."""
 _KEY = re.compile(r"[!-~]+")
 _API_ROOT = re.compile(r"https?://[^\s?#/]+(/[^\s?#]*)?")
-_SAID_TO_OTHERS = ("anthropic_api_key", "anthropic_base_url", "model_fast", "model_balanced", "model_deep")
-"""Settings that are sent as they are."""
+_SECRETS_KEY = re.compile(r"[A-Za-z0-9+/_-]{43}=")
+_HOST_AND_PORT = re.compile(r"([^\s\[\]/@?#:,]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):(?P<port>\d{1,5})")
+_SAID_TO_OTHERS = (
+    "anthropic_api_key",
+    "anthropic_base_url",
+    "model_fast",
+    "model_balanced",
+    "model_deep",
+    "secrets_key",
+)
+"""Settings that are used as they are."""
 
 
 OF_CLIENTS = {f"{PREFIX}API_KEY"}
@@ -110,10 +119,21 @@ class Settings(BaseSettings):
     """Address the API listens on."""
     port: int = Field(default=8000, ge=0, le=65_535)
     """Port the API listens on; 0 takes a free one."""
+    metrics_port: int | None = Field(default=None, ge=0, le=65_535)
+    """Port of metrics alone, at the same address, for processes without the API as well; 0 takes a free one. Unset has
+    the API show them, unless requests must bring keys."""
     body_limit_bytes: int = Field(default=32 * MIB, ge=1024, le=1024 * MIB)
     """Bytes a request body may have."""
     heartbeat_seconds: float = Field(default=15, ge=0.05, le=300)
     """Seconds between comments on an event stream that is otherwise silent."""
+
+    secrets_key: SecretStr | None = None
+    """Key under which the secrets of webhooks are kept: the base64 of 32 random bytes. Several, separated by commas,
+    while it is exchanged: the first encrypts, all decrypt. Without one there are no webhooks."""
+    webhook_hosts: Annotated[frozenset[str], NoDecode] = frozenset()
+    """Receivers of webhooks that may be inside the own network, and need no TLS: `host:port`, separated by commas."""
+    webhook_timeout_s: float = Field(default=15, ge=0.1, le=60)
+    """Seconds the receiver of a webhook has to answer."""
 
     engine: bool = True
     """Whether `serve` executes runs as well as answering requests."""
@@ -153,6 +173,23 @@ class Settings(BaseSettings):
             return value
         return said.strip() or cls.model_fields[field.field_name].default
 
+    @field_validator("secrets_key")
+    @classmethod
+    def _are_keys(cls, keys: SecretStr | None) -> SecretStr | None:
+        if keys is not None and not all(map(_SECRETS_KEY.fullmatch, keys.get_secret_value().split(","))):
+            raise ValueError("must be the base64 of 32 random bytes, as `openssl rand -base64 32` makes it")
+        return keys
+
+    @field_validator("webhook_hosts", mode="before")
+    @classmethod
+    def _are_places(cls, hosts: object) -> object:
+        if not isinstance(hosts, str):
+            return hosts
+        named = {host.strip() for host in hosts.split(",")} - {""}
+        if wrong := sorted(host for host in named if not _names_a_port(host)):
+            raise ValueError(f"must name hosts with their ports, like hooks.internal:8443; {wrong[0]} is none")
+        return named
+
     @field_validator("anthropic_api_key")
     @classmethod
     def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
@@ -169,11 +206,11 @@ class Settings(BaseSettings):
             raise ValueError("must start with http:// or https://, like http://127.0.0.1:8080, and have no ? and #")
         return url.rstrip("/").removesuffix("/messages").removesuffix("/v1").rstrip("/")
 
-    @field_validator("port", mode="before")
+    @field_validator("port", "metrics_port", mode="before")
     @classmethod
-    def _without_service_link(cls, port: object) -> object:
+    def _without_service_link(cls, port: object, field: ValidationInfo) -> object:
         linked = isinstance(port, str) and _LINKED_ADDRESS.match(port)
-        return cls.model_fields["port"].default if linked else port
+        return cls.model_fields[field.field_name or "port"].default if linked else port
 
     @field_validator("log_level", mode="before")
     @classmethod
@@ -212,6 +249,11 @@ def variable(field: str) -> str:
     """The environment variable that sets `field`."""
     alias = Settings.model_fields[field].validation_alias
     return alias if isinstance(alias, str) else PREFIX + field.upper()
+
+
+def _names_a_port(host: str) -> bool:
+    found = _HOST_AND_PORT.fullmatch(host)
+    return found is not None and 0 < int(found["port"]) < 65_536
 
 
 def _unknown(environment: Mapping[str, str]) -> list[str]:

@@ -1,7 +1,7 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
-replicas, failures, dynamic_workers, reductions, hostile, nested, templates, findings, code_review, masking.
+replicas, failures, dynamic_workers, reductions, hostile, nested, templates, findings, code_review, masking, metrics.
 """
 
 import asyncio
@@ -221,6 +221,21 @@ def masking() -> None:
     )
 
 
+def metrics() -> None:
+    """What it costs to count, and to be scraped every second."""
+    with bench(call_seconds=0.05) as surroundings:
+        found = surroundings.measured(
+            "benchmarks.metrics", surroundings.database_url, surroundings.stub_url, 200, AT_ONCE
+        )
+    counted, plain = found["with"], found["without"]
+    print(
+        f"\nMetrics: {counted['runs_per_s']:.1f} runs/s with, {plain['runs_per_s']:.1f} without "
+        f"(ratio {counted['runs_per_s'] / plain['runs_per_s']:.3f}); CPU of a run {counted['cpu_ms']:.2f} ms with, "
+        f"{plain['cpu_ms']:.2f} ms without (ratio {counted['cpu_ms'] / plain['cpu_ms']:.3f}). "
+        f"A scrape takes {found['scrape_ms']:.1f} ms and has {found['scrape_bytes'] / 1000:.0f} kB."
+    )
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
@@ -246,6 +261,7 @@ _PARTS = (
     findings,
     code_review,
     masking,
+    metrics,
 )
 PARTS = {part.__name__: part for part in _PARTS}
 

@@ -16,11 +16,13 @@ from fastapi import Depends, FastAPI
 from app.api import (
     artifacts,
     breakers,
+    deliveries,
     events,
     health,
     inputs,
     jobs,
     keys,
+    metrics,
     pages,
     plans,
     questions,
@@ -30,6 +32,7 @@ from app.api import (
     teams,
     trace,
     usage,
+    webhooks,
 )
 from app.api.border import BodyLimit, HeadRequests, RequestIds, WholeBodies
 from app.api.deps import known_parameters_alone
@@ -94,7 +97,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
     app.state.send_limit_s = send_limit_s
     parts = (
         pages, jobs, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace, teams, breakers,
-        keys, usage, health,
+        keys, usage, webhooks, deliveries, health, metrics,
     )  # fmt: skip
     for part in parts:
         app.include_router(part.router)

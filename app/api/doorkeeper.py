@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 _GUARDED = "/v1/"
 _OPEN = "/v1/schemas/"
 """What is the same for everybody, and no secret: editors fetch it."""
-_FOR_ADMINS = ("/v1/keys",)
+_FOR_ADMINS = ("/v1/keys", "/v1/webhooks")
 _ASKED_WITH = {"WWW-Authenticate": 'Bearer realm="chargehand"'}
 
 

@@ -18,11 +18,6 @@ _IN_PLAIN_WORDS = {
 }
 """What is said of a place, whatever is wrong with it."""
 
-NOT_OFFERED = {
-    "/webhook": "Webhooks are not offered; leave it out or send null.",
-}
-"""What is said of a place that asks for something which is not built."""
-
 
 def field_errors_of(errors: Iterable[Mapping[str, Any]], body: Any) -> list[dict[str, str]]:
     """Validation errors as `{pointer, detail}` for the body and `{parameter, detail}` for the rest, one a place.
@@ -96,8 +91,6 @@ def _detail(error: Mapping[str, Any], place: str) -> str:
         return "The request has no body; a JSON object is expected."
     if kind == "extra_forbidden":
         return f"Unknown field: {str(error['loc'][-1])[:NAME_SHOWN]}"
-    if place in NOT_OFFERED:
-        return NOT_OFFERED[place]
     if kind == "team_fault":
         return str(error["msg"])
     if place in _IN_PLAIN_WORDS and kind != "missing":

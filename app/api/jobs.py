@@ -21,6 +21,7 @@ from app.api.dry_runs import DRY_RUN_WAIT_S, dry_run_answer
 from app.api.errors import Refusal
 from app.api.field_errors import FIELD_ERRORS_SHOWN, pointer_to
 from app.api.forms import FORM_BODY, JobBodyRoute
+from app.api.job_webhooks import own_webhook
 from app.api.long_polls import check_room, has_room, run_settled
 from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
@@ -122,8 +123,9 @@ async def _accepted(visit: Visit, job: Job, terms: Terms, origin: Origin) -> Acc
     await refuse_false_documents(job.inputs)
     applied = _applied(limits, job, dry_run=terms.dry_run)
     inputs = tuple(given.name for given in job.inputs)
+    webhook = None if terms.dry_run else await own_webhook(visit, job.webhook)
     plan, made_by = await _plan_brought(job, Crew(members, runtime.means, limits, inputs, job.strategy))
-    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, made_by, origin)
+    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, made_by, origin, webhook=webhook)
     return await accept(visit.database, visit.tenant, new, key=key)
 
 

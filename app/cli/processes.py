@@ -5,7 +5,14 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from ipaddress import ip_address
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Never
@@ -13,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Never
 import typer
 
 from app.cli.console import CommandRefused, say
-from app.settings import Settings, read_settings
+from app.settings import Settings, read_settings, variable
 from app.telemetry import set_up_logging
 
 if TYPE_CHECKING:
@@ -37,9 +44,14 @@ def serve(
     settings = _start(host=host, port=port)
     refuse_open_door(settings)
     _check_team_files(settings)
-    with _stopped_by_signals(), database_of(settings, migrate=migrate) as database, _listening(settings) as listener:
+    with (
+        _stopped_by_signals(),
+        database_of(settings, migrate=migrate) as database,
+        _listening(settings.host, settings.port, "port") as listener,
+        _metrics_listening(settings) as for_metrics,
+    ):
         _say_what_is_used(settings, database)
-        _serve(settings, database.url, listener)
+        _serve(application(settings, database.url, for_metrics), listener)
 
 
 def engine(
@@ -50,10 +62,14 @@ def engine(
 
     settings = _start(engine=True)
     _check_team_files(settings)
-    with _stopped_by_signals(), database_of(settings, migrate=migrate) as database:
+    with (
+        _stopped_by_signals(),
+        database_of(settings, migrate=migrate) as database,
+        _metrics_listening(settings) as for_metrics,
+    ):
         _say_what_is_used(settings, database)
         with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
-            runner.run(_execute_until_stopped(settings, database.url))
+            runner.run(_execute_until_stopped(_runtime(settings, database.url, for_metrics)))
 
 
 def migrate() -> None:
@@ -104,17 +120,29 @@ def database_of(settings: Settings, *, migrate: bool) -> "AbstractContextManager
 
 
 @contextmanager
-def _listening(settings: Settings) -> Iterator[socket.socket]:
+def _listening(host: str, port: int, setting: str) -> Iterator[socket.socket]:
     from app.api.server import listening_socket
 
     try:
-        listener = listening_socket(settings.host, settings.port)
+        listener = listening_socket(host, port)
     except OSError as error:
         reason = str(error.strerror).partition(" (")[0]
-        raise CommandRefused(
-            f"cannot listen on {settings.host} port {settings.port}: {reason}; CHARGEHAND_PORT or --port names another"
-        ) from None
+        other = "CHARGEHAND_PORT or --port" if setting == "port" else variable(setting)
+        raise CommandRefused(f"cannot listen on {host} port {port}: {reason}; {other} names another") from None
     with listener:
+        yield listener
+
+
+@contextmanager
+def _metrics_listening(settings: Settings) -> Iterator[socket.socket | None]:
+    """The socket of metrics alone; None where they have none."""
+    from app.api.server import shown_address
+
+    if settings.metrics_port is None:
+        yield None
+        return
+    with _listening(settings.host, settings.metrics_port, "metrics_port") as listener:
+        say(f"Metrics are at http://{shown_address(listener)}/metrics")
         yield listener
 
 
@@ -134,10 +162,9 @@ def _stopped_by_signals() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _serve(settings: Settings, url: str, listener: socket.socket) -> None:
+def _serve(served: "FastAPI", listener: socket.socket) -> None:
     from app.api.server import Server, shown_address
 
-    served = application(settings, url)
     server = Server(
         served,
         up=lambda: _say_where_to_go(shown_address(listener)),
@@ -155,40 +182,41 @@ def served_here() -> Iterator[str]:
     # Standard output is the report's, and what every run does is no news here.
     set_up_logging(level="warning", form=settings.log_format, output=sys.stderr)
     _check_team_files(settings)
-    with database_of(settings, migrate=False) as database, _listening(settings) as listener:
+    with database_of(settings, migrate=False) as database, _listening(settings.host, 0, "port") as listener:
         _say_what_is_used(settings, database)
         served = application(settings, database.url)
         with serving_beside(served, listener, leave=lambda: served.state.runtime.draining.set()) as address:
             yield f"http://{address}"
 
 
-def application(settings: Settings, url: str) -> "FastAPI":
+def application(settings: Settings, url: str, for_metrics: socket.socket | None = None) -> "FastAPI":
     """The API, which opens what it needs when it starts."""
     from app.api.app import create_app
 
-    return create_app(lambda: _runtime(settings, url), body_limit_bytes=settings.body_limit_bytes)
+    return create_app(lambda: _runtime(settings, url, for_metrics), body_limit_bytes=settings.body_limit_bytes)
 
 
 @asynccontextmanager
-async def _runtime(settings: Settings, url: str) -> "AsyncIterator[Runtime]":
+async def _runtime(settings: Settings, url: str, for_metrics: socket.socket | None) -> "AsyncIterator[Runtime]":
+    from app.api.metrics import metrics_served
     from app.engine.engine import running_engine
     from app.runtime import open_runtime, tune_garbage_collection
 
-    async with open_runtime(settings, url) as runtime:
+    async with open_runtime(settings, url) as runtime, AsyncExitStack() as stack:
         tune_garbage_collection()
+        if for_metrics is not None:
+            await stack.enter_async_context(metrics_served(runtime, for_metrics))
         if settings.engine:
-            async with running_engine(runtime):
-                yield runtime
-        else:
-            yield runtime
+            await stack.enter_async_context(running_engine(runtime))
+        yield runtime
 
 
-async def _execute_until_stopped(settings: Settings, url: str) -> None:
+async def _execute_until_stopped(opened: "AbstractAsyncContextManager[Runtime]") -> None:
     told_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told_to_stop.set)
-    async with _runtime(settings, url) as runtime:
+    async with opened as runtime:
         leaving = [asyncio.create_task(event.wait()) for event in (told_to_stop, runtime.draining)]
         await asyncio.wait(leaving, return_when=asyncio.FIRST_COMPLETED)
 

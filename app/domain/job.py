@@ -23,6 +23,7 @@ from app.domain.questions import OnQuestion
 from app.domain.strategies import Strategy
 from app.domain.text import has_line_end, is_blank
 from app.domain.usage import Money
+from app.domain.webhooks import JobWebhook
 
 TeamName = Annotated[str, StringConstraints(pattern=f"^{TEAM_NAME}$")]
 
@@ -191,8 +192,8 @@ class Job(BaseModel):
     on_question: OnQuestion | None = None
     """What becomes of a question for a human: `ask`, `default` (what it says is done when nobody answers, at once) or
     `fail` (the run fails); null is `ask`."""
-    webhook: None = None
-    """Not offered: null."""
+    webhook: JobWebhook | None = None
+    """Who is told when the run ends or waits for people, beside the tenant's own webhook."""
     priority: Annotated[int, Field(ge=-100, le=100), BeforeValidator(exact)] = 0
     """Higher runs start first."""
     metadata: dict[MetadataKey, MetadataText | int | float | bool | None] = Field(default_factory=dict, max_length=16)

@@ -13,6 +13,7 @@ from app.domain.worker import TIERS
 from app.engine import under_way
 from app.engine.brake import Brake
 from app.engine.children import Nursery
+from app.engine.courier import Courier
 from app.engine.execution import Execution, Shared
 from app.engine.grounds import with_grounds
 from app.engine.leases import Leases
@@ -52,6 +53,7 @@ class Engine:
         self._suspect: str | None = None
         """The run we have that may be what kills its processes, or of which we are about to find out."""
         self._leases = Leases(runtime, self._held, self._clear)
+        self._courier = Courier(runtime) if runtime.webhooks is not None else None
         self._parts = Parts(pause_s=min(runtime.poll_s, PAUSE_S))
 
     def start(self) -> None:
@@ -69,6 +71,8 @@ class Engine:
         # Runs go on without these.
         self._parts.start("loads", self._share_loads_forever)
         self._parts.start("nursery", self._nursery.look_forever)
+        if self._courier is not None:
+            self._parts.start("courier", self._courier.deliver_forever)
         self._leaving = asyncio.create_task(self._leave_when_draining(), name="leaving")
 
     async def stop(self) -> None:
@@ -79,6 +83,8 @@ class Engine:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._brake.settled()
         await self._parts.stop(within_s=STOP_SECONDS)
+        if self._courier is not None:
+            await self._courier.close(within_s=STOP_SECONDS)
 
     async def _leave_when_draining(self) -> None:
         """The process has been told to stop: others shall go on with our runs as soon as our calls have ended."""

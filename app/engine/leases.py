@@ -58,7 +58,7 @@ class Leases:
                 execution.desk.held_until = self.held_until(asked_at, lease.left_s)
                 execution.log.hear_of(lease.newest)
             elif not execution.log.snapshot.ended:
-                execution.log.close()
+                execution.log.lose()
 
     async def drop_lapsed_forever(self) -> None:
         """Let go of runs whose lease could not be renewed, before anybody else may take them."""
@@ -66,5 +66,5 @@ class Leases:
             now = time.monotonic()
             for execution in self._held.values():
                 if now >= execution.desk.held_until:
-                    execution.log.close()
+                    execution.log.lose()
             await asyncio.sleep(self._runtime.lease_s * LEASE_MARGIN / 3)

@@ -24,6 +24,7 @@ from app.store.database import Database
 from app.store.projection import Row, as_json, plain, run_row
 from app.store.queue import NEW_ENTRY
 from app.store.teams import StoredTeam
+from app.store.webhooks import OwnWebhook, columns_of
 
 log = structlog.get_logger(__name__)
 
@@ -65,6 +66,10 @@ _ACCEPT = f"""
         SELECT run.id, n.position - 1, n.name, n.media_type, n.content
         FROM run, unnest(CAST(%(names)s AS text[]), CAST(%(media_types)s AS text[]), CAST(%(contents)b AS text[]))
                   WITH ORDINALITY AS n(name, media_type, content, position)
+    ), webhook AS (
+        INSERT INTO webhook_endpoints (id, tenant, run_id, url, types, secret)
+        SELECT %(endpoint)s, %(tenant)s, id, %(url)s, CAST(%(news)s AS text[]), %(secret)s FROM run
+        WHERE CAST(%(url)s AS text) IS NOT NULL
     )
     SELECT {NEW_ENTRY} FROM run
 """
@@ -146,6 +151,8 @@ class NewRun:
     """What it takes over from another run; then its job has no inputs of its own."""
     nested: Nesting | None = None
     """What it is part of, for one that does the work of another run's task."""
+    webhook: OwnWebhook | None = None
+    """The job's own, with its secret sealed: the job's stays out of all that is stored."""
 
 
 async def accept(database: Database, tenant: str, new: NewRun, *, key: IdempotencyKey | None = None) -> Accepted:
@@ -171,7 +178,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
         return found
     team = f"{new.team.team.name}@{new.team.version}"
     log.info("run accepted", run_id=new.run_id, team=team, inputs=len(_inputs(new)), priority=new.job.priority)
-    tell(run, events)
+    tell(database.witness, run, events)
     return Accepted(new.run_id, row)
 
 
@@ -262,6 +269,7 @@ def _values_of(tenant: str, new: NewRun, queued: ev.RunQueued, row: Row, key: Id
         "media_types": [item.media_type for item in inputs],
         "contents": [item.content for item in inputs],
         "key_id": new.origin.key,
+        **columns_of(new.webhook),
         "key": key and key.key,
         "request": key and key.request,
         "digest": key and key.digest,

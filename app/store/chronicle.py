@@ -1,4 +1,5 @@
-"""A run's life as log lines, one for each thing that an operator asks about: codes, numbers and ids, never content."""
+"""A run's life as it is told once it is fact: to the witness of the process, and as log lines, one for each thing that
+an operator asks about: codes, numbers and ids, never content."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from app.domain import events as ev
 from app.domain.events import RUN_ENDS, Event
 from app.domain.snapshot import Snapshot
 from app.domain.timing import timing_of
+from app.store.witness import Witness
 
 log = structlog.get_logger(__name__)
 
@@ -16,8 +18,9 @@ Line = tuple[Literal["info", "warning"], str, dict[str, Any]]
 """Level, words and fields of a log line."""
 
 
-def tell(run: Snapshot, events: Sequence[Event]) -> None:
-    """Log what `events`, the newest of a run, say about its life; most say nothing."""
+def tell(witness: Witness, run: Snapshot, events: Sequence[Event]) -> None:
+    """Have the witness hear of `events`, the newest of a run, and log what they say about its life."""
+    witness.heard_facts(run, events)
     for event in events:
         if line := _ended(run) if event.type in RUN_ENDS else _line(event.data):
             level, words, fields = line

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.util import greenlet_spawn
 
 from app.store.connections import IS_READ_ONLY, ImpatientConnection, with_defaults
+from app.store.witness import Witness
 
 OUTAGE = (
     OperationalError,
@@ -48,8 +49,10 @@ async def driver_of(connection: AsyncConnection) -> ImpatientConnection:
 class Database:
     """A pool of connections. Nothing holds one across a model call, a tool call or a stream."""
 
-    def __init__(self, url: str, *, pool: int) -> None:
+    def __init__(self, url: str, *, pool: int, witness: Witness | None = None) -> None:
         self.url = with_defaults(url)
+        self.witness = witness or Witness()
+        """Who hears of what is done to it."""
         self._engine: AsyncEngine = create_async_engine(
             "postgresql+psycopg://",
             async_creator=self._connect,

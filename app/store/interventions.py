@@ -126,7 +126,7 @@ async def _intervene(
             # One that waited has begun already: it goes before those that have not, where their turns are the same.
             turn = row.turn - 1 if row.status == "waiting" else row.turn
             await queue.announce(connection, run.brief.run_id, Place(row.priority, turn))
-    tell(run, events)
+    tell(database.witness, run, events)
     return True
 
 
@@ -165,7 +165,9 @@ async def _cancel_unheld(
         return await intervene(database, queue, tenant, run_id, cancel)
     except RunUnreadable:
         async with database.transaction() as connection:
-            await end_unreadable(connection, run_id)
+            ended = await end_unreadable(connection, run_id)
+        if ended:
+            database.witness.heard_unreadable()
         return True
 
 

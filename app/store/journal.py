@@ -14,7 +14,6 @@ decision is made again; what has happened, such as a reply, stands.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
 from itertools import islice
@@ -23,17 +22,18 @@ import psycopg
 import structlog
 
 from app.domain.errors import FAULTS, IllegalMove, OwnershipLost, RunUnreadable, Unwritable, place_of
-from app.domain.events import RUN_ENDS, Entry, Event
+from app.domain.events import Entry, Event
 from app.domain.fold import after, extend, renumber
 from app.domain.snapshot import Snapshot
+from app.store.appended import Appended
 from app.store.chronicle import tell
 from app.store.database import OUTAGE, Database
 from app.store.journal_sql import Batch, commit, events_after
+from app.store.witness import Witness
 
 log = structlog.get_logger(__name__)
 
 RUNS_IN_ONE_COMMIT = 100
-RUN_LEFT = RUN_ENDS | {"run.waiting"}
 LOOP_TURNS = 4
 RETRY_SECONDS = 0.1
 RETRY_CEILING_SECONDS = 2.0
@@ -44,25 +44,6 @@ REFUSAL = (psycopg.Error, Unwritable, RunUnreadable)
 others have added; unless it is an outage, which some of these are too."""
 FOR_GOOD = (psycopg.DataError, Unwritable)
 """Those of them that the same words would meet again."""
-
-
-@dataclass(slots=True)
-class _Appended:
-    """Events that were appended together, and who waits for them."""
-
-    events: list[Event]
-    decided: bool
-    """Whether it is a decision, which holds for the state that it was made in alone."""
-    done: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-
-    @property
-    def leaves_run(self) -> bool:
-        """Whether nobody executes the run once this is recorded."""
-        return any(event.type in RUN_LEFT for event in self.events)
-
-    def settle(self, recorded: bool) -> None:
-        if not self.done.done():
-            self.done.set_result(recorded)
 
 
 class RunLog:
@@ -78,7 +59,7 @@ class RunLog:
         self.refusals = 0
         self._committer = committer
         self._changed = changed
-        self._entries: deque[_Appended] = deque()
+        self._entries: deque[Appended] = deque()
         self._in_flight = 0
 
     @property
@@ -93,7 +74,7 @@ class RunLog:
         if self.lost:
             raise OwnershipLost(self.run_id)
         self.ahead, events = extend(self.ahead, entries, datetime.now(UTC))
-        entry = _Appended(events, decided)
+        entry = Appended(events, decided)
         self._entries.append(entry)
         self._committer.wants_commit(self)
         return entry.done
@@ -107,6 +88,12 @@ class RunLog:
         """Take notice that the run has an event numbered `newest`, or 0: perhaps some. What is not ours is fetched."""
         if (newest > self.ahead.last_seq or newest == 0) and not self.lost:
             self._committer.wants_commit(self)
+
+    def lose(self) -> None:
+        """Take nothing more: the run is somebody else's, or may be at any moment."""
+        if not self.lost:
+            self._committer.witness.heard_loss()
+            self.close()
 
     def close(self) -> None:
         """Take nothing more: the run is lost, or handed back."""
@@ -144,7 +131,7 @@ class RunLog:
             self._entries.popleft().settle(recorded=True)
         self._in_flight = 0
         self._changed()
-        tell(batch.run, batch.events)
+        tell(self._committer.witness, batch.run, batch.events)
 
     def caught_up(self, newer: Sequence[Event]) -> None:
         """Fold in events that Postgres has and we do not, and number ours anew behind them. Raises `RunUnreadable`."""
@@ -163,7 +150,7 @@ class RunLog:
             if [_identity(event) for event in newer[: len(own)]] != [_identity(event) for event in own]:
                 break
             self.snapshot = reduce(after, own, self.snapshot)
-            tell(self.snapshot, own)
+            tell(self._committer.witness, self.snapshot, own)
             del newer[: len(own)]
             self._entries.popleft().settle(recorded=True)
         return newer
@@ -196,6 +183,11 @@ class Journal:
         self._owner = owner
         self._wanting: dict[RunLog, None] = {}
         self._wake = asyncio.Event()
+
+    @property
+    def witness(self) -> Witness:
+        """Who hears of what is committed."""
+        return self._database.witness
 
     def open(self, snapshot: Snapshot, epoch: int, changed: Callable[[], None]) -> RunLog:
         """The log of a run that this process has claimed. `changed` is called whenever its state moves on."""
@@ -243,7 +235,7 @@ class Journal:
             newer = found.get(run.run_id)
             if newer is None:
                 log.warning("ownership lost", run_id=run.run_id, epoch=run.epoch)
-                run.close()
+                run.lose()
             else:
                 run.caught_up(newer)
 

@@ -1,5 +1,6 @@
 """The journal's statements. A commit of any number of runs is one statement of constant text."""
 
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from app.domain.errors import FAULTS, RunUnreadable, Unwritable
 from app.domain.events import Event, event_from
 from app.domain.snapshot import Snapshot
 from app.store.connections import ImpatientConnection
-from app.store.database import Database
+from app.store.database import TROUBLE, Database
 from app.store.projection import Row, as_json, changed_rows, event_row, new_files, run_row
 
 EVENTS_CHANNEL = "chargehand_events"
@@ -118,8 +119,16 @@ _NEWER = """
 
 async def commit(database: Database, owner: str, batches: Sequence[Batch]) -> set[str]:
     """Write the batches whose condition holds, and say of which runs. The others are left untouched."""
-    async with database.driver() as connection:
-        return await write(connection, owner, batches)
+    begun = time.monotonic()
+    try:
+        async with database.driver() as connection:
+            written = await write(connection, owner, batches)
+    except (*TROUBLE, Unwritable):
+        database.witness.heard_failed_commit()
+        raise
+    events = sum(len(batch.events) for batch in batches if batch.run.brief.run_id in written)
+    database.witness.heard_commit(events, time.monotonic() - begun)
+    return written
 
 
 async def write(connection: ImpatientConnection, owner: str | None, batches: Sequence[Batch]) -> set[str]:

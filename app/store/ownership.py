@@ -148,17 +148,21 @@ async def claim_if_free(
     if row is None:
         return None
     poisoned = row.idle_claims > IDLE_CLAIMS_ALLOWED
+    if row.lapsed_at is not None:
+        database.witness.heard_takeover()
     try:
         snapshot = read_run(Known(run_id, row.tenant, row.definition), row.log, claimant.patience, claimant.models)
     except RunUnreadable:
         if poisoned:
             async with database.statement() as connection:
-                await end_unreadable(connection, run_id, owner=claimant.owner, epoch=row.owner_epoch)
+                ended = await end_unreadable(connection, run_id, owner=claimant.owner, epoch=row.owner_epoch)
+            if ended:
+                database.witness.heard_unreadable()
         raise
     if row.begins:
         started = Entry(ev.RunStarted(engine=claimant.owner, epoch=row.owner_epoch))
         snapshot, events = extend(snapshot, [started], now)
-        tell(snapshot, events)
+        tell(database.witness, snapshot, events)
     return ClaimedRun(snapshot, row.owner_epoch, row.begins, row.lapsed_at, row.idle_claims > SUSPECT_AFTER, poisoned)
 
 
@@ -186,6 +190,7 @@ async def renew(database: Database, held: Mapping[str, int], *, owner: str, leas
     values["enough"] = lease_s * RENEWED_BELOW
     async with database.driver() as connection:
         rows = await connection.rows(_RENEW, values)
+    database.witness.heard_renewals(sum(row.renewed for row in rows))
     return {row.id: Lease(row.last_seq, lease_s if row.renewed else row.left_s) for row in rows}
 
 

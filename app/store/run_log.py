@@ -100,11 +100,14 @@ def brief_from(about: Known, log: Sequence[Event], patience: Patience, models: M
 
 async def end_unreadable(
     connection: AsyncConnection, run_id: str, *, owner: str | None = None, epoch: int | None = None
-) -> None:
-    """Fail a run whose log cannot be read, and cancel what it had under way; without an owner, whoever has it."""
+) -> bool:
+    """Fail a run whose log cannot be read, and cancel what it had under way; without an owner, whoever has it.
+
+    Whether it was there to be failed.
+    """
     problem = Problem(code="internal_error", message="What was recorded of this run can no longer be read.")
     failed = ev.RunFailed(stop_reason="internal_error", error=problem)
-    await connection.execute(
+    ended = await connection.execute(
         _END,
         {
             "id": run_id,
@@ -119,3 +122,4 @@ async def end_unreadable(
             "channel": EVENTS_CHANNEL,
         },
     )
+    return ended.one_or_none() is not None

@@ -45,12 +45,14 @@ TABLES = (
     "artifacts",
     "idempotency_keys",
     "api_keys",
+    "webhook_endpoints",
+    "webhook_deliveries",
     "breakers",
     "worker_loads",
     "procrastinate_jobs",
     "procrastinate_workers",
 )
-ADDED_SINCE = {"breakers", "worker_loads", "artifacts", "api_keys"}
+ADDED_SINCE = {"breakers", "worker_loads", "artifacts", "api_keys", "webhook_endpoints", "webhook_deliveries"}
 """Those of them that the first releases did not have."""
 
 _THERE = "SELECT coalesce(array_agg(name), '{}') FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"

@@ -41,19 +41,21 @@ metadata = MetaData(
 TIME = DateTime(timezone=True)
 
 
-def _listed(values: Iterable[str]) -> str:
+def listed(values: Iterable[str]) -> str:
+    """Values as SQL lists them."""
     return ", ".join(f"'{value}'" for value in sorted(values))
 
 
-def _one_of(column: str, values: Iterable[str]) -> str:
-    return f"{column} IN ({_listed(values)})"
+def one_of(column: str, values: Iterable[str]) -> str:
+    """The condition that a column has one of the values."""
+    return f"{column} IN ({listed(values)})"
 
 
 def _states(moves: Mapping[tuple[State, str], State]) -> set[str]:
     return {*moves.values(), *(before for before, _ in moves)}
 
 
-_ENDED = _one_of("status", TERMINAL_RUN)
+_ENDED = one_of("status", TERMINAL_RUN)
 
 teams = Table(
     "teams",
@@ -108,7 +110,7 @@ runs = Table(
     Column("lease_until", TIME, comment="when the run may be taken from its owner"),
     Column("idle_claims", Integer, nullable=False, server_default=text("0"), comment="claims since the run last moved"),
     ForeignKeyConstraint(["tenant", "team_name", "team_version"], ["teams.tenant", "teams.name", "teams.version"]),
-    CheckConstraint(_one_of("status", _states(RUN_MOVES)), name="status"),
+    CheckConstraint(one_of("status", _states(RUN_MOVES)), name="status"),
     CheckConstraint(f"({_ENDED}) = (finished_at IS NOT NULL)", name="ended_has_finish_time"),
     CheckConstraint(f"({_ENDED}) = (stop_reason IS NOT NULL)", name="ended_has_stop_reason"),
     CheckConstraint(f"NOT ({_ENDED}) OR owner IS NULL", name="ended_is_nobodys"),
@@ -186,9 +188,9 @@ tasks = Table(
     Column("output", JSON),
     Column("usage", JSON, nullable=False),
     Column("finished_at", TIME),
-    CheckConstraint(_one_of("status", _states(TASK_MOVES) | {"waiting"}), name="status"),
+    CheckConstraint(one_of("status", _states(TASK_MOVES) | {"waiting"}), name="status"),
     CheckConstraint(
-        f"({_one_of('status', TERMINAL_TASK)}) = (finished_at IS NOT NULL)",
+        f"({one_of('status', TERMINAL_TASK)}) = (finished_at IS NOT NULL)",
         name="ended_has_finish_time",
     ),
     CheckConstraint("(status = 'succeeded') = (output IS NOT NULL)", name="succeeded_has_output"),
@@ -208,7 +210,7 @@ attempts = Table(
     Column("started_at", TIME, nullable=False),
     Column("finished_at", TIME),
     ForeignKeyConstraint(["run_id", "task_id"], ["tasks.run_id", "tasks.task_id"], ondelete="CASCADE"),
-    CheckConstraint(_one_of("status", _states(ATTEMPT_MOVES)), name="status"),
+    CheckConstraint(one_of("status", _states(ATTEMPT_MOVES)), name="status"),
     CheckConstraint("(status = 'running') = (finished_at IS NULL)", name="ended_has_finish_time"),
     # Rows of running attempts come from the first release alone, which has one at a time.
     Index(
@@ -244,7 +246,7 @@ api_keys = Table(
     Column("expires_at", TIME),
     Column("revoked_at", TIME),
     CheckConstraint(
-        f"scopes <@ ARRAY[{_listed(SCOPES)}] AND cardinality(scopes) > 0",
+        f"scopes <@ ARRAY[{listed(SCOPES)}] AND cardinality(scopes) > 0",
         name="scopes",
     ),
     CheckConstraint("octet_length(digest) = 32", name="digest"),
@@ -266,8 +268,8 @@ breakers = Table(
     Column("probe_at", TIME, comment="when the next probe may go, or the present one is given up"),
     Column("prober", Text, comment="whose probe is under way"),
     Column("about", ARRAY(Text), nullable=False, server_default=text("'{}'"), comment="what the failures were about"),
-    CheckConstraint(_one_of("kind", get_args(BreakerKind)), name="kind"),
-    CheckConstraint(_one_of("state", get_args(BreakerState)), name="state"),
+    CheckConstraint(one_of("kind", get_args(BreakerKind)), name="kind"),
+    CheckConstraint(one_of("state", get_args(BreakerState)), name="state"),
     CheckConstraint("(state = 'closed') = (opened_at IS NULL)", name="open_since"),
     CheckConstraint("(state = 'half_open') = (prober IS NOT NULL)", name="one_prober"),
 )

@@ -8,11 +8,11 @@ from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Self
 
-import httpcore2
 import httpx2
 from pydantic import Field
 
 from app.domain.errors import ToolError
+from app.tools.guarded_http import GuardedTransport
 from app.tools.network_guard import AddressBlocked, NetworkGuard
 from app.tools.sandbox import Sandbox
 from app.tools.tool import Arguments, Tool, ToolContext
@@ -51,19 +51,6 @@ class _Page:
     """Whether the page goes on after `body`."""
 
 
-class _GuardedTransport(httpx2.AsyncHTTPTransport):
-    """httpx2's own transport over a guarded pool: it has no parameter for the network layer."""
-
-    def __init__(self, guard: NetworkGuard) -> None:
-        self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=httpx2.create_ssl_context(trust_env=False),
-            max_connections=100,
-            max_keepalive_connections=20,
-            keepalive_expiry=5,
-            network_backend=guard,
-        )
-
-
 class PageFetcher:
     """Fetches public pages, and has them read in `sandbox`.
 
@@ -78,7 +65,7 @@ class PageFetcher:
     @cached_property
     def _client(self) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
-            transport=_GuardedTransport(self._guard),
+            transport=GuardedTransport(self._guard),
             trust_env=False,
             follow_redirects=False,
             timeout=SILENCE_ALLOWED_S,

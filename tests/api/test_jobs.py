@@ -290,15 +290,6 @@ async def test_a_plan_that_names_another_strategy_than_its_job_is_refused(api: A
     ]
 
 
-async def test_what_is_not_offered_is_refused_in_plain_words(api: Api) -> None:
-    answer = await api.client.post("/v1/jobs", json=JOB | {"webhook": {"url": "https://example.org/", "secret": "x"}})
-
-    (error,) = answer.json()["errors"]
-    assert answer.status_code == 422
-    assert error["pointer"] == "/webhook"
-    assert "offered" in error["detail"]
-
-
 @pytest.mark.parametrize(
     "spelled_out",
     [{"approval": None}, {"planning": "model"}, {"on_question": "ask"}, {"strategy": "merge"}],

@@ -115,6 +115,17 @@ def test_a_taken_port_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, databa
     ]
 
 
+def test_a_taken_port_of_metrics_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, database_url: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setenv("CHARGEHAND_METRICS_PORT", str(taken.getsockname()[1]))
+
+        code, _, errors = run("engine")
+
+    assert (code, len(errors)) == (2, 1)
+    assert errors[0].endswith("Address already in use; CHARGEHAND_METRICS_PORT names another")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_serve_answers_and_ends_quietly_when_told_to_stop(database_url: str, number: signal.Signals) -> None:
     with serving(database_url) as (process, address):
@@ -129,13 +140,16 @@ def test_serve_answers_and_ends_quietly_when_told_to_stop(database_url: str, num
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc says which loop it is")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_engine_runs_on_uvloop_and_ends_quietly_when_told_to_stop(database_url: str, number: signal.Signals) -> None:
+def test_engine_runs_on_uvloop_shows_metrics_and_ends_quietly_when_told(
+    database_url: str, number: signal.Signals
+) -> None:
     pytest.importorskip("uvloop")
     environment = os.environ | {
         "DATABASE_URL": database_url,
         "PYTHONPATH": str(ROOT),
         "ANTHROPIC_BASE_URL": "http://127.0.0.1:1",
         "CHARGEHAND_MODEL_FAST": "no-price",
+        "CHARGEHAND_METRICS_PORT": "0",
     }
     command = [sys.executable, "-m", "app", "engine"]
     with subprocess.Popen(
@@ -146,6 +160,8 @@ def test_engine_runs_on_uvloop_and_ends_quietly_when_told_to_stop(database_url: 
             assert process.stderr is not None
             assert "no-price" in process.stdout.readline()  # The warning of it is written by the loop.
             assert "uvloop" in Path(f"/proc/{process.pid}/maps").read_text()
+            with urlopen(process.stderr.readline().removeprefix("Metrics are at ").strip(), timeout=30) as answer:
+                assert b"chargehand_build_info" in answer.read()
             process.send_signal(number)
 
             assert process.wait(timeout=30) == 0

@@ -5,6 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.settings import Settings, SettingsError, read_settings
+from app.store.vault import Vault
 
 
 def test_an_empty_environment_means_a_private_database_and_the_demo_model() -> None:
@@ -187,3 +188,41 @@ def test_prices_that_are_none_stop_the_start_in_one_line(monkeypatch: pytest.Mon
         read_settings()
 
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "key", ["MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=", f"{'-_' * 21}A=,{'+/' * 21}A=", f"{'A' * 43}=\n"]
+)
+def test_keys_for_secrets_are_32_bytes(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("CHARGEHAND_SECRETS_KEY", key)
+
+    kept = read_settings().secrets_key
+
+    assert kept is not None
+    assert Vault(kept.get_secret_value().split(","))
+
+
+@pytest.mark.parametrize("key", ["secret", "MDEyMzQ1Njc4OWFiY2RlZg==", f"{'A' * 43}=,"])
+def test_what_is_no_key_for_secrets_is_refused_without_being_said(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("CHARGEHAND_SECRETS_KEY", key)
+
+    with pytest.raises(SettingsError, match="CHARGEHAND_SECRETS_KEY: must be the base64 of 32") as refused:
+        read_settings()
+
+    assert key not in str(refused.value).replace("openssl rand -base64 32", "")
+
+
+def test_hosts_of_webhooks_are_named_with_their_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHARGEHAND_WEBHOOK_HOSTS", "hooks.internal:8443, [::1]:80,")
+    assert read_settings().webhook_hosts == {"hooks.internal:8443", "[::1]:80"}
+
+    for wrong in ("hooks.example", "hooks.example:0", "hooks.example:65536", "http://hooks.example:80"):
+        monkeypatch.setenv("CHARGEHAND_WEBHOOK_HOSTS", f"hooks.internal:8443,{wrong}")
+        with pytest.raises(SettingsError, match=f"CHARGEHAND_WEBHOOK_HOSTS: must name hosts .*; {wrong} is none"):
+            read_settings()
+
+
+def test_a_service_named_for_metrics_sets_no_port_of_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHARGEHAND_METRICS_PORT", "tcp://10.0.0.1:9000")
+
+    assert read_settings().metrics_port is None

@@ -19,7 +19,7 @@ from app.store.schema import (
     check_schema,
     migrate,
 )
-from app.store.tables import metadata
+from app.store.webhook_tables import webhook_endpoints
 from tests.support.postgres import Databases
 from tests.support.urls import with_parameters, with_user
 
@@ -36,7 +36,7 @@ def test_the_revisions_are_those_that_alembic_knows() -> None:
     script = ScriptDirectory(str(MIGRATIONS))
 
     assert tuple(reversed([each.revision for each in script.walk_revisions()])) == REVISIONS
-    assert {*metadata.tables} <= {*TABLES}
+    assert {*webhook_endpoints.metadata.tables} <= {*TABLES}
 
 
 def test_what_commits_and_renewals_change_stands_in_no_index_of_runs(sql: psycopg.Connection) -> None:

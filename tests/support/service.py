@@ -236,7 +236,7 @@ async def running_service(
     async with open_runtime(settings, url, built_in=built_in) as runtime:
         runtime.patience = replace(runtime.patience, park_after_s=park_after_s)
         await runtime.database.close()
-        runtime.database = database = CutDatabase(url, pool=settings.database_pool)
+        runtime.database = database = CutDatabase(url, pool=settings.database_pool, witness=runtime.database.witness)
         await asyncio.wait_for(runtime.wakeups.connected.wait(), 10)
         service = Service(url, runtime, database, None)
         if tools:

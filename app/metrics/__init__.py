@@ -1,0 +1,1 @@
+"""What this process has done and how the service is, as Prometheus reads it."""

@@ -1,0 +1,35 @@
+"""Who hears of what this process does to the database: the store says so where it is done, and asks nothing back."""
+
+from collections.abc import Sequence
+
+from app.domain.events import Event
+from app.domain.policy.breakers import BreakerKind, BreakerState
+from app.domain.snapshot import Snapshot
+
+
+class Witness:
+    """Makes nothing of what it hears; whoever wants to know overrides that. It must not raise: all is done by then."""
+
+    def heard_facts(self, run: Snapshot, events: Sequence[Event]) -> None:
+        """`events` are facts now, the newest of `run`. Of all processes one hears of each: the one that wrote it."""
+
+    def heard_unreadable(self) -> None:
+        """A run was failed whose log cannot be read."""
+
+    def heard_commit(self, events: int, seconds: float) -> None:
+        """The journal has carried so many events to the database at once."""
+
+    def heard_failed_commit(self) -> None:
+        """The database did not take what the journal had for it, or did not answer."""
+
+    def heard_renewals(self, leases: int) -> None:
+        """So many leases were prolonged."""
+
+    def heard_loss(self) -> None:
+        """This process has lost a run that it executed: its lease lapsed, or somebody else has it."""
+
+    def heard_takeover(self) -> None:
+        """This process has taken a run whose process had let its lease lapse."""
+
+    def heard_breaker(self, kind: BreakerKind, state: BreakerState) -> None:
+        """This process has changed the state of a breaker."""
