@@ -15,7 +15,7 @@ from app.api.errors import Refusal, problem
 log = structlog.get_logger(__name__)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-_PROBES = ("/livez", "/readyz")
+_PROBES = ("/livez", "/readyz", "/metrics")
 _PATH_LOGGED = 200
 """Characters of a path that its log line shows."""
 _PRIVATE = "/v1/"

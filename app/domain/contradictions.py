@@ -3,9 +3,11 @@
 The rule has to be quiet where nothing is wrong. Two results are compared only where they speak of the same thing: their
 `data`, or objects in its lists, have an identifying field (`id`, `name`, `company` …) and agree in all of those; or
 neither has one, and their tasks had the same instruction. Remarks are not compared, nor are long texts, roundings of
-one number, and texts of which one says more. A task that was given the other's result may have corrected it.
+one number, and texts of which one says more, unless that is a "not". A task that was given the other's result may have
+corrected it.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -37,6 +39,12 @@ REMARKS = frozenset({
     "checked_at", "accessed", "timestamp", "line",
 })  # fmt: skip
 """Names of fields that each worker fills in its own way."""
+
+NEGATIONS = frozenset({
+    "not", "no", "non", "none", "never", "nothing", "nor", "without", "ex", "former", "formerly", "denies", "denied",
+    "stopped", "discontinued", "kein", "keine", "keinen", "nicht", "nie", "ohne",
+})  # fmt: skip
+"""Words by which a text says otherwise than the same text without them."""
 
 Subject = tuple[tuple[str, str], ...]
 """What an object is about: its identifying fields with their values, in plain words."""
@@ -156,7 +164,16 @@ def _differ(one: Value, other: Value) -> bool:
         return isinstance(one, bool) and isinstance(other, bool) and one is not other
     if isinstance(one, str) and isinstance(other, str):
         first, second = plain_words(one), plain_words(other)
-        return bool(first and second) and first not in second and second not in first
+        return bool(first and second) and not (_says_all_of(first, second) or _says_all_of(second, first))
     if isinstance(one, str) or isinstance(other, str):
         return False  # Different forms: which of them is meant to be a number is anybody's guess.
     return (one < 0) != (other < 0) or not rounded_alike(one, other)
+
+
+def _says_all_of(text: str, other: str) -> bool:
+    """Whether a text says what another says, and maybe more: it stands there from the beginning of a word on, so that
+    5 is not in 15, g not in mg and known not in unknown, and neither of them denies more than the other."""
+    if re.search(rf"(?<!\w){re.escape(other)}(?!\d)", text) is None:
+        return False
+    denied, denied_by_other = (sum(word in NEGATIONS for word in each.split()) for each in (text, other))
+    return denied == denied_by_other

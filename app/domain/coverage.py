@@ -35,7 +35,8 @@ class Covered(_Value):
     """Its lines in that input."""
     status: Literal["whole", "part", "missing", "left_out"]
     """`whole`: every task that was to look at it has delivered, and was shown all of it. `part`: some have, or were
-    shown a part of it. `missing`: none has. `left_out`: none was to."""
+    shown a part of it. `missing`: none has. `left_out`: no task was made for it; workers may have opened it by their
+    tools all the same."""
     tasks: tuple[str, ...] = ()
     """Ids of the tasks that have looked at it."""
     missing: tuple[str, ...] = ()

@@ -30,11 +30,14 @@ def escalated_blank(answers: Sequence[tuple[Block, str, bool]], inputs: Sequence
 
 def pages_without_text(lines: Sequence[Line]) -> list[str]:
     """Where texts have nothing to be read: the mark of each such page with its input."""
-    return [
-        f"{line.source} {before.text.strip() if _MARK.match(before.text.strip()) else ''}".strip()
-        for before, line in zip((line for line in (lines[:1] + lines[:-1])), lines, strict=True)
-        if _NOTICE.match(line.text.strip())
-    ]
+    found: list[str] = []
+    mark = ""
+    for line in lines:
+        text = line.text.strip()
+        if _NOTICE.match(text):
+            found.append(f"{line.source} {mark}".strip())
+        mark = text if _MARK.match(text) else ""
+    return found
 
 
 def _is_blank(lines: Sequence[Line]) -> bool:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.domain.conversation import Block
-from app.llm.demo_grid import Grid, grids_in, in_words
-from app.llm.demo_prompts import excerpt, fenced, gist
+from app.llm.demo_grid import Grid, compared, grids_in, in_words
+from app.llm.demo_prompts import counted, excerpt, fenced, gist, unsigned
 from app.llm.demo_tables import LIST_COLUMNS, ROWS_WANTED
 from app.llm.demo_texts import Line, lines_in, pointed_out, quoted, telling
 
@@ -112,7 +112,7 @@ def _passages(results: ToolResults, inputs: Sequence[str], words: Sequence[str],
         else:
             passed_on = gathering and len(own) < LINES_READ
             none = f"No line of {source} holds a word of: {', '.join(words)}."
-            sentence = f"{source} is passed on as it is, {len(own)} lines." if passed_on else none
+            sentence = f"{source} is passed on as it is, {counted(len(own), 'line')}." if passed_on else none
             yield Evidence(sentence, _beginning(own), source, failed=not passed_on)
 
 
@@ -132,3 +132,28 @@ def _sql(call: Block) -> Any:
 def _as_quote(page: str) -> str:
     body = excerpt(page.partition("\n\n")[2] or page, PAGE_CHARACTERS)
     return "\n".join(f"> {line}" for line in body.split("\n"))
+
+
+def confidence_in(evidence: Sequence[Evidence]) -> float:
+    """More for what was computed than for what was found."""
+    worth = sum(0.0 if piece.failed else 0.7 if piece.figures else 0.4 for piece in evidence)
+    return round(worth / max(len(evidence), 1), 2)
+
+
+def sources_of(results: Sequence[dict[str, Any]], evidence: Sequence[Evidence]) -> list[str]:
+    """What a report rests on: its own evidence, and what results rest on."""
+    own = [piece.source for piece in evidence if piece.source]
+    passed_on = [source for result in results for source in result["sources"]]
+    return list(dict.fromkeys(own + passed_on))
+
+
+def told(piece: Evidence) -> str:
+    """A piece of evidence as a report shows it."""
+    return f"- {piece.sentence}" + (f"\n\n{piece.detail}" if piece.detail else "")
+
+
+def from_results(results: Sequence[dict[str, Any]]) -> list[Evidence]:
+    """What can be said from the results alone: the figures in them side by side, or else what each says."""
+    if shared := compared({result["task"]: grids_in(result["text"]) for result in results}):
+        return [Evidence(in_words(shared[0]), shared[0].printed(), figures=figures_in(shared[0].printed()))]
+    return [Evidence(unsigned(result["summary"]), figures=figures_in(result["text"])) for result in results]

@@ -75,9 +75,10 @@ def entries_of(lines: Sequence[Line]) -> list[dict[str, Any]]:
     for (label, value), line in ((told.groups(), line) for told, line in found):
         item = label.strip().casefold()
         entry = {"item": item, "source": line.source, "line": line.number, "quote": line.text}
-        entries.append(entry | (told := _measured(value.strip(" *_"))))
-        if item.endswith(" dose") and told["note"]:
-            often = {"item": f"{item.removesuffix(' dose')} frequency", "value": told["note"].partition(",")[0]}
+        measured = _measured(value.strip(" *_"))
+        entries.append(entry | measured)
+        if item.endswith(" dose") and measured["note"]:
+            often = {"item": f"{item.removesuffix(' dose')} frequency", "value": measured["note"].partition(",")[0]}
             entries.append(entry | {"number": None, "unit": None, "note": None} | often)
     return entries
 
@@ -85,8 +86,9 @@ def entries_of(lines: Sequence[Line]) -> list[dict[str, Any]]:
 def _measured(text: str) -> dict[str, Any]:
     figure = _MEASURED.match(text)
     if figure is None:
-        return {"value": text, "number": None, "unit": None, "note": None}
-    return {"value": None, "number": figure[1], "unit": figure[2], "note": figure[3] or None}
+        return {"value": text, "number": None, "unit": None, "written_unit": None, "note": None}
+    unit, note = figure[2], figure[3] or None
+    return {"value": None, "number": figure[1], "unit": unit, "written_unit": unit or "none", "note": note}
 
 
 def items_of(lines: Sequence[Line]) -> list[tuple[str, Line, Sequence[Line]]]:

@@ -106,6 +106,11 @@ def excerpt(text: str, limit: int) -> str:
     return f"{kept or head}\n[… shortened by the demo model …]"
 
 
+def counted(number: int, what: str) -> str:
+    """So many of something: `1 line`, `2 lines`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def unsigned(text: str) -> str:
     """A text without the demo model's signature at its beginning."""
     return re.sub(rf"^(?:> {SIGNED}[^\n]*\n*|{SIGNED}\s*)", "", text.strip())

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from app.domain.findings import Severity
 from app.llm.demo_findings import CONFIDENCE, EVIDENCE_CHARACTERS
-from app.llm.demo_prompts import SIGNED, fenced, opening_of, sections
+from app.llm.demo_prompts import SIGNED, counted, fenced, opening_of, sections
 from app.llm.model import Request
 
 FINDINGS_NAMED = 20
@@ -87,8 +87,8 @@ def looked_at(request: Request) -> dict[str, Any] | None:
     finds = "findings" in json.dumps(fields.get("data"))
     if not change or ("data" in fields and not finds):
         return None
-    files = [f"{each.name}: {sum(1 for _ in each.added)} lines added, {each.removed} removed" for each in change]
-    looked = f"{SIGNED} looked at {len(change)} files of the change."
+    files = [f"{each.name}: {counted(len([*each.added]), 'line')} added, {each.removed} removed" for each in change]
+    looked = f"{SIGNED} looked at {counted(len(change), 'file')} of the change."
     written: dict[str, Any] = {
         "summary": looked,
         "text": "\n\n".join([_NOTICE, fenced("\n".join(files))]),
@@ -99,7 +99,7 @@ def looked_at(request: Request) -> dict[str, Any] | None:
     if finds:
         kind = request.system.partition("\n")[0].partition(": ")[2].partition(".")[0]
         found = list(islice(_found(kind, change, shown), FINDINGS_NAMED))
-        said = f"{looked} {len(found)} lines stood out."
+        said = f"{looked} {counted(len(found), 'line')} stood out."
         written |= {"summary": said, "text": f"{_NOTICE}\n\n{said}", "data": {"findings": found}}
     return written
 

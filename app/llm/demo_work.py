@@ -12,9 +12,18 @@ from app.domain.conversation import Block
 from app.llm.demo_arithmetic import expressions_in
 from app.llm.demo_blank import escalated_blank
 from app.llm.demo_data import recorded_in
-from app.llm.demo_evidence import LINES_READ, Evidence, evidence_of, figures_in, listed_columns, named_values
+from app.llm.demo_evidence import (
+    LINES_READ,
+    Evidence,
+    confidence_in,
+    evidence_of,
+    from_results,
+    listed_columns,
+    named_values,
+    sources_of,
+    told,
+)  # fmt: skip
 from app.llm.demo_findings import findings
-from app.llm.demo_grid import compared, grids_in, in_words
 from app.llm.demo_material import lines_shown, queries_in, questions_in
 from app.llm.demo_objective import MAKING, RETELLING, TOPMOST
 from app.llm.demo_pages import pages_left, texts_left
@@ -30,7 +39,6 @@ from app.llm.demo_prompts import (
     opening_of,
     sections,
     tool_results,
-    unsigned,
     urls_in,
     values,
 )
@@ -213,7 +221,7 @@ def report(request: Request) -> dict[str, Any]:
     gathering = given.task.startswith(GATHER)
     evidence = evidence_of(given.answers, given.queries(), given.inputs, given.words, gathering=gathering)
     if not evidence:
-        evidence = _from_results(given.results)
+        evidence = from_results(given.results)
     brought = [piece for piece in evidence if not piece.failed]
     found = findings(request)
     compared = found is not None and deviations(given.results) is not None
@@ -222,9 +230,9 @@ def report(request: Request) -> dict[str, Any]:
         escalation |= {"reason": "timeout", "message": f"{SIGNED} the replies allowed were not enough to look."}
     written: dict[str, Any] = {
         "summary": f"{SIGNED} {' '.join(piece.sentence for piece in brought[:SENTENCES]) or gist(given.task)}",
-        "text": "\n\n".join([NOTICE, *map(_told, evidence), *_unavailable(request)]),
-        "confidence": _confidence(evidence),
-        "sources": _sources(given.results, evidence),
+        "text": "\n\n".join([NOTICE, *map(told, evidence), *_unavailable(request)]),
+        "confidence": confidence_in(evidence),
+        "sources": sources_of(given.results, evidence),
         "escalation": escalation,
     }
     if found is not None:
@@ -255,12 +263,6 @@ def _found(found: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]:
     return {"summary": said, "text": f"{NOTICE}\n\n{said}", "sources": inputs, "escalation": None}
 
 
-def _confidence(evidence: Sequence[Evidence]) -> float:
-    """More for what was computed than for what was found."""
-    worth = sum(0.0 if piece.failed else 0.7 if piece.figures else 0.4 for piece in evidence)
-    return round(worth / max(len(evidence), 1), 2)
-
-
 def _rows(given: _Assignment, evidence: Sequence[Evidence]) -> list[Mapping[str, str]]:
     """The figures found: the first row alone where the task asks for what is topmost, since rows are ranked."""
     rows = [row for piece in evidence for row in piece.figures]
@@ -288,23 +290,6 @@ def _escalated(why: str) -> dict[str, str]:
     return {"reason": "out_of_scope", "message": f"{SIGNED} {why}"}
 
 
-def _from_results(results: Sequence[dict[str, Any]]) -> list[Evidence]:
-    """What can be said from the results alone: the figures in them side by side, or else what each says."""
-    if shared := compared({result["task"]: grids_in(result["text"]) for result in results}):
-        return [Evidence(in_words(shared[0]), shared[0].printed(), figures=figures_in(shared[0].printed()))]
-    return [Evidence(unsigned(result["summary"]), figures=figures_in(result["text"])) for result in results]
-
-
-def _told(piece: Evidence) -> str:
-    return f"- {piece.sentence}" + (f"\n\n{piece.detail}" if piece.detail else "")
-
-
 def _unavailable(request: Request) -> list[str]:
     names = [tool.name for tool in request.tools if tool.server is not None]
     return [f"- `{name}` is run by a model's provider. The demo model has none, so it was not used." for name in names]
-
-
-def _sources(results: Sequence[dict[str, Any]], evidence: Sequence[Evidence]) -> list[str]:
-    own = [piece.source for piece in evidence if piece.source]
-    passed_on = [source for result in results for source in result["sources"]]
-    return list(dict.fromkeys(own + passed_on))

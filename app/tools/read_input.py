@@ -62,7 +62,8 @@ def _size(item: JobInput) -> str:
         return "binary: use query_data"
     if kind := document_kind(item.media_type, item.content):
         return f"{kind} of about {len(item.content) * 3 // 4} bytes: read and search it as text"
-    return f"{len(item.content)} characters, {lines_of(item.content).count} lines"
+    lines = lines_of(item.content).count
+    return f"{len(item.content)} characters, {lines} line{'' if lines == 1 else 's'}"
 
 
 def _read(arguments: ReadInput, item: Readable) -> str:

@@ -155,6 +155,7 @@ async def test_a_log_line_of_a_request_holds_neither_query_nor_body(api: Api) ->
         await api.client.post("/v1/jobs", json={"objective": "hush"})
         await api.client.post("/v1/jobs?hush=1", json={"objective": "hush"})
         await api.client.get("/livez")
+        await api.client.get("/metrics")
 
     requests = [(line["method"], line["path"], line["status"]) for line in lines if line["event"] == "request"]
     assert requests == [("POST", "/v1/jobs", 202), ("POST", "/v1/jobs", 422)]

@@ -34,6 +34,7 @@ from app.store.ownership import Claimant, ClaimedRun, claim_if_free
 from app.telemetry import set_up_logging
 from tests.crash.features import PARK_AFTER_S
 from tests.support.effects import Ledger, Point, Switch, die, example_tools
+from tests.support.service import FEW_TEAMS
 
 DIES_WITHIN_S = 40
 FIRST_OF_A_CLAIM = 2
@@ -79,7 +80,7 @@ def main(lines: Iterable[str]) -> None:
 
 async def _warm_up(doom: Doom) -> None:
     """Start and stop what an engine needs: most of that is imports, which each fork would do again."""
-    async with open_runtime(_settings(doom), doom.database_url):
+    async with open_runtime(_settings(doom), doom.database_url, built_in=FEW_TEAMS):
         pass
 
 
@@ -112,7 +113,7 @@ def _settings(doom: Doom) -> Settings:
 async def _execute(doom: Doom) -> None:
     _kill_at_claim(doom.at, doom.when)
     _kill_at_commit(doom.at, doom.when)
-    async with open_runtime(_settings(doom), doom.database_url) as runtime:
+    async with open_runtime(_settings(doom), doom.database_url, built_in=FEW_TEAMS) as runtime:
         runtime.patience = replace(runtime.patience, park_after_s=PARK_AFTER_S)
         tools = example_tools(Ledger(Path(doom.ledger)), Switch(**doom.switch))
         runtime.tools = {**runtime.tools, **{tool.name: tool for tool in tools}}

@@ -38,6 +38,22 @@ def found(*data: Any, instructions: tuple[str, ...] = (), **seen: set[str]) -> l
             "n of b",
             ["2", "3"],
         ),
+        *(
+            ({"item": "it", "is": one}, {"item": "it", "is": other}, "is of it", [one, other])
+            for one, other in (
+                ("allergic", "not allergic"),
+                ("smoker", "ex-smoker"),
+                ("smoker", "nonsmoker"),
+                ("aspirin", "no aspirin"),
+                ("stopped", "not stopped"),
+                ("known", "unknown"),
+                ("50 mg", "150 mg"),
+                ("5 mg", "5 g"),
+                ("g", "mg"),
+                ("penicillin", "penicillin, stopped"),
+                ("continued", "discontinued"),
+            )
+        ),
         ([{"sku": "x", "price": 9.5}], [{"sku": "x", "price": 12}], "price of x", ["9.5", "12"]),
     ],
 )
@@ -56,6 +72,8 @@ def test_the_same_field_of_the_same_thing_with_another_value(
         ({"n": 41_000_000}, {"n": 41_234_567}),
         ({"town": "Bonn"}, {"town": "Bonn, Germany"}),
         ({"town": "BONN "}, {"town": "bonn"}),
+        ({"is": "no allergies"}, {"is": "no allergies known"}),
+        ({"is": "two tablets"}, {"is": "two tablet"}),
         ({"notes": "fine", "confidence": 0.9}, {"notes": "poor", "confidence": 0.2}),
         ({"n": None}, {"n": 3}),
         ({"n": "3"}, {"n": 4}),
@@ -86,3 +104,10 @@ def test_there_is_an_end_to_what_is_found_and_looked_at() -> None:
     one, other = ({"rows": [{"name": str(name), "n": name + add} for name in range(5_000)]} for add in (0, 10_000))
 
     assert len(found(one, other)) == 20
+
+
+@pytest.mark.parametrize("unit", ["g", "none", "mg/ml"])
+def test_a_unit_that_is_no_subject_is_compared(unit: str) -> None:
+    said = [{"facts": [{"item": "metformin dose", "number": 5, "written_unit": each}]} for each in ("mg", unit)]
+    expected = [("written unit of metformin dose", [("t0", "mg"), ("t1", unit)])]
+    assert found(*said) == ([] if unit == "mg/ml" else expected)

@@ -268,7 +268,7 @@ def test_names_are_followed_in_moderate_time_for_all_tests_together() -> None:
     ("name", "is_known"),
     [
         ("market", True),
-        ("mocker", True),  # A plug-in's: a test asks for it.
+        ("freezer", True),  # A plug-in's: a test asks for it.
         ("named", True),
         ("of_another", False),
         ("amount", False),
@@ -284,7 +284,7 @@ import pytest
 def of_another(): return 1
 def helper(amount): return amount
 @pytest.mark.parametrize("number", [1])
-def test_other(number, mocker, of_another): assert helper(number)
+def test_other(number, freezer, of_another): assert helper(number)
 @given("x")
 def test_mocked(mocked): assert mocked()
 """

@@ -27,7 +27,7 @@ PROMISED: Mapping[str, Mapping[str, Any]] = {
         "conflicts": [
             "value of allergies",
             "value of smoking",
-            "number of metformin dose, mg",
+            "number of metformin dose",
             "value of ibuprofen frequency",
         ],
         "artifacts": ["answer.md"],

@@ -4,14 +4,19 @@ import re
 from typing import Any
 
 import httpx2
+import yaml
 
+from app.domain.job import JobInput
+from app.domain.team import Team
 from app.llm.demo_evidence import grid_of
+from app.team_files import BUILT_IN_TEAMS
 from tests.engine.test_artifacts import file
 from tests.engine.test_findings import opening_of
 from tests.support.service import report, synthesis
 from tests.support.stub_answers import Answer, as_json, call, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest
+from tests.support.templates import plan_for
 from tests.teams.test_examples import EXAMPLES, parts_of
 
 TASKS = ("record-1", "record-2", "record-3", "labs-1", "check")
@@ -29,7 +34,7 @@ DRAFT = (
 def facts_of(source: str) -> list[dict[str, Any]]:
     return [
         {
-            "item": item, "value": value, "number": number, "unit": "mg" if number else None, "source": source,
+            "item": item, "value": value, "number": number, "written_unit": "mg" if number else None, "source": source,
             "line": 4, "quote": "As it stands there.", "note": None,
         }
         for item, value, number in SAID[source]
@@ -86,7 +91,7 @@ async def test_records_that_disagree_are_conflicts_and_the_draft_is_a_file(
     conflicts = {each["topic"]: [claim["claim"] for claim in each["claims"]] for each in run["result"]["conflicts"]}
     assert conflicts == {
         "value of allergies": ["none known", "penicillin"],
-        "number of metformin dose, mg": ["500", "1000", "1000"],
+        "number of metformin dose": ["500", "1000", "1000"],
     }
     data = {each["task"]: each["data"] for each in run["result"]["outputs"]}
     kidney = [row for row in data["labs-1"]["series"] if row["test"] == "Creatinine"]
@@ -98,3 +103,15 @@ async def test_records_that_disagree_are_conflicts_and_the_draft_is_a_file(
     assert "It says at its beginning that it is a draft for a clinician to check." in str(critic.body)
     [draft] = run["result"]["artifacts"]
     assert (await client.get(draft["url"])).text == DRAFT
+
+
+def test_each_of_many_records_is_a_task_of_its_own_and_labs_in_capitals_are_no_record() -> None:
+    team = Team.model_validate(yaml.safe_load((BUILT_IN_TEAMS / "patient-case.yaml").read_text()))
+    names = [f"letter-{number}.md" for number in range(28)]
+    inputs = [JobInput(name=name, content="Allergies: none") for name in (*names, "LABS.CSV")]
+
+    plan = plan_for(team, inputs, tasks=team.limits.tasks)
+
+    titles = [task.title for task in plan.tasks if task.worker == "record-reader"]
+    assert titles == [f'Record: "{name}"' for name in names]
+    assert [task.worker for task in plan.tasks[28:]] == ["lab-analyst", "cross-checker"]
