@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.store.schema import TABLES
 from app.tools.tool import ToolContext
 from tests.support.fixtures import Services
 from tests.support.rows import every
@@ -18,21 +19,10 @@ KEEP = plan_of(task("t1", "keeper"))
 HEADER = '{"Authorization":"Bearer sk-test-0000111122223333"}'
 SECRETS = ["sk-test-0000111122223333", "AKIAEXAMPLE00000000", "p4ssw0rd", "ghp_0123456789abcdefghijABCD"]
 DSN = "postgresql://svc:p4ssw0rd@db/x"
-TABLES = (
-    "runs",
-    "run_inputs",
-    "events",
-    "plans",
-    "tasks",
-    "attempts",
-    "artifacts",
-    "idempotency_keys",
-    "procrastinate_jobs",
-)
 
 
 async def stored(service: Service) -> str:
-    """Every table that a run is stored in, as text."""
+    """Every table that there is, as text."""
     rows = [await every(service.database, f"SELECT {table}::text AS row FROM {table}") for table in TABLES]
     return "\n".join(each["row"] for found in rows for each in found)
 
