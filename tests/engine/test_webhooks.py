@@ -24,6 +24,7 @@ from tests.support.service import CREW, Service, new_run_id, plan_of, report, sy
 from tests.support.stub_answers import as_json
 from tests.support.stub_provider import StubProvider
 from tests.support.visits import visit_of
+from tests.support.waiting import until_stored
 
 
 @pytest.fixture
@@ -65,11 +66,12 @@ async def submit_telling(service: Service, *, dry_run: bool = False, **webhook: 
 
 async def settled(service: Service, run_id: str) -> list[Delivery]:
     """The deliveries of a run, once none is pending."""
-    found: list[Delivery] = []
-    while not found or any(each.status == "pending" for each in found):
+
+    async def look() -> list[Delivery] | None:
         found = list(await deliveries_of_run(service.database, DEFAULT_TENANT, run_id) or ())
-        await every(service.database, "SELECT pg_sleep(0.02)")
-    return found
+        return found if found and all(each.status != "pending" for each in found) else None
+
+    return await until_stored(service.database, look)
 
 
 async def hurry(service: Service) -> None:
@@ -85,11 +87,12 @@ async def hurry(service: Service) -> None:
 
 async def after_attempt(service: Service, number: int) -> dict[str, Any]:
     """The only delivery, once that attempt has failed."""
-    while True:
-        for row in await every(service.database, "SELECT * FROM webhook_deliveries"):
-            if row["attempts"] == number and row["error"] is not None:
-                return row
-        await every(service.database, "SELECT pg_sleep(0.02)")
+    attempted = "SELECT * FROM webhook_deliveries WHERE attempts = :number AND error IS NOT NULL"
+
+    async def look() -> dict[str, Any] | None:
+        return next(iter(await every(service.database, attempted, number=number)), None)
+
+    return await until_stored(service.database, look)
 
 
 async def test_a_tenant_is_told_of_an_end_in_signed_words(
