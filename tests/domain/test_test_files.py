@@ -137,6 +137,24 @@ def test_names_are_made_unique_and_the_same_test_is_taken_once() -> None:
     assert "assert f() == 2, 'def test_a'" in text
 
 
+def test_a_test_behind_blank_lines_gets_a_name_of_its_own() -> None:
+    [text] = texts(
+        ready("def test_a():\n    assert f() == 1"), ready("\n\n\n@mark\ndef test_a():\n    assert f() == 2\n")
+    )
+
+    assert [each for each in text.split("\n") if each.startswith("def")] == ["def test_a():", "def test_a_2():"]
+
+
+def test_a_class_of_tests_that_speaks_of_itself_keeps_its_name_or_is_left_out() -> None:
+    def test_of(number: int) -> Ready:
+        return ready(f"class TestA:\n    x = {number}\n    def test_a(self):\n        assert f() == TestA.x")
+
+    found = merged([test_of(1), test_of(2)], survey_of("shop/prices.py").modules)
+
+    assert [(len(file.tests), file.names) for file in found.files] == [(1, {"TestA"})]
+    assert [why for _, why in found.left_out] == ["there are two of the name TestA"]
+
+
 def test_a_test_is_not_called_like_what_is_imported() -> None:
     [text] = texts(
         ready("def test_f():\n    assert test_f()", "from shop.prices import f as test_f"),
