@@ -22,6 +22,7 @@ from app.domain.python_code.module import Import, imports_in
 from app.domain.python_code.passed_over import skips, why_no_test
 from app.domain.python_code.places import Places
 from app.domain.python_code.survey import Survey
+from app.domain.python_code.syntax import last_part
 from app.domain.python_code.units import Unit
 from app.domain.python_code.written import MOST_FLAWS, WrittenTest, WrittenTests, read_written
 
@@ -139,7 +140,7 @@ def _unexpected(test: WrittenTest, draft: Draft, unit: Unit) -> Iterator[str]:
         return
     implicitly = unit.kind == "class" or unit.is_dunder
     expected = {name for each in draft.tests for name in exceptions_expected(each, called, implicitly=implicitly)}
-    if _last(test.raises) not in expected:
+    if last_part(test.raises) not in expected:
         of = f"of a call of {unit.name}" if called else "of a call"
         yield f"it does not expect {test.raises} {of}, by pytest.raises({test.raises}) or assertRaises"
 
@@ -165,7 +166,7 @@ def _lacking(subject: Subject, unit: Unit, tests: Sequence[WrittenTest]) -> Iter
     for kind, what in (("ordinary", "the ordinary case"), ("edge", "an edge")):
         if all(test.kind != kind for test in tests):
             yield _flaw(f"{where}: there is no test of {what} (kind {kind})", "tests")
-    expected = {_last(test.raises) for test in tests if test.kind == "exception" and test.raises is not None}
+    expected = {last_part(test.raises) for test in tests if test.kind == "exception" and test.raises is not None}
     for raised in unit.raises:
         if raised.last not in expected:
             at = f"which line {raised.line} of {given} raises"
@@ -174,10 +175,6 @@ def _lacking(subject: Subject, unit: Unit, tests: Sequence[WrittenTest]) -> Iter
 
 def _called(index: int, test: WrittenTest) -> str:
     return f"tests[{index}] of {test.function}"
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
 
 
 def _flaw(detail: str, *path: str | int) -> Flaw:

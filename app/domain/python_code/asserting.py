@@ -11,7 +11,7 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator, Sequence
 
-from app.domain.python_code.raising import name_of
+from app.domain.python_code.syntax import FunctionNode, Scope, last_name_of, last_part, name_of
 
 _RAISING = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
 _WARNING = frozenset({"warns", "deprecated_call", "assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"})
@@ -23,18 +23,16 @@ _IMPLICIT = (
 )
 """Where Python calls methods with names of its own."""
 _SAME = ast.Eq | ast.Is | ast.LtE | ast.GtE
-_Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-Test = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def asserts(test: Test, bound: Collection[str]) -> bool:
+def asserts(test: FunctionNode, bound: Collection[str]) -> bool:
     """Whether it holds anything against what it has computed. `bound` are the names that it binds and imports."""
     made = {node.id for node in ast.walk(test) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     made |= {node.arg for node in ast.walk(test) if isinstance(node, ast.arg)}
     return any(_asserts(node, bound, made) for node in _nodes_of(test, heard=True))
 
 
-def exceptions_expected(test: Test, of: Collection[str] = (), *, implicitly: bool = False) -> Iterator[str]:
+def exceptions_expected(test: FunctionNode, of: Collection[str] = (), *, implicitly: bool = False) -> Iterator[str]:
     """The exceptions that it expects of a call, and does not raise itself: the class alone, without its module.
 
     `of` are the names under which what is tested is called; without any, every call will do. `implicitly` lets Python
@@ -55,12 +53,12 @@ def exceptions_expected(test: Test, of: Collection[str] = (), *, implicitly: boo
                 yield name
 
 
-def _nodes_of(test: Test, *, heard: bool) -> Iterator[ast.AST]:
+def _nodes_of(test: FunctionNode, *, heard: bool) -> Iterator[ast.AST]:
     """What is carried out when it is, but for what is defined in it; `heard` leaves out what fails without a word."""
     waiting: list[ast.AST] = [*_carried_out(test.body)]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, _Scope):
+        if isinstance(node, Scope):
             continue
         yield node
         for _, value in ast.iter_fields(node):
@@ -88,18 +86,14 @@ def _carried_out(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
 def _hides(node: ast.With | ast.AsyncWith) -> bool:
     """Whether a failed assertion within would be what is wanted there, or ends there."""
     calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
-    quiet = [each for each in calls if _last(each.func) in _RAISING | {"suppress"}]
+    quiet = [each for each in calls if last_name_of(each.func) in _RAISING | {"suppress"}]
     caught = [name for call in quiet for each in call.args for name in (*_elements(each), each)]
     asserted = any(isinstance(inner, ast.Assert) for each in node.body for inner in ast.walk(each))
-    return asserted and any(_last(each) in _ASSERTIONS for each in caught)
+    return asserted and any(last_name_of(each) in _ASSERTIONS for each in caught)
 
 
 def _elements(node: ast.expr) -> list[ast.expr]:
     return node.elts if isinstance(node, ast.Tuple) else []
-
-
-def _last(node: ast.expr) -> str:
-    return (name_of(node) or "").rpartition(".")[2]
 
 
 def _keeps_quiet(handler: ast.ExceptHandler) -> bool:
@@ -130,7 +124,7 @@ def _asserts(node: ast.AST, bound: Collection[str], made: Collection[str]) -> bo
         case ast.Assert(test=condition):
             return not _is_certain(condition, bound) and not _is_of_bare_name(condition, made)
         case ast.Call(func=function, args=args, keywords=keywords):
-            name = (name_of(function) or _attribute(function)).rpartition(".")[2]
+            name = last_part(name_of(function) or _attribute(function))
             if name in _RAISING or name in _WARNING:
                 return True
             given = [*args, *(each.value for each in keywords)]
@@ -191,7 +185,7 @@ def _is_computed(value: ast.expr, bound: Collection[str]) -> bool:
 
 def _exception_of(call: ast.Call) -> str | None:
     """The one exception that a call expects; None for any other call."""
-    name = (name_of(call.func) or "").rpartition(".")[2]
+    name = last_name_of(call.func)
     if name not in _RAISING:
         return None
     expected = (
@@ -199,4 +193,4 @@ def _exception_of(call: ast.Call) -> str | None:
         if call.args
         else next((each.value for each in call.keywords if each.arg in ("expected_exception", "exception")), None)
     )
-    return (name_of(expected) or "").rpartition(".")[2] or None
+    return last_name_of(expected) or None

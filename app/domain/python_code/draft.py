@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from app.domain.errors import ChargehandError
-from app.domain.python_code.asserting import Test
 from app.domain.python_code.compiling import compile_fault
 from app.domain.python_code.fixtures import FIXTURES_OF_PYTEST, fixtures_asked
 from app.domain.python_code.module import Import, Module, imports_in, module_of
 from app.domain.python_code.modules import Modules, Symbol
 from app.domain.python_code.survey import plain
+from app.domain.python_code.syntax import FunctionNode
 from app.domain.python_code.units import Unit
 from app.domain.python_functions import SourceUnreadable, parsed
 
@@ -25,7 +25,7 @@ class DraftUnreadable(ChargehandError):
 class Draft:
     """A written test with the imports beside it."""
 
-    node: Test | ast.ClassDef
+    node: FunctionNode | ast.ClassDef
     module: Module
     """What it says together with the imports."""
     bound: frozenset[str]
@@ -42,7 +42,7 @@ class Draft:
         return cls(node, module_of(tree), frozenset(_names_bound(tree)))
 
     @property
-    def tests(self) -> list[Test]:
+    def tests(self) -> list[FunctionNode]:
         """The test functions in it."""
         if not isinstance(self.node, ast.ClassDef):
             return [self.node]
@@ -65,7 +65,7 @@ class Draft:
         unknown = read - self.bound - _known_everywhere()
         return sorted(name for name in unknown if not name.startswith("__"))
 
-    def fixtures(self) -> Iterator[tuple[Test, str]]:
+    def fixtures(self) -> Iterator[tuple[FunctionNode, str]]:
         """The fixtures that its tests ask for, but for those of their own class."""
         within = self.node if isinstance(self.node, ast.ClassDef) else None
         for test in self.tests:
@@ -97,7 +97,7 @@ class Draft:
         return any(name not in FIXTURES_OF_PYTEST for _, name in self.fixtures())
 
 
-def read_test(code: str) -> Test | ast.ClassDef:
+def read_test(code: str) -> FunctionNode | ast.ClassDef:
     """The single test function, or class of tests, that a code is. Raises `DraftUnreadable`."""
     try:
         body = parsed(plain(code)).body

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from app.domain.python_code.fixtures import asked_anywhere, fixtures_made
-from app.domain.python_code.raising import name_of
+from app.domain.python_code.syntax import last_name_of, name_of
 from app.domain.python_code.units import Known, Unit, units_of
 from app.domain.python_functions import inner_statements, parsed
 
@@ -127,7 +127,7 @@ def _imports(nodes: Sequence[ast.AST]) -> tuple[Mapping[str, tuple[Import, ...]]
 
 
 def _bases(node: ast.ClassDef) -> tuple[str, ...]:
-    return tuple(name.rpartition(".")[2] for each in node.bases if (name := name_of(each)))
+    return tuple(name for each in node.bases if (name := last_name_of(each)))
 
 
 def _top_imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
