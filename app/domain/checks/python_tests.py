@@ -107,9 +107,9 @@ def _faults(test: WrittenTest, draft: Draft, survey: Survey, unit: Unit) -> Iter
     for each in draft.tests:
         if not asserts(each, draft.bound):
             yield f"line {each.lineno}: {each.name} asserts nothing that could fail"
-        if skips(each):
+        if skips(each, draft.module.imports):
             yield f"line {each.lineno}: {each.name} is skipped, or may fail"
-    if isinstance(draft.node, ast.ClassDef) and skips(draft.node):
+    if isinstance(draft.node, ast.ClassDef) and skips(draft.node, draft.module.imports):
         yield f"line {draft.node.lineno}: {draft.node.name} is skipped, or may fail"
     for part in dict.fromkeys([draft.node, *draft.tests]):
         if why := why_no_test(part):

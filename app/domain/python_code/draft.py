@@ -2,7 +2,7 @@
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +15,8 @@ from app.domain.python_code.survey import plain
 from app.domain.python_code.syntax import FunctionNode
 from app.domain.python_code.units import Unit
 from app.domain.python_functions import SourceUnreadable, parsed
+
+_BUILTINS = frozenset(dir(builtins))
 
 
 class DraftUnreadable(ChargehandError):
@@ -39,7 +41,8 @@ class Draft:
         if fault := compile_fault(plain(code), *futures):
             raise DraftUnreadable(fault)
         tree = ast.Module(body=[*imports, node], type_ignores=[])
-        return cls(node, module_of(tree), frozenset(_names_bound(tree)))
+        module = module_of(tree)
+        return cls(node, module, frozenset([*module.imports, *_names_bound(ast.walk(tree))]))
 
     @property
     def tests(self) -> list[FunctionNode]:
@@ -62,7 +65,7 @@ class Draft:
     def unbound(self) -> list[str]:
         """Names that it reads, and that nothing in it binds."""
         read = {chain for chain in self.module.chains if "." not in chain}
-        unknown = read - self.bound - _known_everywhere()
+        unknown = read - self.bound - _BUILTINS
         return sorted(name for name in unknown if not name.startswith("__"))
 
     def fixtures(self) -> Iterator[tuple[FunctionNode, str]]:
@@ -82,9 +85,9 @@ class Draft:
     def rebound(self, unit: Unit, given: str, modules: Modules) -> list[str]:
         """Names of what it is said to test that it gives another meaning."""
         subject = {Symbol(given, unit.name), Symbol(given, unit.owner)}
-        inside = [node for test in self.tests for each in (*test.body, test.args) for node in ast.walk(each)]
+        inside = (node for test in self.tests for each in (*test.body, test.args) for node in ast.walk(each))
         names = (name for name in self.module.imports if not subject.isdisjoint(modules.meant_in(self.module, name)))
-        return sorted({*names} & {*_names_given(inside)})
+        return sorted({*names} & {*_names_bound(inside)})
 
     def _meant_in(self, modules: Modules) -> set[Symbol]:
         """What its names stand for, with what that is within."""
@@ -137,26 +140,11 @@ def is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
-def _known_everywhere() -> set[str]:
-    return {*dir(builtins)}
-
-
-def _names_given(nodes: Sequence[ast.AST]) -> Iterator[str]:
+def _names_bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Names that are bound otherwise than by an import."""
     for node in nodes:
         match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-
-
-def _names_bound(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                yield name
-            case ast.arg(arg=name):
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
                 yield name
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
@@ -164,5 +152,3 @@ def _names_bound(tree: ast.Module) -> Iterator[str]:
                 yield name
             case ast.MatchMapping(rest=str(name)):
                 yield name
-            case ast.Import() | ast.ImportFrom():
-                yield from (name for name, _ in imports_in(node))

@@ -42,7 +42,7 @@ def fixtures_made(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 def mark_of_fixture(node: FunctionNode) -> ast.expr | None:
     """The decorator that makes a function a fixture."""
-    return next((each for each in node.decorator_list if "fixture" in (name_of(called(each)) or "")), None)
+    return next((each for each in node.decorator_list if last_name_of(called(each)).endswith("fixture")), None)
 
 
 def asked_anywhere(body: Sequence[ast.stmt]) -> Iterator[str]:

@@ -1,23 +1,27 @@
 """Whether pytest carries a written test out, as far as its syntax tells."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.domain.python_code.fixtures import mark_of_fixture
-from app.domain.python_code.syntax import FunctionNode, Scope, called, last_name_of, name_of
+from app.domain.python_code.module import Import
+from app.domain.python_code.syntax import FunctionNode, Scope, called, last_name_of, last_part, name_of
 
-_SKIPPING = frozenset({"skip", "xfail", "skipTest", "expectedFailure", "importorskip"})
+_SKIP = "skip"
+"""Other things are called so too: it counts where it comes from one of these."""
+_TEST_TOOLS = frozenset({"pytest", "unittest"})
+_SKIPPING = frozenset({"xfail", "skipTest", "expectedFailure", "importorskip"})
 _SKIPS = ("SkipTest", "skip.Exception", "xfail.Exception")
 
 
-def skips(test: FunctionNode | ast.ClassDef) -> bool:
-    """Whether it says that it is not to be carried out, or may fail."""
+def skips(test: FunctionNode | ast.ClassDef, imports: Mapping[str, Sequence[Import]]) -> bool:
+    """Whether it says that it is not to be carried out, or may fail. `imports` are what its names come from."""
     marks = [*test.decorator_list, *(_marks_within(test) if isinstance(test, ast.ClassDef) else ())]
     calls = [node.func for node in ast.walk(test) if isinstance(node, ast.Call)]
     raised = [node.exc for node in ast.walk(test) if isinstance(node, ast.Raise) and node.exc]
     return (
         any(map(_always_skips, marks))
-        or any(last_name_of(each) in _SKIPPING for each in (*map(called, marks), *calls))
+        or any(_is_skip(each, imports) for each in (*map(called, marks), *calls))
         or any((name_of(called(each)) or "").endswith(_SKIPS) for each in raised)
     )
 
@@ -34,6 +38,13 @@ def why_no_test(test: FunctionNode | ast.ClassDef) -> str | None:
     return (
         "a test that has a yield" if any(isinstance(each, ast.Yield | ast.YieldFrom) for each in _own(test)) else None
     )
+
+
+def _is_skip(node: ast.expr, imports: Mapping[str, Sequence[Import]]) -> bool:
+    name = name_of(node) or ""
+    if last_part(name) != _SKIP:
+        return last_part(name) in _SKIPPING
+    return any(each.module.partition(".")[0] in _TEST_TOOLS for each in imports.get(name.partition(".")[0], ()))
 
 
 def _marks_within(node: ast.ClassDef) -> Iterator[ast.expr]:

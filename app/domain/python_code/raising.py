@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from app.domain.python_code.syntax import Scope, called, last_name_of, last_part, name_of
+from app.domain.python_code.syntax import Scope, TryNode, called, last_name_of, last_part, name_of
 from app.domain.python_functions import inner_statements
 
-_Try = ast.Try | ast.TryStar
 _Guards = tuple["_Guards", Sequence[tuple[str, bool]]] | None
 """What is caught around a statement, from the inside out: exceptions, and whether they are raised again."""
 _EVERYTHING = "BaseException"
@@ -105,7 +104,7 @@ def _statements(nodes: Sequence[ast.stmt]) -> Iterator[tuple[ast.stmt, _Guards]]
         yield node, guards
         if isinstance(node, Scope):
             continue
-        if isinstance(node, _Try):
+        if isinstance(node, TryNode):
             waiting += [(each, guards) for each in _beside(node)]
             guards = (guards, _caught_by(node))
             waiting += [(each, guards) for each in reversed(node.body)]
@@ -115,13 +114,13 @@ def _statements(nodes: Sequence[ast.stmt]) -> Iterator[tuple[ast.stmt, _Guards]]
             waiting += [(each, guards) for each in reversed([*inner_statements(node)])]
 
 
-def _beside(node: _Try) -> list[ast.stmt]:
+def _beside(node: TryNode) -> list[ast.stmt]:
     """The statements of a `try` whose exceptions it does not catch itself."""
     handled = [each for handler in node.handlers for each in handler.body]
     return [*reversed(node.finalbody), *reversed(node.orelse), *reversed(handled)]
 
 
-def _caught_by(node: _Try) -> list[tuple[str, bool]]:
+def _caught_by(node: TryNode) -> list[tuple[str, bool]]:
     handlers = [(handler, _raises_again(handler)) for handler in node.handlers]
     return [(name, again) for handler, again in handlers for name in _types(handler.type)]
 

@@ -5,6 +5,7 @@ import ast
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 """What has names of its own, and is not carried out where it stands."""
+TryNode = ast.Try | ast.TryStar
 
 
 def name_of(node: ast.expr | None) -> str | None:
