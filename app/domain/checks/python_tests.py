@@ -36,7 +36,7 @@ def python_tests(worked: Worked) -> list[Flaw]:
     if not isinstance(written, WrittenTests):
         return written
     survey = Survey.of(worked.inputs)
-    return [*islice(_flaws(written, survey, _wanted(worked, survey)), MOST_FLAWS)]
+    return [*islice(_flaws(written, Places(survey), _wanted(worked, survey)), MOST_FLAWS)]
 
 
 def _wanted(worked: Worked, survey: Survey) -> dict[Subject, Unit]:
@@ -46,7 +46,8 @@ def _wanted(worked: Worked, survey: Survey) -> dict[Subject, Unit]:
     return {subject: unit for subject, unit in units.items() if unit is not None}
 
 
-def _flaws(written: WrittenTests, survey: Survey, wanted: dict[Subject, Unit]) -> Iterator[Flaw]:
+def _flaws(written: WrittenTests, places: Places, wanted: dict[Subject, Unit]) -> Iterator[Flaw]:
+    survey = places.survey
     imports: list[ast.stmt] = []
     for index, statement in enumerate(written.imports):
         try:
@@ -71,7 +72,7 @@ def _flaws(written: WrittenTests, survey: Survey, wanted: dict[Subject, Unit]) -
         subjects[subject] = unit
         try:
             draft = Draft.of(test.code, imports)
-            found = [*_test_flaws(index, test, draft, survey, unit)]
+            found = [*_test_flaws(index, test, draft, places, unit)]
             before = seen.setdefault((subject, draft.nameless), index)
             if test.kind != written.tests[before].kind:
                 found.append(_flaw(f"{_called(index, test)}: it is tests[{before}] again", "tests", index, "code"))
@@ -91,17 +92,18 @@ def _nothing_such(test: WrittenTest, wanted: dict[Subject, Unit]) -> str:
     return f"the task is not about {test.function} in {test.input}, but about: {listed}"
 
 
-def _test_flaws(index: int, test: WrittenTest, draft: Draft, survey: Survey, unit: Unit) -> Iterator[Flaw]:
-    for detail in _faults(test, draft, survey, unit):
+def _test_flaws(index: int, test: WrittenTest, draft: Draft, places: Places, unit: Unit) -> Iterator[Flaw]:
+    for detail in _faults(test, draft, places, unit):
         yield _flaw(f"{_called(index, test)}: {detail}", "tests", index, "code")
     for node in ast.walk(draft.node):
         if isinstance(node, ast.Import | ast.ImportFrom):
             where = f"{_called(index, test)}: line {node.lineno}"
-            yield from _import_flaws(where, [*imports_in(node)], survey, "tests", index, "code")
+            yield from _import_flaws(where, [*imports_in(node)], places.survey, "tests", index, "code")
 
 
-def _faults(test: WrittenTest, draft: Draft, survey: Survey, unit: Unit) -> Iterator[str]:
+def _faults(test: WrittenTest, draft: Draft, places: Places, unit: Unit) -> Iterator[str]:
     """What is wrong with a test by itself."""
+    modules = places.survey.modules
     if not draft.tests:
         yield f"line {draft.node.lineno}: the class has no method whose name begins with test"
     for each in draft.tests:
@@ -114,19 +116,19 @@ def _faults(test: WrittenTest, draft: Draft, survey: Survey, unit: Unit) -> Iter
     for part in dict.fromkeys([draft.node, *draft.tests]):
         if why := why_no_test(part):
             yield f"line {part.lineno}: pytest passes over {why}"
-    for name in draft.rebound(unit, test.input, survey.modules):
+    for name in draft.rebound(unit, test.input, modules):
         yield f"it gives {name}, which it is said to test, another meaning"
     for name in draft.unbound:
         yield f"it reads {name}, which is neither imported nor made in it"
-    for missing in missing_in(draft.module, survey.modules):
+    for missing in missing_in(draft.module, modules):
         yield f"it reads {missing}, which is not there"
-    for missing in targets_missing(draft.node, survey.modules):
+    for missing in targets_missing(draft.node, modules):
         yield f"it replaces {missing}, which is not there"
-    known = FIXTURES_OF_PYTEST | Places(survey).fixtures_for(test.input)
+    known = FIXTURES_OF_PYTEST | places.fixtures_for(test.input)
     for function, name in draft.fixtures():
         if name not in known:
             yield f"line {function.lineno}: neither pytest nor a conftest.py above the test has a fixture {name}"
-    if not draft.is_about(unit, test.input, survey.modules):
+    if not draft.is_about(unit, test.input, modules):
         yield f"it does not use {unit.name} of {test.input}, which it is said to test"
     if test.kind == "exception":
         yield from _unexpected(test, draft, unit)
