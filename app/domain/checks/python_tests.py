@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from app.domain.checks.worked import Worked
-from app.domain.flaws import Flaw, pointer_to
+from app.domain.flaws import Flaw, rejected
 from app.domain.material import described_in
 from app.domain.python_code.asserting import asserts, exceptions_expected
 from app.domain.python_code.draft import Draft, DraftUnreadable, read_import
@@ -53,12 +53,12 @@ def _flaws(written: WrittenTests, places: Places, wanted: dict[Subject, Unit]) -
         try:
             node, bound = read_import(statement)
         except DraftUnreadable as error:
-            yield _flaw(f"imports[{index}]: {error}", "imports", index)
+            yield rejected(f"imports[{index}]: {error}", "imports", index)
             continue
         imports.append(node)
         yield from _import_flaws(f"imports[{index}]", bound, survey, "imports", index)
         for name in _taken_for_tests(bound, survey):
-            yield _flaw(
+            yield rejected(
                 f"imports[{index}]: pytest takes {name} for a test: import it as another name", "imports", index
             )
     subjects = dict(wanted)
@@ -67,7 +67,7 @@ def _flaws(written: WrittenTests, places: Places, wanted: dict[Subject, Unit]) -
         subject = test.function, test.input
         unit = wanted.get(subject) if wanted else survey.unit(test.input, test.function)
         if unit is None:
-            yield _flaw(f"{_called(index, test)}: {_nothing_such(test, wanted)}", "tests", index, "function")
+            yield rejected(f"{_called(index, test)}: {_nothing_such(test, wanted)}", "tests", index, "function")
             continue
         subjects[subject] = unit
         try:
@@ -75,11 +75,11 @@ def _flaws(written: WrittenTests, places: Places, wanted: dict[Subject, Unit]) -
             found = [*_test_flaws(index, test, draft, places, unit)]
             before = seen.setdefault((subject, draft.nameless), index)
             if test.kind != written.tests[before].kind:
-                found.append(_flaw(f"{_called(index, test)}: it is tests[{before}] again", "tests", index, "code"))
+                found.append(rejected(f"{_called(index, test)}: it is tests[{before}] again", "tests", index, "code"))
         except DraftUnreadable as error:
-            found = [_flaw(f"{_called(index, test)}: {error}", "tests", index, "code")]
+            found = [rejected(f"{_called(index, test)}: {error}", "tests", index, "code")]
         except (RecursionError, MemoryError):
-            found = [_flaw(f"{_called(index, test)}: it nests deeper than can be looked at", "tests", index, "code")]
+            found = [rejected(f"{_called(index, test)}: it nests deeper than can be looked at", "tests", index, "code")]
         yield from found
     for subject, unit in subjects.items():
         yield from _lacking(subject, unit, [each for each in written.tests if (each.function, each.input) == subject])
@@ -94,7 +94,7 @@ def _nothing_such(test: WrittenTest, wanted: dict[Subject, Unit]) -> str:
 
 def _test_flaws(index: int, test: WrittenTest, draft: Draft, places: Places, unit: Unit) -> Iterator[Flaw]:
     for detail in _faults(test, draft, places, unit):
-        yield _flaw(f"{_called(index, test)}: {detail}", "tests", index, "code")
+        yield rejected(f"{_called(index, test)}: {detail}", "tests", index, "code")
     for node in ast.walk(draft.node):
         if isinstance(node, ast.Import | ast.ImportFrom):
             where = f"{_called(index, test)}: line {node.lineno}"
@@ -150,7 +150,7 @@ def _unexpected(test: WrittenTest, draft: Draft, unit: Unit) -> Iterator[str]:
 def _import_flaws(where: str, bound: Sequence[tuple[str, Import]], survey: Survey, *path: str | int) -> Iterator[Flaw]:
     for _, each in bound:
         if fault := import_fault(each, survey.modules):
-            yield _flaw(f"{where}: {fault}", *path)
+            yield rejected(f"{where}: {fault}", *path)
 
 
 def _taken_for_tests(bound: Sequence[tuple[str, Import]], survey: Survey) -> Iterator[str]:
@@ -167,17 +167,13 @@ def _lacking(subject: Subject, unit: Unit, tests: Sequence[WrittenTest]) -> Iter
     where = f"{name} in {given}"
     for kind, what in (("ordinary", "the ordinary case"), ("edge", "an edge")):
         if all(test.kind != kind for test in tests):
-            yield _flaw(f"{where}: there is no test of {what} (kind {kind})", "tests")
+            yield rejected(f"{where}: there is no test of {what} (kind {kind})", "tests")
     expected = {last_part(test.raises) for test in tests if test.kind == "exception" and test.raises is not None}
     for raised in unit.raises:
         if raised.last not in expected:
             at = f"which line {raised.line} of {given} raises"
-            yield _flaw(f"{where}: there is no test for {raised.name}, {at} (kind exception)", "tests")
+            yield rejected(f"{where}: there is no test for {raised.name}, {at} (kind exception)", "tests")
 
 
 def _called(index: int, test: WrittenTest) -> str:
     return f"tests[{index}] of {test.function}"
-
-
-def _flaw(detail: str, *path: str | int) -> Flaw:
-    return Flaw(code="result_rejected", pointer=pointer_to("data", *path), detail=detail)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.domain.artifacts import Artifact
 from app.domain.checks.portfolio import InputFault, Row, rows_in
-from app.domain.flaws import Flaw, pointer_to
+from app.domain.flaws import Flaw, rejected
 
 FILE = "trades.csv"
 
@@ -29,7 +29,7 @@ def flaws_of_files(files: Sequence[Artifact], trades: Sequence[Listed]) -> Itera
     """What files called trades.csv say otherwise than the trades: each has a row for each, in their order."""
     for index, file in enumerate(files):
         if file.name.rpartition("/")[2].casefold() == FILE and (why := _difference(file, trades)):
-            yield Flaw(code="result_rejected", pointer=pointer_to("artifacts", index), detail=why)
+            yield rejected(why, index, part="artifacts")
 
 
 def _difference(file: Artifact, trades: Sequence[Listed]) -> str | None:
