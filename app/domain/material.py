@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from app.domain.placeholders import quoted
+from app.domain.plan import Task
 from app.domain.plan_material import LeftOutReason
 
 MATERIAL_CHARACTERS = 48_000
@@ -91,6 +92,11 @@ def described_in(text: str) -> list[tuple[str, str]]:
     """The things that a text of a task describes as ours do, each once: its name, and the input that it is in."""
     found = [(_unquoted(each[1]), _unquoted(each[2])) for each in _DESCRIBED.finditer(text)]
     return list(dict.fromkeys(found))
+
+
+def described_by(task: Task) -> list[tuple[str, str]]:
+    """The things that a task says it is about: what a template has put into either of its texts."""
+    return described_in(f"{task.instruction}\n{task.context}")
 
 
 def _unquoted(name: str) -> str:

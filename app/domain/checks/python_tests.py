@@ -13,7 +13,7 @@ from itertools import islice
 
 from app.domain.checks.worked import Worked
 from app.domain.flaws import Flaw, rejected
-from app.domain.material import described_in
+from app.domain.material import described_by
 from app.domain.python_code.asserting import asserts, exceptions_expected
 from app.domain.python_code.draft import Draft, DraftUnreadable, read_import
 from app.domain.python_code.fixtures import FIXTURES_OF_PYTEST
@@ -41,8 +41,7 @@ def python_tests(worked: Worked) -> list[Flaw]:
 
 def _wanted(worked: Worked, survey: Survey) -> dict[Subject, Unit]:
     """What the task is about; empty where it does not say it as a template does."""
-    described = described_in(f"{worked.task.instruction}\n{worked.task.context}")
-    units = {(name, given): survey.unit(given, name) for name, given in described}
+    units = {(name, given): survey.unit(given, name) for name, given in described_by(worked.task)}
     return {subject: unit for subject, unit in units.items() if unit is not None}
 
 

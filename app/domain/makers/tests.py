@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from app.domain.artifacts import FILE_BYTES, FILES_AT_MOST, TOGETHER_BYTES, Artifact
 from app.domain.makers.tests_table import PATCH, Failed, Made, table_of
-from app.domain.material import described_in
+from app.domain.material import described_by
 from app.domain.placeholders import quoted
-from app.domain.plan import Task
 from app.domain.python_code.merging import Ready, TestFile, by_module, merged
 from app.domain.python_code.places import Places
 from app.domain.python_code.survey import Survey
@@ -69,12 +68,8 @@ def _told(run: Snapshot, result: Result) -> _Told:
             if isinstance(tests, WrittenTests):
                 written += [Ready(test, tests.imports) for test in tests.tests]
             else:
-                failed |= dict.fromkeys(_about(run.tasks[report.task].task), (report.task, report.error))
+                failed |= dict.fromkeys(described_by(run.tasks[report.task].task), (report.task, report.error))
     return _Told(written, failed)
-
-
-def _about(task: Task) -> list[tuple[str, str]]:
-    return described_in(f"{task.instruction}\n{task.context}")
 
 
 def _made(written: Iterable[Ready], survey: Survey) -> tuple[list[Made], Failed]:

@@ -91,9 +91,8 @@ class Draft:
 
     def _meant_in(self, modules: Modules) -> set[Symbol]:
         """What its names stand for, with what that is within."""
-        found = {symbol for chain in self.module.chains for symbol in modules.meant_in(self.module, chain)}
-        parts = [(symbol.input, symbol.name.split(".")) for symbol in found]
-        return {Symbol(given, ".".join(names[:count])) for given, names in parts for count in range(1, len(names) + 1)}
+        meant = (symbol for chain in self.module.chains for symbol in modules.meant_in(self.module, chain))
+        return {part for symbol in meant for part in symbol.with_outer}
 
     @cached_property
     def _has_fixture(self) -> bool:

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 from app.domain.python_code.fixtures import asked_anywhere, fixtures_made
@@ -45,13 +45,13 @@ class Module:
     """Names that it reads with what follows behind dots, as `prices.parse`, each beginning of them too."""
     attributes: frozenset[str]
     """What is read behind a dot, of whatever it may be."""
-    fixtures: frozenset[str] = field(default=frozenset())
+    fixtures: frozenset[str]
     """The fixtures that it makes for all of its tests."""
-    asked: frozenset[str] = field(default=frozenset())
+    asked: frozenset[str]
     """The fixtures that its tests and fixtures ask for."""
-    defined: frozenset[str] = field(default=frozenset())
+    defined: frozenset[str]
     """Those of its names that it binds other than by an import, or by one as well."""
-    gives_any_name: bool = False
+    gives_any_name: bool
     """Whether it makes up names when it is asked for them (`__getattr__`)."""
 
 

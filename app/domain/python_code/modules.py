@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from app.domain.python_code.module import Import, Module
+from app.domain.python_code.units import is_dunder
 
 ROOTS = frozenset({"src", "lib", "python"})
 _MOST_STEPS = 60
@@ -26,6 +27,12 @@ class Symbol(NamedTuple):
 
     input: str
     name: str
+
+    @property
+    def with_outer(self) -> "list[Symbol]":
+        """What it is within, from the outside in, and itself."""
+        parts = self.name.split(".")
+        return [Symbol(self.input, ".".join(parts[:count])) for count in range(1, len(parts) + 1)]
 
 
 class _Place(NamedTuple):
@@ -137,7 +144,7 @@ class Modules:
 
     def _has(self, given: str, name: str, seen: set[str]) -> bool:
         module = self.by_input[given]
-        if name in module.names or module.gives_any_name or (name.startswith("__") and name.endswith("__")):
+        if name in module.names or module.gives_any_name or is_dunder(name):
             return True
         seen.add(given)
         for star in module.stars:

@@ -99,11 +99,6 @@ class Survey:
         for name, module in self.tests.items():
             for chain in sorted(module.chains):
                 for symbol in self.modules.meant_by(name, chain):
-                    for part in _beginnings(symbol):
+                    for part in symbol.with_outer:
                         found.setdefault(part, {})[name] = None
         return {symbol: tuple(names) for symbol, names in found.items()}
-
-
-def _beginnings(symbol: Symbol) -> list[Symbol]:
-    parts = symbol.name.split(".")
-    return [Symbol(symbol.input, ".".join(parts[:count])) for count in range(1, len(parts) + 1)]
