@@ -201,6 +201,15 @@ def test_the_table_tells_of_everything_and_the_patch_has_every_file() -> None:
     assert sum("`o" in row or "o\\|d" in row for row in rows) == 4
 
 
+def test_what_a_task_says_is_no_markdown_in_the_table() -> None:
+    said = Problem(code="escalated", message="Ask @team: ![x](https://example.com/a.png) <img src=x> | **now**")
+
+    files = {file.name: file.text or "" for file in files_of(survey_of("m.py"), [], {("g", "m.py"): ("t", said)})}
+
+    why = "Ask @\u200dteam: \\!\\[x\\](https\\://example.com/a.png) \\<img src=x\\> \\| \\*\\*now\\*\\*"
+    assert f"| `m.py` | `g` | 2-2 | not tested | task t, escalated: {why} |" in files["coverage.md"].split("\n")
+
+
 def test_paths_stand_in_the_patch_as_git_quotes_them(tmp_path: Path) -> None:
     names = ["shop/größe.py", 'shop/a"b\\c.py', "shop/a b.py"]
     survey = survey_of(*names)
