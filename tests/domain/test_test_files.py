@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.artifacts import name_fault
+from app.domain.artifacts import FILE_BYTES, TOGETHER_BYTES, name_fault
 from app.domain.makers.tests import files_of
 from app.domain.makers.tests_table import PATCH
 from app.domain.python_code.merging import Ready, merged
@@ -235,6 +235,26 @@ def test_files_that_are_nowhere_are_named_so() -> None:
     assert PATCH not in files
     assert sum("not handed over" in row for row in files["coverage.md"].split("\n")) == 2
     assert "tests.patch" not in files["coverage.md"]
+
+
+def test_the_files_are_no_longer_than_a_run_may_hand_over() -> None:
+    survey = survey_of(
+        *(f"shop/m{number}.py" for number in range(3)), text="".join(f"def f{n}(): g()\n" for n in range(3_000))
+    )
+    long = [
+        ready(f"def test_{at}():\n    assert f0() == '{chr(0x1F600) * 19_000}'", function="f0", source=source)
+        for source in survey.sources
+        for at in range(8)
+    ]
+
+    for tests in (long, long[:3], long[:1]):
+        files = files_of(survey, tests, {})
+
+        assert all(each.size <= FILE_BYTES for each in files)
+        assert sum(each.size for each in files) <= TOGETHER_BYTES
+        table = next(each.text or "" for each in files if each.name == "coverage.md")
+        assert "Not tested: 8999" in table or "Not tested: 8997" in table
+        assert "more rows have no room here." in table
 
 
 def test_files_have_one_name_in_packages_alone() -> None:

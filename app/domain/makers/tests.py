@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.domain.artifacts import FILE_BYTES, FILES_AT_MOST, TOGETHER_BYTES, Artifact
+from app.domain.artifacts import FILE_BYTES, FILES_AT_MOST, Artifact
+from app.domain.makers.room import TESTS_BYTES, bytes_of_text
 from app.domain.makers.tests_table import PATCH, Failed, Made, table_of
 from app.domain.material import described_by
 from app.domain.placeholders import quoted
@@ -43,11 +44,11 @@ def files_of(survey: Survey, written: Iterable[Ready], failed: Failed) -> list[A
     """The files that tests become: of very many those of the first modules, while the patch has them all."""
     made, left_out = _made(written, survey)
     patch = _patch(made)
-    has_patch = bool(patch) and len(patch.encode()) <= FILE_BYTES
-    room = TOGETHER_BYTES - (len(patch.encode()) if has_patch else 0)
+    has_patch = 0 < bytes_of_text(patch) <= FILE_BYTES
+    room = TESTS_BYTES - (bytes_of_text(patch) if has_patch else 0)
     files: list[Artifact] = []
     for each in made[: FILES_AT_MOST - 2]:
-        if (size := len(each.text.encode())) <= room:
+        if (size := bytes_of_text(each.text)) <= room:
             files.append(Artifact(name=each.name, media_type=_PYTHON, text=each.text))
             room -= size
     handed_over = {each.name for each in files} | ({PATCH} if has_patch else set())

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from app.domain.makers.markdown import code_in_cell, plain
+from app.domain.makers.room import TESTS_LIST_BYTES, TESTS_TABLE_BYTES, bytes_of_text, fitting
 from app.domain.python_code.survey import Survey
 from app.domain.python_code.units import Unit
 from app.domain.results import Problem
@@ -52,11 +53,13 @@ def table_of(
         "Nobody has run the tests that were written: they were read by code alone. "
         f"Tested before: {counts['before']}. Tests written: {counts['written']}. Not tested: {counts['not']}. "
         f"Needs no tests: {counts['needs none']}.",
-        _rows(("source", "function or class", "lines", "tests", "where, or why not"), map(_told, rows)),
+        *_table(
+            ("source", "function or class", "lines", "tests", "where, or why not"), map(_told, rows), TESTS_TABLE_BYTES
+        ),
     ]
     if made:
         files = ((code_in_cell(each.path), _file(each, handed_over), str(sum(each.counts.values()))) for each in made)
-        parts += ["## Files", _rows(("path", "file", "tests"), files)]
+        parts += ["## Files", *_table(("path", "file", "tests"), files, TESTS_LIST_BYTES)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -87,10 +90,19 @@ def _file(made: Made, handed_over: Collection[str]) -> str:
     if made.name in handed_over:
         return code_in_cell(made.name)
     if PATCH in handed_over:
-        return f"in {code_in_cell(PATCH)} alone: there are too many files"
-    return "not handed over: there are too many files, and no patch can hold them all; the tests are in the tasks' data"
+        return f"in {code_in_cell(PATCH)} alone: there is no room for it beside the others"
+    return (
+        "not handed over: there is no room for it, and none for a patch of all files; the tests are in the tasks' data"
+    )
 
 
-def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], room: int) -> list[str]:
+    """As many rows as have room, and how many more there are."""
+    told = [_row(each) for each in rows]
+    kept = fitting((bytes_of_text(row) + 1 for row in told), room)
+    more = [f"{len(told) - kept} more rows have no room here."] if kept < len(told) else []
+    return ["\n".join([_row(head), _row(["---"] * len(head)), *told[:kept]]), *more]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -15,7 +15,8 @@ from app.domain.python_code.modules import Modules
 from app.domain.python_code.survey import plain
 from app.domain.python_code.written import WrittenTest
 
-FILE_CHARACTERS = 150_000
+CODE_BYTES = 150_000
+"""Of the tests in one file."""
 LINE_CHARACTERS = 100
 
 
@@ -41,7 +42,8 @@ class TestFile:
 
     @property
     def size(self) -> int:
-        return sum(map(len, self.codes))
+        """Bytes of its tests."""
+        return sum(len(each.encode()) for each in self.codes)
 
     def text(self, head: str, modules: Modules) -> str:
         """The whole file."""
@@ -88,7 +90,7 @@ def _together(tests: Iterable[Ready]) -> Merged:
             imports = [read(each) for each in ready.imports]
             draft = Draft.of(code, [node for node, _ in imports])
             needed = _needed(draft, [each for _, bound in imports for each in bound])
-            room = FILE_CHARACTERS - len(code)
+            room = CODE_BYTES - len(code.encode())
             file = next((each for each in found.files if each.size <= room and _fits(needed, each)), None)
             if file is None:
                 found.files.append(file := TestFile())
