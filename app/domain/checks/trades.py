@@ -72,9 +72,10 @@ def _flaws(listed: Sequence[Any], portfolio: Portfolio, worked: Worked) -> Itera
             continue
         read.append(trade)
         yield from _flaws_of_one(trade, portfolio)
-    if len(read) == len(listed):
-        yield from flaws_of_files(worked.output.artifacts, [each.listed for each in read])
-    if len(read) < len(listed) or any(trade.symbol not in portfolio.prices for trade in read):
+    if len(read) < len(listed):
+        return
+    yield from flaws_of_files(worked.output.artifacts, [each.listed for each in read])
+    if any(trade.symbol not in portfolio.prices for trade in read):
         return  # What they would come to, nobody can say.
     yield from _oversold(read, portfolio)
     yield from _flaws_of_all(read, portfolio)

@@ -33,8 +33,10 @@ def flaws_of_files(files: Sequence[Artifact], trades: Sequence[Listed]) -> Itera
 
 
 def _difference(file: Artifact, trades: Sequence[Listed]) -> str | None:
+    if file.text is None:
+        return f"{file.name} is handed over as base64: hand it over as text"
     try:
-        rows = [(row.place, _listed(row)) for row in rows_in(file.name, file.text or "", Listed._fields)]
+        rows = [(row.place, _listed(row)) for row in rows_in(file.name, file.text, Listed._fields)]
     except InputFault as fault:
         return str(fault)
     for row, ((place, listed), trade) in enumerate(zip(rows, trades, strict=False), 1):
