@@ -31,11 +31,12 @@ def asserts(test: FunctionNode, bound: Collection[str]) -> bool:
     return any(_asserts(node, bound, made) for node in _nodes_of(test))
 
 
-def exceptions_expected(test: FunctionNode, of: Collection[str] = (), *, implicitly: bool = False) -> Iterator[str]:
+def exceptions_expected(test: FunctionNode, of: Collection[str], *, implicitly: bool) -> Iterator[str]:
     """The exceptions that it expects of a call, and does not raise itself: the class alone, without its module.
 
-    `of` are the names under which what is tested is called; without any, every call will do. `implicitly` lets Python
-    make the call: in a loop, a formatted string, an unpacking, or at the end of a `with`, which may be left by a raise.
+    `of` are the names under which what is tested is called; where there are none, every call will do. `implicitly` lets
+    Python make the call: in a loop, a formatted string, an unpacking, or at the end of a `with`, which may be left by a
+    raise.
     """
     for node in _nodes_of(test):
         if isinstance(node, ast.With | ast.AsyncWith):

@@ -55,13 +55,15 @@ def _marks_within(node: ast.ClassDef) -> Iterator[ast.expr]:
 
 def _assigned(body: Sequence[ast.stmt], name: str) -> Iterator[ast.expr]:
     for node in body:
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        )
-        if any(isinstance(each, ast.Name) and each.id == name for each in targets):
-            value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-            if value is not None:
-                yield value
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                given = targets
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                given = [target]
+            case _:
+                continue
+        if any(isinstance(each, ast.Name) and each.id == name for each in given):
+            yield value
 
 
 def _always_skips(mark: ast.expr) -> bool:

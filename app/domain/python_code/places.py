@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from app.domain.python_code.modules import ROOTS, folder_of, stem_of
+from app.domain.python_code.modules import ROOTS, file_of, folder_of, stem_of
 from app.domain.python_code.survey import TEST_FOLDERS, Survey
 
 Folder = tuple[str, ...]
@@ -63,8 +63,8 @@ class Places:
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
-        self._taken = {_joined((*folder_of(name), name.rpartition("/")[2])) for name in survey.modules.by_input}
-        self._alone = {name.rpartition("/")[2] for name in self._taken if self._is_alone(folder_of(name))}
+        self._taken = {_joined((*folder_of(name), file_of(name))) for name in survey.modules.by_input}
+        self._alone = {file_of(name) for name in self._taken if self._is_alone(folder_of(name))}
 
     def path_for(self, given: str) -> str:
         """A path for further tests of a source, which no file has yet."""
@@ -96,7 +96,7 @@ class Places:
         found = {name for module in tests.values() for name in module.asked} - made
         for name, module in tests.items():
             above = folder_of(name)
-            if name.rpartition("/")[2] == "conftest.py" and folder[: len(above)] == above:
+            if file_of(name) == "conftest.py" and folder[: len(above)] == above:
                 takes_any = module.stars or "pytest_plugins" in module.names
                 found |= module.fixtures | {*module.imports} | (made if takes_any else set())
         return frozenset(found)
