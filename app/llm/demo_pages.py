@@ -59,10 +59,18 @@ def _page(sql: str, offset: int) -> str:
 
 def texts_left(answers: Answers) -> list[tuple[str, dict[str, Any]]]:
     """The calls that go on reading where texts were shown in part."""
-    return [
-        ("read_input", {"action": "read", "name": name, "first_line": line, "line_count": LINES_ASKED})
-        for name, line in unread(answers).items()
-    ]
+    return [reading(name, line) for name, line in unread(answers).items()]
+
+
+def reading(name: str, line: int) -> tuple[str, dict[str, Any]]:
+    """The call that reads a text from a line on."""
+    return "read_input", {"action": "read", "name": name, "first_line": line, "line_count": LINES_ASKED}
+
+
+def goes_on_at(output: str) -> int | None:
+    """The first line that was not shown of a text; None where all of it was."""
+    goes_on = _GOES_ON.match(output)
+    return int(goes_on[1]) if goes_on else None
 
 
 def unread(answers: Answers) -> dict[str, int]:
@@ -72,6 +80,6 @@ def unread(answers: Answers) -> dict[str, int]:
         name = call["input"].get("name")
         if call["name"] == "read_input" and call["input"].get("action") == "read" and name and not failed:
             left.pop(name, None)
-            if goes_on := _GOES_ON.match(output):
-                left[name] = int(goes_on[1])
+            if line := goes_on_at(output):
+                left[name] = line
     return left

@@ -49,7 +49,7 @@ class _Subject:
 
     @property
     def slug(self) -> str:
-        return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.unit.name)).lower().strip("_")
+        return re.sub(r"\W+", "_", _in_snake_case(self.unit.name)).strip("_")
 
     @property
     def top(self) -> str:
@@ -100,8 +100,12 @@ def _tests_of(subject: _Subject) -> Iterator[dict[str, Any]]:
         yield _test(subject, "ordinary", "takes_its_parameters", _ordinary(subject, node))
         yield _test(subject, "edge", "refuses_other_calls", _edge(subject, node))
     for raised in subject.unit.raises:
-        what = f"raises_{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', raised.last).lower()}"
+        what = f"raises_{_in_snake_case(raised.last)}"
         yield _test(subject, "exception", what, _raising(subject, raised), raised.name)
+
+
+def _in_snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def _test(subject: _Subject, kind: str, what: str, body: Sequence[str], raises: str | None = None) -> dict[str, Any]:
