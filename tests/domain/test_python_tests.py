@@ -383,6 +383,7 @@ def test_whatever_is_written_is_a_flaw_and_never_a_failure(texts: list[str], beg
         "try:\n        assert parse('1') == 1\n    except builtins.Exception:\n        pass",
         "while 0:\n        assert parse('1') == 1",
         "assert callable(parse)",
+        "try:\n        parse('')\n    except ValueError as error:\n        assert error",
         "assert parse is not None",
         "assert [parse('1')]",
         "assert lambda: parse('1')",
@@ -402,6 +403,7 @@ def test_an_assertion_of_which_nobody_would_hear_is_none(body: str) -> None:
     "code",
     [
         "def test_more():\n    price = parse('1')\n    assert price\n",
+        "def test_more():\n    match parse('1'):\n        case Decimal() as price:\n            assert price\n",
         "def test_more():\n    try:\n        parse('1')\n    except Exception:\n        raise\n    assert parse('1')\n",
         "def test_more():\n    assert parse('1') or []\n",
         "def test_more():\n    price = parse('1')\n    assert price is not None and isinstance(price, Decimal)\n",

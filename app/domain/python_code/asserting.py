@@ -10,7 +10,7 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator, Sequence
 
-from app.domain.python_code.syntax import FunctionNode, Scope, last_name_of, last_part, name_of
+from app.domain.python_code.syntax import FunctionNode, Scope, last_name_of, last_part, name_bound_by, name_of
 
 _RAISING = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
 _WARNING = frozenset({"warns", "deprecated_call", "assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"})
@@ -26,8 +26,8 @@ _SAME = ast.Eq | ast.Is | ast.LtE | ast.GtE
 
 def asserts(test: FunctionNode, bound: Collection[str]) -> bool:
     """Whether it holds anything against what it has computed. `bound` are the names that it binds and imports."""
-    made = {node.id for node in ast.walk(test) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    made |= {node.arg for node in ast.walk(test) if isinstance(node, ast.arg)}
+    nodes = (node for node in ast.walk(test) if not isinstance(node, ast.ExceptHandler))  # What was caught is there.
+    made = {name for node in nodes if (name := name_bound_by(node))}
     return any(_asserts(node, bound, made) for node in _nodes_of(test))
 
 

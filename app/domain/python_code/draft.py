@@ -12,7 +12,7 @@ from app.domain.python_code.fixtures import FIXTURES_OF_PYTEST, fixtures_asked
 from app.domain.python_code.module import Import, Module, imports_in, module_of
 from app.domain.python_code.modules import Modules, Symbol
 from app.domain.python_code.survey import plain
-from app.domain.python_code.syntax import FunctionNode
+from app.domain.python_code.syntax import FunctionNode, name_bound_by
 from app.domain.python_code.units import Unit
 from app.domain.python_functions import SourceUnreadable, parsed
 
@@ -142,12 +142,7 @@ def is_future(node: ast.stmt) -> bool:
 def _names_bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Names that are bound otherwise than by an import."""
     for node in nodes:
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name
-            case ast.MatchMapping(rest=str(name)):
-                yield name
+        if isinstance(node, FunctionNode | ast.ClassDef):
+            yield node.name
+        elif name := name_bound_by(node):
+            yield name

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from app.domain.python_code.fixtures import asked_anywhere, fixtures_made
-from app.domain.python_code.syntax import last_name_of, name_of
+from app.domain.python_code.syntax import last_name_of, name_bound_by, name_of
 from app.domain.python_code.units import Known, Unit, units_of
 from app.domain.python_functions import inner_statements, parsed
 
@@ -159,13 +159,9 @@ def _names_stored(node: ast.stmt) -> Iterator[str]:
     """The names that a statement binds itself, without those within it."""
     waiting: list[ast.AST] = [node]
     while waiting:
-        match waiting.pop():
-            case ast.Name(id=name, ctx=ast.Store()):
-                yield name
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name
-            case ast.Lambda():
-                pass
-            case each:
-                inner = ast.iter_child_nodes(each)
-                waiting += [child for child in inner if not isinstance(child, ast.stmt | ast.ExceptHandler)]
+        each = waiting.pop()
+        if name := name_bound_by(each):
+            yield name
+        if not isinstance(each, ast.Lambda):
+            inner = ast.iter_child_nodes(each)
+            waiting += [child for child in inner if not isinstance(child, ast.stmt | ast.ExceptHandler)]

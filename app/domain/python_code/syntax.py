@@ -30,3 +30,16 @@ def last_part(name: str) -> str:
 def called(node: ast.expr) -> ast.expr:
     """What a call calls; anything else is itself. A decorator may be either."""
     return node.func if isinstance(node, ast.Call) else node
+
+
+def name_bound_by(node: ast.AST) -> str | None:
+    """The name that a node binds itself; None where it binds none, or does so by a definition or an import."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+            return name
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            return name
+        case ast.MatchMapping(rest=str(name)):
+            return name
+        case _:
+            return None
