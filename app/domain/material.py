@@ -4,13 +4,12 @@ Text from an input is shown behind line numbers: every line of it begins with a 
 else does. So no text can look like the end of itself, or like words of ours.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from app.domain.placeholders import quoted
+from app.domain.placeholders import quoted, unquoted
 from app.domain.plan_material import LeftOutReason
 
 MATERIAL_CHARACTERS = 48_000
@@ -89,15 +88,8 @@ def text_of(items: Sequence[Item], characters: int = MATERIAL_CHARACTERS) -> Sho
 
 def described_in(text: str) -> list[tuple[str, str]]:
     """The things that a text of a task describes as ours do, each once: its name, and the input that it is in."""
-    found = [(_unquoted(each[1]), _unquoted(each[2])) for each in _DESCRIBED.finditer(text)]
+    found = [(unquoted(each[1]), unquoted(each[2])) for each in _DESCRIBED.finditer(text)]
     return list(dict.fromkeys(found))
-
-
-def _unquoted(name: str) -> str:
-    try:
-        return str(json.loads(name))
-    except ValueError:  # It was not `quoted` that wrote it.
-        return name
 
 
 def imports_of(items: Sequence[Item]) -> Shown:

@@ -7,6 +7,7 @@ import pytest
 from app.agents.shapes import FLAG, INTEGER, NUMBER, TEXT, closed, listed, one_of, or_null
 from app.domain.conversation import Prompt
 from app.domain.job import JobInput
+from app.domain.material import Item, imports_of, text_of
 from app.domain.worker import Worker
 from app.llm.demo_data import data_of as answer_data
 from tests.llm.demo_driver import APP_LOG, SALES, Worked, gap, request_of, result, worked, worker
@@ -56,6 +57,20 @@ async def test_each_question_of_the_task_has_the_line_that_answers_it_or_nothing
         nothing | {"question": "api", "text": "Our public API takes 60 requests per minute.", "number": 60, "line": 4},
         nothing | {"question": "sso"},
     ]
+
+
+async def test_an_input_is_called_by_its_name_whatever_is_in_that() -> None:
+    name = 'a "b" <c>.md'
+    shown = text_of([Item(name, name, 1, 1, "The cheapest plan costs EUR 1,240 per month.")]).text
+    imports = imports_of([Item("f", "m.py", 1, 1, "", imports=((7, "import price, cheapest, plan, month"),))]).text
+    rows = closed(question=TEXT, source=or_null(TEXT), text=or_null(TEXT))
+
+    done = await worked(promising(rows=rows), QUESTIONS, context=f"{shown}\n\n{imports}")
+
+    told = data_of(done)["rows"]
+    assert told[0] == {"question": "price", "source": name, "text": "The cheapest plan costs EUR 1,240 per month."}
+    assert {each["source"] for each in told} == {name}
+    assert done.output.sources == (name,)
 
 
 async def test_the_rows_of_a_query_in_the_task_go_to_the_list_whose_fields_they_have() -> None:
