@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from app.domain.conversation import Block
 from app.domain.diffs import is_diff, read_diff
 from app.domain.errors import DiffUnreadable
 from app.llm.demo_passages import deviations
-from app.llm.demo_prompts import SIGNED, input_names, opening_of, sections, tool_results, values
+from app.llm.demo_prompts import SIGNED, ToolResults, input_names, opening_of, sections, tool_results, values
 from app.llm.model import Request
 
 EVIDENCE_CHARACTERS = 500
@@ -43,7 +42,7 @@ def _seen(context: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield name, context[begins.start() :]
 
 
-def _read(answers: Sequence[tuple[Block, str, bool]]) -> Iterator[tuple[str, str]]:
+def _read(answers: ToolResults) -> Iterator[tuple[str, str]]:
     """The inputs that were read, without the numbers before their lines."""
     for call, text, failed in answers:
         if call["name"] == "read_input" and call["input"].get("action") == "read" and not failed:

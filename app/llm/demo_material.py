@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.domain.conversation import Block
 from app.domain.placeholders import unquoted
-from app.llm.demo_prompts import skimmed
+from app.llm.demo_prompts import ToolResults, skimmed
 from app.llm.demo_texts import Line, lines_in
 
 QUERIES_RUN = 6
@@ -73,7 +72,7 @@ def lines_shown(context: str) -> Iterator[Line]:
         yield from (Line(each.input, number, text) for number, text in each.rows if number is not None)
 
 
-def lines_read(answers: Sequence[tuple[Block, str, bool]], inputs: Sequence[str]) -> Iterator[Line]:
+def lines_read(answers: ToolResults, inputs: Sequence[str]) -> Iterator[Line]:
     """The lines of inputs that were read."""
     for call, output, failed in answers:
         if call["name"] == "read_input" and call["input"].get("action") == "read" and not failed:

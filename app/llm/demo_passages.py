@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.llm.demo_material import stems_of
-from app.llm.demo_prompts import SIGNED
+from app.llm.demo_prompts import SIGNED, lists_in
 from app.llm.demo_texts import Line
 
 QUOTE_CHARACTERS = 600
@@ -120,9 +120,8 @@ def _pairs(rules: Sequence[Record], clauses: Sequence[Record]) -> Iterator[tuple
 
 
 def _passages_in(result: Record) -> Iterator[Record]:
-    data = result.get("data")
-    held = data.get("passages") if isinstance(data, dict) else None
-    yield from (each for each in held or () if isinstance(each, dict) and {"source", "line", "quote"} <= each.keys())
+    held = lists_in(result.get("data")).get("passages", ())
+    yield from (each for each in held if {"source", "line", "quote"} <= each.keys())
 
 
 def _closest(passage: Record, others: Sequence[Record]) -> Record | None:

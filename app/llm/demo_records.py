@@ -11,10 +11,10 @@ from typing import Any
 
 import jsonschema_rs
 
-from app.llm.demo_grid import Grid, number_in
+from app.llm.demo_grid import Grid, as_json, number_in
 from app.llm.demo_material import answers_in, entries_of, figure_before, figure_in, items_of, labelled
 from app.llm.demo_passages import passages_of
-from app.llm.demo_prompts import SIGNED, excerpt, gist, unsigned
+from app.llm.demo_prompts import SIGNED, excerpt, gist, lists_in, unsigned
 from app.llm.demo_texts import Line
 
 JUDGED_BY_NONE = f"{SIGNED} this takes a language model."
@@ -118,7 +118,8 @@ def _replies(source: str, lines: Sequence[Line], questions: Mapping[str, str]) -
 
 def _carried(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
     """The records of the list of that name in the results; those about one subject are one, as they agree."""
-    lists = {str(each["task"]): held for each in ground.results if (held := _list_in(each, name)) is not None}
+    every = {str(each["task"]): lists_in(each.get("data")) for each in ground.results}
+    lists = {task: held[name] for task, held in every.items() if name in held}
     records = [record for held in lists.values() for record in held]
     if not lists or "subject" not in fields:
         return [*_unlike(records)] if lists else None
@@ -158,7 +159,7 @@ def _referring(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> 
     """A record for each record of a result that a field is to name: an `objective` for each of the `objectives`."""
     for each in ground.results:
         for field in fields:
-            if held := _list_in(each, f"{field}s"):
+            if held := lists_in(each.get("data")).get(f"{field}s"):
                 return [_one_for(record, number, name, field) for number, record in enumerate(held, 1)]
     return None
 
@@ -180,9 +181,7 @@ def _resting(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> li
 
 
 def _reasons_in(result: Mapping[str, Any]) -> Iterator[Record]:
-    data = result.get("data")
-    lists = [each for each in data.values() if isinstance(each, list)] if isinstance(data, dict) else []
-    yield from (record for held in lists for record in held if isinstance(record, dict) and record.get("reason"))
+    yield from (each for held in lists_in(result.get("data")).values() for each in held if each.get("reason"))
 
 
 def _reasoned(record: Record) -> tuple[str, str]:
@@ -200,12 +199,6 @@ def _listed(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> lis
         | {"id": f"{name[:1]}{number}", "title": gist(text, 120), "source": line.source, "line": line.number}
         for number, (text, line, below) in enumerate(items_of(ground.lines), 1)
     ]
-
-
-def _list_in(result: Mapping[str, Any], name: str) -> list[Record] | None:
-    data = result.get("data")
-    held = data.get(name) if isinstance(data, dict) else None
-    return [each for each in held if isinstance(each, dict)] if isinstance(held, list) else None
 
 
 def _unlike(values: Iterable[Any]) -> Iterator[Any]:
@@ -258,7 +251,7 @@ def _formed(value: Any, form: Mapping[str, Any], kinds: frozenset[str]) -> Any:
     if "boolean" in kinds:
         return {"true": True, "false": False}.get(str(value).casefold())
     number = number_in(str(value)) if kinds & {"number", "integer"} else None
-    return None if number is None else int(number) if number == number.to_integral_value() else float(number)
+    return None if number is None else as_json(number)
 
 
 def told_of(data: Mapping[str, Any]) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from app.llm.demo_grid import ROWS, number_in
+from app.llm.demo_grid import ROWS, as_json, number_in
 
 Figures = Mapping[str, str]
 """A row of what was computed, by name."""
@@ -64,7 +64,7 @@ def _cell(name: str, kinds: str | Sequence[str], rows: Sequence[Figures]) -> Any
     number = number_in(found[0])
     if number is None or "string" in kinds:
         return found[0]
-    return int(number) if number == number.to_integral_value() else float(number)
+    return as_json(number)
 
 
 def _words(name: str) -> set[str]:

@@ -32,6 +32,7 @@ from app.llm.demo_prompts import (
     GATHER,
     PART,
     SIGNED,
+    ToolResults,
     asked_and_about,
     gist,
     input_names,
@@ -71,7 +72,7 @@ class _Assignment:
     context: str
     inputs: Sequence[str]
     results: Sequence[dict[str, Any]]
-    answers: Sequence[tuple[Block, str, bool]]
+    answers: ToolResults
 
     @property
     def wanted(self) -> str:
