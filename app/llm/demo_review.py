@@ -4,7 +4,6 @@ The rules are those that need no judgement: words that stand there. Which of the
 sentence of its description.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,9 +11,10 @@ from itertools import islice
 from typing import Any, cast
 
 from app.domain.findings import Severity
-from app.llm.demo_findings import CONFIDENCE, EVIDENCE_CHARACTERS
+from app.llm.demo_findings import finding_at
 from app.llm.demo_material import Shown, shown_in
 from app.llm.demo_prompts import SIGNED, counted, fenced, opening_of, sections
+from app.llm.demo_schema import finds, promised
 from app.llm.model import Request
 
 FINDINGS_NAMED = 20
@@ -58,9 +58,8 @@ def looked_at(request: Request) -> dict[str, Any] | None:
         return None
     shown = shown_in("\n".join(sections(opening_of(request)).get("context", [])))
     change = [each for each in shown if _is_diff(each)]
-    fields = (request.output_schema or {}).get("properties") or {}
-    finds = "findings" in json.dumps(fields.get("data"))
-    if not change or ("data" in fields and not finds):
+    is_finder = finds(request.output_schema)
+    if not change or (promised(request.output_schema) is not None and not is_finder):
         return None
     files = [f"{each.name}: {counted(len([*_added(each)]), 'line')} added, {_removed(each)} removed" for each in change]
     looked = f"{SIGNED} looked at {counted(len(change), 'file')} of the change."
@@ -71,7 +70,7 @@ def looked_at(request: Request) -> dict[str, Any] | None:
         "sources": list(dict.fromkeys(each.input for each in change)),
         "escalation": None,
     }
-    if finds:
+    if is_finder:
         kind = request.system.partition("\n")[0].partition(": ")[2].partition(".")[0]
         found = list(islice(_found(kind, change, shown), FINDINGS_NAMED))
         said = f"{looked} {counted(len(found), 'line')} stood out."
@@ -114,12 +113,6 @@ def _ruled_out(shown: Sequence[Shown]) -> Iterator[tuple[re.Pattern[str], str]]:
 
 
 def _finding(file: Shown, number: int, line: str, severity: Severity, message: str) -> dict[str, Any]:
-    return {
-        "severity": severity,
-        "category": "demo",
-        "message": f"{SIGNED} {message} No language model has judged it.",
-        "location": {"input": file.input, "path": file.name, "line": number, "end_line": number},
-        "evidence": line.strip()[:EVIDENCE_CHARACTERS],
-        "suggestion": "Set ANTHROPIC_API_KEY to have it looked at.",
-        "confidence": CONFIDENCE,
-    }
+    place = {"input": file.input, "path": file.name, "line": number, "end_line": number}
+    said = f"{message} No language model has judged it."
+    return finding_at(place, line.strip(), severity=severity, message=said)

@@ -28,6 +28,11 @@ def promised(report: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return data and {**data["anyOf"][0], "$defs": (report or {}).get("$defs", {})}
 
 
+def finds(report: Mapping[str, Any] | None) -> bool:
+    """Whether the data are to be findings."""
+    return "findings" in (promised(report) or {}).get("properties", {})
+
+
 def filled(schema: Mapping[str, Any], rows: Sequence[Figures]) -> Any:
     """A value that fits the schema, from these rows. Raises `NotComputed`."""
     value = _value(schema, "", rows, schema)

@@ -44,7 +44,7 @@ from app.llm.demo_prompts import (
     values,
 )
 from app.llm.demo_review import looked_at
-from app.llm.demo_schema import NotComputed, filled, promised
+from app.llm.demo_schema import NotComputed, filled, finds, promised
 from app.llm.demo_tables import LIST_COLUMNS, Table, figures_query, fitting, tables_in, values_query
 from app.llm.demo_testing import report_of_tests, sources_left, wants_tests
 from app.llm.demo_texts import words_sought
@@ -151,7 +151,7 @@ def _calls_left(request: Request) -> list[Call]:
     rounds = (_first_calls, _second_calls, _third_calls)[_replies(request) :]
     own = {tool.name for tool in request.tools if tool.server is None}
     given = _assignment(request)
-    if _promises_records(request):
+    if promised(request.output_schema) is not None and not finds(request.output_schema):
         if "query_data" in own and (queries := queries_in(given.task)):
             asked = pages_left(given.answers, queries) if _replies(request) else queries
             return [("query_data", {"sql": sql}) for sql in asked]
@@ -160,12 +160,6 @@ def _calls_left(request: Request) -> list[Call]:
         if left := texts_left(given.answers):
             return left
     return [call for call in rounds[0](given) if call[0] in own] if rounds else []
-
-
-def _promises_records(request: Request) -> bool:
-    """Whether the worker promises data other than findings."""
-    schema = promised(request.output_schema)
-    return schema is not None and "findings" not in schema.get("properties", {})
 
 
 def _first_calls(given: _Assignment) -> list[Call]:
@@ -224,9 +218,10 @@ def report(request: Request) -> dict[str, Any]:
     if not evidence:
         evidence = from_results(given.results)
     brought = [piece for piece in evidence if not piece.failed]
-    found = findings(request)
-    compared = found is not None and deviations(given.results) is not None
-    escalation = None if compared else _escalation(given, evidence)
+    is_finder = finds(request.output_schema)
+    seen = findings(request) if is_finder else None
+    compared = deviations(given.results) if is_finder and seen is None else None
+    escalation = None if compared is not None else _escalation(given, evidence)
     if escalation and _calls_left(request):
         escalation |= {"reason": "timeout", "message": f"{SIGNED} the replies allowed were not enough to look."}
     written: dict[str, Any] = {
@@ -236,8 +231,9 @@ def report(request: Request) -> dict[str, Any]:
         "sources": sources_of(given.results, evidence),
         "escalation": escalation,
     }
-    if found is not None:
-        return written | {"data": None if escalation and not found["findings"] else found} | _found(found, written)
+    if is_finder:
+        found = seen or compared or []
+        return written | {"data": None if escalation and not found else {"findings": found}} | _found(found, written)
     schema = promised(request.output_schema)
     if schema is None:
         return written
@@ -250,16 +246,15 @@ def report(request: Request) -> dict[str, Any]:
         return written | {"data": None, "escalation": _escalated(f"{why}; {NEEDED} {gist(given.task)}")}
 
 
-def _found(found: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]:
+def _found(found: Sequence[dict[str, Any]], written: dict[str, Any]) -> dict[str, Any]:
     """What a report of findings says beside them. With one of them nothing is escalated."""
-    if not found["findings"] and written["escalation"]:
+    if not found and written["escalation"]:
         return {"summary": written["summary"]}
-    if not found["findings"]:
+    if not found:
         said = f"{SIGNED} compared figures and named no place. What the passages mean takes a language model."
         return {"summary": said, "text": f"{NOTICE}\n\n{said}"}
-    inputs = list(dict.fromkeys(each["location"]["input"] for each in found["findings"]))
-    places = len(found["findings"])
-    named = "one line of it" if places == 1 else f"{places} places"
+    inputs = list(dict.fromkeys(each["location"]["input"] for each in found))
+    named = "one line of it" if len(found) == 1 else f"{len(found)} places"
     said = f"{SIGNED} looked at {', '.join(inputs)} and named {named}."
     return {"summary": said, "text": f"{NOTICE}\n\n{said}", "sources": inputs, "escalation": None}
 
