@@ -2,40 +2,22 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from app.llm.demo_assignment import Assignment
 from app.llm.demo_blank import pages_without_text
 from app.llm.demo_grid import Grid
 from app.llm.demo_material import lines_read, lines_shown, queries_in, questions_in
 from app.llm.demo_pages import paged, unread
 from app.llm.demo_passages import subjects_in
-from app.llm.demo_prompts import SIGNED, ToolResults, lists_in
+from app.llm.demo_prompts import SIGNED, lists_in
 from app.llm.demo_records import Ground, recorded, told_of
 from app.llm.model import Request
 
 NOTICE = f"> {SIGNED} filled in by rules from what the task shows and the tools returned. No language model judged it."
 
 
-class Given(Protocol):
-    """What a worker was given, and what its tools have said so far."""
-
-    @property
-    def task(self) -> str: ...
-
-    @property
-    def context(self) -> str: ...
-
-    @property
-    def inputs(self) -> Sequence[str]: ...
-
-    @property
-    def results(self) -> Sequence[dict[str, Any]]: ...
-
-    @property
-    def answers(self) -> ToolResults: ...
-
-
-def recorded_in(given: Given, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+def recorded_in(given: Assignment, schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """The report of a worker that promises lists of records; None where no rule fills any."""
     own = queries_in(given.task)
     asked = [failed for call, _, failed in given.answers if call["input"].get("sql") in own]
@@ -67,7 +49,7 @@ def _queried(inputs: Sequence[str], queries: Sequence[str]) -> list[str]:
     return [name for name in inputs if re.sub(r"\W", "_", name.casefold().rpartition(".")[0]) in words]
 
 
-def _not_seen(given: Given, grids: Sequence[Grid]) -> Iterator[str]:
+def _not_seen(given: Assignment, grids: Sequence[Grid]) -> Iterator[str]:
     """What there was no room to look at, of what the tools said that there is."""
     yield from (f"the first {len(grid.rows)} rows were seen, and there are more" for grid in grids if not grid.complete)
     yield from (f"{name} was not read from line {line} on" for name, line in unread(given.answers).items())
