@@ -19,6 +19,7 @@ _SHOWN_HEAD = re.compile(r'^("(?:[^"\\]|\\.)*")(?: in ("(?:[^"\\]|\\.)*"))?, lin
 _SHOWN_ROW = re.compile(r"^ *(\d*)\| (.*)$")
 _LABEL = re.compile(r"^\W{0,4}([A-Za-z][A-Za-z _-]{1,30}):\W{0,4}\s(\S.{0,150})$")
 _MEASURED = re.compile(r"^(\d+(?:\.\d+)?)(?![\d.-]) ?([^\W\d]\S*|%)?,?\s*(.*)$")
+_UNMEASURED = dict.fromkeys(("value", "number", "written_unit", "note"))
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)]|#{2,6})\s+(\S.*)$")
 _FIGURE = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,])|(?<![\w.,])\d+(?:\.\d+)?(?![\w]|[.,]\d)")
 _ASKS_FIGURE = re.compile(
@@ -92,25 +93,25 @@ def labelled(lines: Sequence[Line], name: str) -> str | None:
 
 def entries_of(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """What stands behind labels and colons: an item, and a figure with its unit or a value; and how often a dose is."""
-    found = [(told, line) for line in lines if (told := _LABEL.match(line.text))]
     entries: list[dict[str, Any]] = []
-    for (label, value), line in ((told.groups(), line) for told, line in found):
-        item = label.strip().casefold()
-        entry = {"item": item, "source": line.source, "line": line.number, "quote": line.text}
-        measured = _measured(value.strip(" *_"))
-        entries.append(entry | measured)
-        if item.endswith(" dose") and measured["note"]:
-            often = {"item": f"{item.removesuffix(' dose')} frequency", "value": measured["note"].partition(",")[0]}
-            entries.append(entry | {"number": None, "unit": None, "note": None} | often)
+    for line in lines:
+        if (told := _LABEL.match(line.text)) is None:
+            continue
+        item = told[1].strip().casefold()
+        place = {"source": line.source, "line": line.number, "quote": line.text}
+        measured = _measured(told[2].strip(" *_"))
+        entries.append({"item": item, **place, **measured})
+        if item.endswith(" dose") and (note := measured["note"]):
+            often = {"item": f"{item.removesuffix(' dose')} frequency", "value": note.partition(",")[0]}
+            entries.append({**_UNMEASURED, **place, **often})
     return entries
 
 
-def _measured(text: str) -> dict[str, Any]:
+def _measured(text: str) -> Mapping[str, Any]:
     figure = _MEASURED.match(text)
     if figure is None:
-        return {"value": text, "number": None, "unit": None, "written_unit": None, "note": None}
-    unit, note = figure[2], figure[3] or None
-    return {"value": None, "number": figure[1], "unit": unit, "written_unit": unit or "none", "note": note}
+        return {**_UNMEASURED, "value": text}
+    return {"value": None, "number": figure[1], "written_unit": figure[2] or "none", "note": figure[3] or None}
 
 
 def items_of(lines: Sequence[Line]) -> list[tuple[str, Line, Sequence[Line]]]:

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jsonschema_rs
-
 from app.llm.demo_grid import Grid, as_json, number_in
 from app.llm.demo_material import answers_in, entries_of, figure_before, figure_in, items_of, labelled
 from app.llm.demo_passages import passages_of
 from app.llm.demo_prompts import SIGNED, excerpt, gist, lists_in, unsigned
+from app.llm.demo_schema import fits
 from app.llm.demo_texts import Line
 
 JUDGED_BY_NONE = f"{SIGNED} this takes a language model."
@@ -60,8 +59,7 @@ def recorded(schema: Mapping[str, Any], ground: Ground) -> dict[str, Any] | None
         data = {name: _filled(name, part, known.get(name, ()), ground.lines) for name, part in _properties(schema)}
     except Unfillable:
         return None
-    fits = jsonschema_rs.validator_for(dict(schema), offline=True, validate_formats=True).is_valid(data)
-    return data if fits else None
+    return data if fits(data, schema) else None
 
 
 def _properties(schema: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

@@ -36,9 +36,14 @@ def finds(report: Mapping[str, Any] | None) -> bool:
 def filled(schema: Mapping[str, Any], rows: Sequence[Figures]) -> Any:
     """A value that fits the schema, from these rows. Raises `NotComputed`."""
     value = _value(schema, "", rows, schema)
-    if not jsonschema_rs.validator_for(dict(schema), offline=True, validate_formats=True).is_valid(value):
+    if not fits(value, schema):
         raise NotComputed
     return value
+
+
+def fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether a value is as the schema has it, by the rules that replies are held to."""
+    return jsonschema_rs.validator_for(dict(schema), offline=True, validate_formats=True).is_valid(value)
 
 
 def _value(schema: Mapping[str, Any], name: str, rows: Sequence[Figures], root: Mapping[str, Any]) -> Any:
