@@ -198,7 +198,7 @@ def _pause(retry_after: str, now: datetime) -> float | None:
         return float(min(int(text[:9]), LONGEST_WAIT_S))
     try:
         at = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     wait = (at if at.tzinfo else at.replace(tzinfo=UTC)) - now
     return min(max(wait.total_seconds(), 0.0), LONGEST_WAIT_S)

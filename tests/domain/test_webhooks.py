@@ -102,6 +102,7 @@ def test_a_receiver_that_wants_to_be_left_alone_is() -> None:
         (503, "Sat, 28 Nov 2026 08:00:00 GMT", 0),
         (503, "999999999999999", 86_400),
         (503, "soon", None),
+        (503, "Sat, 28 Nov 99999999999 09:00:30 GMT", None),
         (503, "-5", None),
         (503, "²", None),
         (503, None, None),
