@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -74,6 +75,26 @@ async def test_it_is_masked_wherever_it_is_stored_or_shown_and_the_tool_gets_it(
             assert secret not in place
     assert everything.count("[secret:") > 8
     assert SECRETS[1] in json.dumps(stub.log[1].body)  # What the model sees is what it has said itself.
+
+
+async def test_an_input_whose_name_looks_like_one_is_found_by_the_name_that_is_shown(
+    service: Service, stub: StubProvider
+) -> None:
+    name = "sk-sales-2024-quarter1.csv"
+    stub.on("work", lambda seen: read(seen.body), call=1)
+    stub.on("work", as_json(report("Read.")))
+    stub.on("synthesize", as_json(synthesis("Read.", "t1")))
+
+    def read(body: dict[str, Any]) -> Any:
+        [shown, *_] = re.findall(r"\[secret:\w{4}\]\.csv", json.dumps(body["messages"][0]))
+        return tool_calls(call("read_input", {"action": "read", "name": shown}))
+
+    plan, given = plan_of(task("t1", "analyst")), {"name": name, "content": "region,euros"}
+    run = await service.ended(await service.submit(plan=plan, inputs=[given]))
+
+    assert run["status"] == "succeeded", run
+    assert "1: region,euros" in json.dumps(stub.log[1].body)
+    assert name not in await stored(service)
 
 
 async def test_a_process_that_goes_on_with_a_call_does_not_act_on_a_mark(
