@@ -71,8 +71,8 @@ class RunDesk:
         return self._runtime.tools
 
     async def inputs(self) -> Sequence[JobInput]:
-        brief = self.run.brief
-        return await self._runtime.input_cache.of_run(self._runtime.database, brief.run_id) if brief.inputs else ()
+        brief, runtime = self.run.brief, self._runtime
+        return await runtime.input_cache.of_run(runtime.database, brief.tenant, brief.run_id) if brief.inputs else ()
 
     def now(self) -> datetime:
         return datetime.now(UTC)
