@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from app.domain.credentials import without_credentials
 from app.tools.tool import ToolContext
 from tests.support.fixtures import Services
 from tests.support.rows import every
-from tests.support.service import Service, plan_of, report, synthesis, task
-from tests.support.stub_answers import as_json, call, held, tool_calls
+from tests.support.service import Service, new_run_id, plan_of, report, synthesis, task
+from tests.support.stub_answers import as_json, call, error_event, held, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.toolbox import Note, team_with, tool
 
@@ -75,6 +76,23 @@ async def test_it_is_masked_wherever_it_is_stored_or_shown_and_the_tool_gets_it(
             assert secret not in place
     assert everything.count("[secret:") > 8
     assert SECRETS[1] in json.dumps(stub.log[1].body)  # What the model sees is what it has said itself.
+
+
+async def test_text_is_masked_while_it_is_written(service: Service, stub: StubProvider) -> None:
+    secret, run_id, heard = SECRETS[3], new_run_id(), list[str]()
+    whole = json.dumps(report(f"It is {secret}."))
+    stub.on("work", call=1, reply=error_event("overloaded_error", after=whole[: whole.rindex(secret) + 10]))
+    stub.on("work", as_json(report(f"Use {secret} there.")))
+    stub.on("synthesize", as_json(synthesis("Done.", "t1")))
+
+    with service.runtime.deltas.listening(run_id, heard.append):
+        await service.submit(plan=plan_of(task("t1", "writer")), run_id=run_id)
+        await service.ended(run_id)
+
+    passages = [json.loads(frame)["data"] for frame in heard]
+    text = "".join(each["text"] for each in passages if each["purpose"] == "work")
+    assert secret[:8] not in text
+    assert text.endswith(f"{without_credentials(f'Use {secret}')} there.")
 
 
 async def test_an_input_whose_name_looks_like_one_is_found_by_the_name_that_is_shown(
