@@ -5,7 +5,6 @@ The specification is https://github.com/standard-webhooks/standard-webhooks/blob
 
 import base64
 import binascii
-import re
 import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -46,8 +45,6 @@ SLOW_DOWN = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 """Statuses with which a receiver may say when it takes something again."""
 BOTH_SIGN = timedelta(hours=24)
 """For how long a secret that was exchanged signs beside the new one."""
-
-_HOST_AND_PORT = re.compile(r"(?P<host>[^\s\[\]/@?#:]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):(?P<port>\d{1,5})")
 
 Place = tuple[str, int]
 """A host as URLs name it, in lower case, and a port."""
@@ -108,14 +105,6 @@ def place_in(url: str) -> Place:
     """The host and the port that a checked URL leads to."""
     parts: SplitResult = urlsplit(url)
     return (parts.hostname or "").lower(), parts.port or (443 if parts.scheme == "https" else 80)
-
-
-def place_named(text: str) -> Place:
-    """The place that `host:port` names. Raises `ValueError` for anything else."""
-    found = _HOST_AND_PORT.fullmatch(text)
-    if found is None or not 0 < int(found["port"]) < 65_536:
-        raise ValueError(f"{text} is not a host and its port, like hooks.internal:8443")
-    return found["host"].strip("[]").lower(), int(found["port"])
 
 
 def may_be_told(url: str, named: Collection[Place]) -> bool:

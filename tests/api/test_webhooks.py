@@ -18,7 +18,7 @@ WEBHOOK = {"url": URL}
 @pytest.fixture
 async def api(start_api: Starts) -> Api:
     """One that has a key for secrets."""
-    return await start_api(secrets_key=SECRETS_KEY, webhook_hosts={"hooks.internal:8080"})
+    return await start_api(secrets_key=SECRETS_KEY, webhook_hosts="hooks.internal:8080")
 
 
 async def put(api: Api, **webhook: Any) -> Any:

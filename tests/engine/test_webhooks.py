@@ -249,7 +249,7 @@ async def test_both_secrets_sign_after_an_exchange(service: Service, receiver: R
 
 
 async def test_addresses_of_our_own_are_not_told(services: Services, receiver: Receiver, stub: StubProvider) -> None:
-    service = await services.start(**receiver.settings | {"webhook_hosts": {"localhost:1"}})
+    service = await services.start(**receiver.settings | {"webhook_hosts": "localhost:1"})
     stub.on("work", as_json(report("done")))
     stub.on("synthesize", as_json(synthesis("the answer", "a")))
     for url in (
