@@ -17,6 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError, to_json
 
+from app.domain.moments import written
 from app.domain.text import has_line_end
 
 RunNews = Literal["run.succeeded", "run.partial", "run.failed", "run.cancelled", "run.waiting"]
@@ -127,8 +128,7 @@ class News:
     def body(self) -> str:
         """The body of the request, which is thin: whoever wants more follows the links."""
         told = {"run_id": self.run_id, **self.said, "links": self._links}
-        at = self.at.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        return to_json({"type": self.type, "timestamp": at, "data": told}).decode()
+        return to_json({"type": self.type, "timestamp": written(self.at), "data": told}).decode()
 
     @property
     def _links(self) -> Mapping[str, str]:

@@ -19,6 +19,7 @@ from itertools import count
 import structlog
 from sqlalchemy import text as sql
 
+from app.domain.moments import written
 from app.domain.text import clean_text
 from app.store.database import TROUBLE, Database
 from app.store.wakeups import Wakeups
@@ -68,7 +69,7 @@ class Passage:
         """A piece of it, as clients get it."""
         frame = {
             "type": "text.delta",
-            "at": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+            "at": written(datetime.now(UTC)),
             "run_id": self.run_id,
             "task_id": self.task_id,
             "attempt": self.attempt,
