@@ -133,6 +133,18 @@ async def test_a_job_and_its_repetition_have_one_webhook(api: Api) -> None:
     assert refused.json()["code"] == "idempotency_key_reused"
 
 
+async def test_a_job_that_is_sent_again_is_the_same_run_though_the_webhook_it_signs_with_is_gone(api: Api) -> None:
+    await put(api)
+    job, headers = {"objective": "Find out.", "webhook": WEBHOOK}, {"idempotency-key": "k"}
+    first = await api.client.post("/v1/jobs", json=job, headers=headers)
+    await api.client.delete("/v1/webhooks")
+
+    again = await api.client.post("/v1/jobs", json=job, headers=headers)
+
+    assert (first.status_code, again.status_code) == (202, 202), again.text
+    assert (again.json()["id"], again.headers["idempotent-replayed"]) == (first.json()["id"], "true")
+
+
 async def test_deliveries_of_a_run_say_what_became_of_them(api: Api) -> None:
     await put(api)
     run_id = await api.post(webhook={"url": "https://own.example/b", "secret": new_secret()})
