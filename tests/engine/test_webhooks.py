@@ -144,6 +144,18 @@ async def test_a_job_is_told_with_its_own_secret_and_its_tenant_with_the_tenants
     await settled(service, plain)
 
 
+async def test_what_waits_for_room_is_delivered_as_soon_as_there_is_some(
+    services: Services, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.engine.courier.AT_ONCE", 1)
+    service = await services.start(**receiver.settings | {"poll_seconds": 30})
+    await told_of_all(service, receiver.url)
+    for _ in range(3):
+        await try_webhook(service.database, DEFAULT_TENANT)
+
+    await receiver.heard(3, timeout_s=10)
+
+
 async def test_the_secret_of_a_job_stands_nowhere(service: Service, receiver: Receiver) -> None:
     secret = new_secret()
 
