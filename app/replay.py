@@ -17,7 +17,7 @@ from app.domain.replay import Findings, Replay, drive
 from app.domain.retries import Patience
 from app.store.comparison import StoredRun, compare, stored_run
 from app.store.database import Database
-from app.store.input_cache import inputs_of
+from app.store.inputs import contents_of
 from app.store.run_log import Known, brief_from
 
 
@@ -40,7 +40,7 @@ async def replay_run(database: Database, tenant: str, run_id: str, today: Today)
     if stored is None:
         return None
     # A run that has begun may need them: code checks results of some teams against them.
-    inputs = await inputs_of(database, run_id) if stored.row["started_at"] else ()
+    inputs = await contents_of(database, tenant, run_id) if stored.row["started_at"] else ()
     return await asyncio.to_thread(_replay, run_id, stored, today, inputs)
 
 

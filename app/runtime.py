@@ -18,7 +18,7 @@ from app.domain.crew import Means
 from app.domain.keys import DEFAULT_TENANT
 from app.domain.retries import Patience
 from app.domain.team import Team
-from app.domain.webhooks import Place, place_named
+from app.domain.webhooks import Place
 from app.domain.worker import TIERS
 from app.llm.demo import DemoModel
 from app.llm.model import Model
@@ -191,7 +191,7 @@ def _webhooks(settings: Settings) -> Webhooks | None:
     from app.store.vault import Vault  # Nobody else needs cryptography.
 
     vault = Vault(settings.secrets_key.get_secret_value().split(","))
-    return Webhooks(vault, frozenset(map(place_named, settings.webhook_hosts)), settings.webhook_timeout_s)
+    return Webhooks(vault, settings.webhook_hosts, settings.webhook_timeout_s)
 
 
 def _teams_of_files(tools: Mapping[str, Tool], settings: Settings, built_in: Path) -> list[tuple[Team, Origin]]:

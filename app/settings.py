@@ -36,7 +36,7 @@ _POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://")
 _KEY = re.compile(r"[!-~]+")
 _API_ROOT = re.compile(r"https?://[^\s?#/]+(/[^\s?#]*)?")
 _SECRETS_KEY = re.compile(r"[A-Za-z0-9+/_-]{43}=")
-_HOST_AND_PORT = re.compile(r"([^\s\[\]/@?#:,]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):(?P<port>\d{1,5})")
+_HOST_AND_PORT = re.compile(r"(?P<host>[^\s\[\]/@?#:,]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):(?P<port>\d{1,5})")
 _SAID_TO_OTHERS = (
     "anthropic_api_key",
     "anthropic_base_url",
@@ -130,7 +130,7 @@ class Settings(BaseSettings):
     secrets_key: SecretStr | None = None
     """Key under which the secrets of webhooks are kept: the base64 of 32 random bytes. Several, separated by commas,
     while it is exchanged: the first encrypts, all decrypt. Without one there are no webhooks."""
-    webhook_hosts: Annotated[frozenset[str], NoDecode] = frozenset()
+    webhook_hosts: Annotated[frozenset[tuple[str, int]], NoDecode] = frozenset()
     """Receivers of webhooks that may be inside the own network, and need no TLS: `host:port`, separated by commas."""
     webhook_timeout_s: float = Field(default=15, ge=0.1, le=60)
     """Seconds the receiver of a webhook has to answer."""
@@ -185,10 +185,7 @@ class Settings(BaseSettings):
     def _are_places(cls, hosts: object) -> object:
         if not isinstance(hosts, str):
             return hosts
-        named = {host.strip() for host in hosts.split(",")} - {""}
-        if wrong := sorted(host for host in named if not _names_a_port(host)):
-            raise ValueError(f"must name hosts with their ports, like hooks.internal:8443; {wrong[0]} is none")
-        return named
+        return frozenset(_place(host) for each in hosts.split(",") if (host := each.strip()))
 
     @field_validator("anthropic_api_key")
     @classmethod
@@ -251,9 +248,11 @@ def variable(field: str) -> str:
     return alias if isinstance(alias, str) else PREFIX + field.upper()
 
 
-def _names_a_port(host: str) -> bool:
-    found = _HOST_AND_PORT.fullmatch(host)
-    return found is not None and 0 < int(found["port"]) < 65_536
+def _place(text: str) -> tuple[str, int]:
+    found = _HOST_AND_PORT.fullmatch(text)
+    if found is None or not 0 < int(found["port"]) < 65_536:
+        raise ValueError(f"must name hosts with their ports, like hooks.internal:8443; {text} is none")
+    return found["host"].strip("[]").lower(), int(found["port"])
 
 
 def _unknown(environment: Mapping[str, str]) -> list[str]:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from app.domain.errors import ChargehandError
-from app.domain.places import known_part
+from app.domain.places import causes_of, known_part
 from app.domain.team import Team
 from app.domain.team_faults import Fault
 from app.team_checks import faults_of, unknown_teams
@@ -134,13 +134,9 @@ def _in_one_line(error: Exception) -> str:
 
 
 def _faults_in(error: ValidationError, value: Any, root: yaml.Node) -> Iterator[FileFault]:
-    errors = error.errors(include_url=False, include_input=False)
-    # What is wrong inside of something also makes it too short, which is no news.
-    inner = {each["loc"][:1] for each in errors if len(each["loc"]) > 1}
-    for each in errors:
-        if each["type"] != "too_short" or each["loc"] not in inner:
-            place = known_part(each["loc"], value, missing=each["type"] == "missing")
-            yield FileFault(line_of(root, place), place, _said(each))
+    for each in causes_of(error.errors(include_url=False, include_input=False)):
+        place = known_part(each["loc"], value, missing=each["type"] == "missing")
+        yield FileFault(line_of(root, place), place, _said(each))
 
 
 def _said(error: ErrorDetails) -> str:

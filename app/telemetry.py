@@ -20,6 +20,7 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=\-]{4,}", re.IGNORECASE), rf"\1 {MASK}"),
     (re.compile(r"\b(AKIA|ASIA)[A-Z0-9]{16}\b"), MASK),
     (re.compile(r"\b(gh[opsur]|github_pat|xox[abprs])[-_][A-Za-z0-9_\-]{8,}"), MASK),
+    (re.compile(r"\b(chk_[0-9a-z]{16}_|whsec_)[A-Za-z0-9+/=]{8,}"), MASK),
     (re.compile(r"(?<![\w\-])(?>[\w\-]*?eyJ[\w\-]{8,})\.[\w\-]+\.[\w\-]+"), MASK),
     (re.compile(r"(://[^\s:/@]*):[^\s/]+@"), rf"\1:{MASK}@"),
     (re.compile(r"\b(password|passwd|pwd)=\S+", re.IGNORECASE), rf"\1={MASK}"),

@@ -13,13 +13,11 @@ from contextlib import suppress
 import uvloop
 
 from app.domain.team import Team
-from app.runtime import tune_garbage_collection
 from app.store.witness import Witness
 from benchmarks.floor import cpu_seconds
 from benchmarks.reference_job import TEAM
-from benchmarks.service import one
-from tests.support.service import Service, running_service
-from tests.support.stub_provider import StubProvider
+from benchmarks.service import one, tuned_service
+from tests.support.service import Service
 
 TURNS = 8
 """Half of them with metrics; the order changes, so that what grows with time is on both sides."""
@@ -27,12 +25,8 @@ TURNS = 8
 
 async def main(url: str, stub_url: str, runs: int, at_once: int) -> None:
     """Do `runs` jobs in each turn, `at_once` at a time."""
-    stub = StubProvider()
-    stub.url = stub_url
     team = Team.model_validate(TEAM)
-    settings = {"runs_at_once": at_once, "lease_seconds": 10, "poll_seconds": 2, "model_calls_at_once": 10_000}
-    async with running_service(url, stub, **settings) as service:
-        tune_garbage_collection()
+    async with tuned_service(url, stub_url, at_once) as service:
         counting, spent = service.database.witness, {True: [0.0, 0.0], False: [0.0, 0.0]}
         await _turn(service, team, at_once, at_once)
         for turn in range(TURNS):

@@ -9,6 +9,8 @@ import json
 import resource
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import uvloop
 
@@ -23,14 +25,21 @@ ALONE = 7
 """Runs that are measured one at a time; the first of them only warms up."""
 
 
-async def main(url: str, stub_url: str, runs: int, at_once: int, stagger_s: float) -> None:
-    """Do `runs` jobs, `at_once` at a time; the first ones start `stagger_s` seconds one after the other."""
+@asynccontextmanager
+async def tuned_service(url: str, stub_url: str, at_once: int) -> AsyncIterator[Service]:
+    """A service as `serve` would have it, against a provider that is there already."""
     stub = StubProvider()
     stub.url = stub_url
-    team = Team.model_validate(TEAM)
     settings = {"runs_at_once": at_once, "lease_seconds": 10, "poll_seconds": 2, "model_calls_at_once": 10_000}
     async with running_service(url, stub, **settings) as service:
         tune_garbage_collection()
+        yield service
+
+
+async def main(url: str, stub_url: str, runs: int, at_once: int, stagger_s: float) -> None:
+    """Do `runs` jobs, `at_once` at a time; the first ones start `stagger_s` seconds one after the other."""
+    team = Team.model_validate(TEAM)
+    async with tuned_service(url, stub_url, at_once) as service:
         alone = [await one(service, team) for _ in range(ALONE)][1:]
         slots, times = asyncio.Semaphore(at_once), []
 

@@ -26,7 +26,7 @@ def scope_for(method: str, path: str) -> KeyScope:
     """What a key must allow for a request."""
     if _is_within(path, *_FOR_ADMINS):
         return "admin"
-    if method in ("GET", "HEAD") or path.endswith("/replay"):
+    if method in ("GET", "HEAD") or (_is_within(path, "/v1/runs") and path.endswith("/replay")):
         return "runs:read"
     if _is_within(path, "/v1/teams"):
         return "teams:write"

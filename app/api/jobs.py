@@ -109,13 +109,12 @@ async def accept_job(request: Request, visit: VisitOf, job: Job, terms: TermsOf,
 async def _accepted(visit: Visit, job: Job, terms: Terms, origin: Origin) -> Accepted:
     """The run of a job: a new one, or that of an earlier request under its key. Raises `Refusal`."""
     key = await _scoped(terms, job)
+    if key and (before := await accepted_before(visit.database, visit.tenant, key)):
+        return before  # Whatever it rests on may have gone since: its team, the webhook whose secret it takes.
     runtime = visit.runtime
     team = await team_named(visit.database, visit.tenant, job.team)
     if team is None:
-        before = await accepted_before(visit.database, visit.tenant, key) if key else None
-        if before is None:
-            raise await _team_unknown(visit, job.team)
-        return before  # The team has been archived since.
+        raise await _team_unknown(visit, job.team)
     limits = job.limits.applied_to(team.team.limits)
     members = workers_at_depth(team.team, limits)
     refuse_unpriced(runtime, team.team, limits, "/limits/cost_usd" if job.limits.cost_usd is not None else "/team")

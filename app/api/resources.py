@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from app.domain.moments import written
 from app.domain.policy.breakers import Breaker
 from app.domain.states import TERMINAL_RUN
 from app.store.plans import PlanRevision
@@ -20,8 +21,8 @@ INERT = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Ty
 
 
 def instant(at: datetime | None) -> str | None:
-    """A moment as clients see it: RFC 3339 in UTC."""
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z") if at else None
+    """A moment as clients see it; null for none."""
+    return written(at) if at else None
 
 
 def run_resource(row: Row, now: datetime) -> Resource:

@@ -40,7 +40,7 @@ from app.domain.policy.handed_up import half_done
 from app.domain.second_looks import SUPERVISOR, all_results, results_kept, with_models, without_ties
 from app.domain.strategies import Strategy
 from app.domain.team_rules import ModelName
-from app.store.acceptance import IdempotencyKey, Inheritance, NewRun, Origin, accept
+from app.store.acceptance import IdempotencyKey, Inheritance, NewRun, Origin, accept, accepted_before
 from app.store.inputs import contents_of
 from app.store.sources import NotEnded, Source, source_of
 
@@ -203,11 +203,12 @@ class _Changes:
 
 
 async def _accepted(look: _Look, body: BaseModel, changes: _Changes) -> Response:
-    new = await _new_run(look, changes)
-    key = None
+    database, tenant, key = look.visit.database, look.visit.tenant, None
     if look.key is not None:
         key = IdempotencyKey(look.key, look.path, await asyncio.to_thread(digest_of, body))
-    accepted = await accept(look.visit.database, look.visit.tenant, new, key=key)
+    accepted = await accepted_before(database, tenant, key) if key else None
+    if accepted is None:
+        accepted = await accept(database, tenant, await _new_run(look, changes), key=key)
     look.request.state.run_id = accepted.run_id  # The line of this request in the log names it.
     return await answer_with_run(look.visit, accepted, look.wait_s)
 

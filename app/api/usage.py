@@ -1,6 +1,6 @@
 """What runs have taken: calls, tokens and money, by day, team, model or key."""
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import MINYEAR, UTC, date, datetime, time, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -32,7 +32,7 @@ async def get_usage(visit: VisitOf, since: From = None, to: To = None, group_by:
     """
     until = _moment(to, "to") if to is not None else datetime.now(UTC)
     start = _moment(since, "from") if since is not None else until - timedelta(days=DAYS_UNLESS_SAID)
-    if not start < until <= start + timedelta(days=DAYS_AT_MOST):
+    if not timedelta() < until - start <= timedelta(days=DAYS_AT_MOST):
         errors = [{"parameter": "from", "detail": f"This lies before `to`, by {DAYS_AT_MOST} days at most."}]
         raise Refusal(422, "request_invalid", "There is no such period.", errors=errors)
     groups, total = await usage_of(visit.database, visit.tenant, Period(start, until), group_by)
@@ -55,9 +55,10 @@ def _moment(text: str, parameter: str) -> datetime:
     """A day means its first moment in UTC. Raises `Refusal`."""
     try:
         if len(text) == len("2026-11-28"):
-            return datetime.combine(date.fromisoformat(text), time(), UTC)
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
+            moment = datetime.combine(date.fromisoformat(text), time(), UTC)
+        else:
+            moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None or moment.year == MINYEAR:  # Nothing lies a month before that year.
             raise ValueError
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):

@@ -3,13 +3,11 @@
 A hunk may be parted at any line; both parts get headers that say where they are.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.domain.material import NUMBER_CHARACTERS, ROW_CHARACTERS, Item
+from app.domain.material import HUNK, Item, row_characters
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _LEAST = 2_000
 """Characters that a part shows at least beside the names of the file."""
 
@@ -51,10 +49,10 @@ class _Hunk:
 def parts_of(item: Item, room: int) -> Sequence[Item]:
     """The file in parts of at most so many characters as they are shown; as it is where that is enough."""
     lines = item.text.removesuffix("\n").split("\n")
-    head = next((number for number, line in enumerate(lines) if _HUNK.match(line)), None)
+    head = next((number for number, line in enumerate(lines) if HUNK.match(line)), None)
     if item.size <= room or head is None:
         return [item]
-    around = len(item.described) + 40 + sum(len(line) + 1 + NUMBER_CHARACTERS for line in lines[:head])
+    around = len(item.described) + 40 + sum(map(row_characters, lines[:head]))
     parts = list(_parted(lines, head, max(room - around, _LEAST)))
     return [
         replace(
@@ -71,9 +69,9 @@ def parts_of(item: Item, room: int) -> Sequence[Item]:
 def _parted(lines: Sequence[str], head: int, room: int) -> Iterator[_Part]:
     part, hunk = _Part(head, head), _Hunk(0, 0, 0, 0)
     for number, line in enumerate(lines[head:], head):
-        cost = min(len(line), ROW_CHARACTERS) + 1 + NUMBER_CHARACTERS
+        cost = row_characters(line)
         is_over = hunk.old_left <= 0 and hunk.new_left <= 0
-        begins = _HUNK.match(line) if is_over else None
+        begins = HUNK.match(line) if is_over else None
         if part.lines and part.used + cost > room and not line.startswith("\\"):
             _close(part, hunk)
             yield part
@@ -83,7 +81,7 @@ def _parted(lines: Sequence[str], head: int, room: int) -> Iterator[_Part]:
             old, new = int(begins[1]), int(begins[3])
             hunk = _Hunk(old, new, int(begins[2] or 1), int(begins[4] or 1))
         elif hunk.at < 0:
-            part.used += len("@@ -1000,1000 +1000,1000 @@") + 1 + NUMBER_CHARACTERS
+            part.used += row_characters("@@ -1000,1000 +1000,1000 @@")
         if hunk.at < 0:
             hunk.at, hunk.began = len(part.lines), (hunk.old, hunk.new)
             part.lines.append("@@")

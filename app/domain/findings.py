@@ -46,6 +46,11 @@ class Location(_Value):
     """`old` for lines that the diff removes: they are numbered as the file was before."""
 
     @property
+    def file_name(self) -> str:
+        """What its file is called: of an input that is no diff, that is the name of the input."""
+        return self.path or self.input
+
+    @property
     def file(self) -> tuple[str, str | None, Side]:
         """Which text the lines are of."""
         return self.input, self.path, self.side

@@ -70,3 +70,8 @@ class Flaw(BaseModel):
     """JSON pointer to the place."""
     detail: str
     """What is wrong, for people."""
+
+
+def rejected(detail: str, *path: str | int, part: str = "data") -> Flaw:
+    """What is wrong with a result that code has checked, at a place within a part of it."""
+    return Flaw(code="result_rejected", pointer=pointer_to(part, *path), detail=detail)

@@ -5,7 +5,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Self, get_args
 
@@ -26,7 +26,7 @@ class SentKey:
     """A key as a client sends it. Its secret has 256 random bits, so that a plain hash of it is enough to keep."""
 
     id: str
-    secret: str
+    secret: str = field(repr=False)
 
     @classmethod
     def new(cls) -> Self:

@@ -95,11 +95,11 @@ def _quoted(text: str) -> str:
 def _tools_missing(plan: Plan, crew: Crew) -> Iterator[Spot]:
     for pointer, task in _each(plan):
         worker = crew.workers.get(task.worker)
-        if worker is not None and (lack := _lack_of(task, worker, crew)):
+        if worker is not None and (lack := lack_of(task, worker, crew)):
             yield Spot(f"{pointer}/instruction", f"task {_named(task)} {lack}")
 
 
-def _lack_of(task: Task, worker: Worker, crew: Crew) -> str | None:
+def lack_of(task: Task, worker: Worker, crew: Crew) -> str | None:
     """What a task plainly asks for that its worker has no tool for."""
     orders = list(orders_in(task.instruction))
     hands_off = takes_its_hands_off(f"{task.instruction[:CHARACTERS_READ]}\n{task.context}")

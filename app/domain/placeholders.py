@@ -89,6 +89,14 @@ def quoted(name: str) -> str:
     return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(cut, ensure_ascii=False))
 
 
+def unquoted(name: str) -> str:
+    """The name that stands in such quotation marks; as it is where it was not `quoted` that wrote it."""
+    try:
+        return str(json.loads(name))
+    except ValueError:
+        return name
+
+
 def all_of(names: Iterable[str], most: int | None = None) -> str:
     """Names from outside one after the other, each once; `most` of them, and how many more there are."""
     each = list(dict.fromkeys(names))

@@ -53,8 +53,7 @@ def read_source(text: str) -> Source:
         last = node.end_lineno or node.lineno
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-                functions.append(Function(f"{within}{node.name}", first, last))
+                functions.append(Function(f"{within}{node.name}", first_line(node), last))
             case ast.ClassDef():
                 waiting += [(f"{within}{node.name}.", each) for each in reversed(node.body)]
             case ast.Import() | ast.ImportFrom() if not within:
@@ -62,6 +61,11 @@ def read_source(text: str) -> Source:
             case _:
                 waiting += [(within, each) for each in reversed([*inner_statements(node)])]
     return Source(tuple(functions), tuple(imports))
+
+
+def first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
+    """The line at which a definition begins, with its decorators."""
+    return min([node.lineno, *(each.lineno for each in node.decorator_list)])
 
 
 @contextmanager

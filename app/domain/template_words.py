@@ -79,7 +79,7 @@ class TaskWords:
         if not self.task.beside:
             return ()
         items = self.reader.beside(self.task.beside)
-        return tuple(item.name for item, cut in zip(items, self._beside.cuts, strict=False) if cut)
+        return tuple(item.name for item, cut in zip(items, self._beside.cuts, strict=True) if cut)
 
     @property
     def _material(self) -> Mapping[str, Callable[[], Shown]]:

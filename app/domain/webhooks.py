@@ -5,7 +5,6 @@ The specification is https://github.com/standard-webhooks/standard-webhooks/blob
 
 import base64
 import binascii
-import re
 import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError, to_json
 
+from app.domain.moments import written
 from app.domain.text import has_line_end
 
 RunNews = Literal["run.succeeded", "run.partial", "run.failed", "run.cancelled", "run.waiting"]
@@ -46,8 +46,6 @@ SLOW_DOWN = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 """Statuses with which a receiver may say when it takes something again."""
 BOTH_SIGN = timedelta(hours=24)
 """For how long a secret that was exchanged signs beside the new one."""
-
-_HOST_AND_PORT = re.compile(r"(?P<host>[^\s\[\]/@?#:]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):(?P<port>\d{1,5})")
 
 Place = tuple[str, int]
 """A host as URLs name it, in lower case, and a port."""
@@ -110,14 +108,6 @@ def place_in(url: str) -> Place:
     return (parts.hostname or "").lower(), parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def place_named(text: str) -> Place:
-    """The place that `host:port` names. Raises `ValueError` for anything else."""
-    found = _HOST_AND_PORT.fullmatch(text)
-    if found is None or not 0 < int(found["port"]) < 65_536:
-        raise ValueError(f"{text} is not a host and its port, like hooks.internal:8443")
-    return found["host"].strip("[]").lower(), int(found["port"])
-
-
 def may_be_told(url: str, named: Collection[Place]) -> bool:
     """Whether a checked URL may be told anything: in secret, but for places that the operator has named."""
     return url.startswith("https:") or place_in(url) in named
@@ -138,8 +128,7 @@ class News:
     def body(self) -> str:
         """The body of the request, which is thin: whoever wants more follows the links."""
         told = {"run_id": self.run_id, **self.said, "links": self._links}
-        at = self.at.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        return to_json({"type": self.type, "timestamp": at, "data": told}).decode()
+        return to_json({"type": self.type, "timestamp": written(self.at), "data": told}).decode()
 
     @property
     def _links(self) -> Mapping[str, str]:
@@ -198,7 +187,7 @@ def _pause(retry_after: str, now: datetime) -> float | None:
         return float(min(int(text[:9]), LONGEST_WAIT_S))
     try:
         at = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     wait = (at if at.tzinfo else at.replace(tzinfo=UTC)) - now
     return min(max(wait.total_seconds(), 0.0), LONGEST_WAIT_S)

@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 
 import structlog
 
@@ -68,24 +69,22 @@ class Courier:
             self._load[due.endpoint] += 1
             task = asyncio.create_task(self._deliver(due), name=f"delivery {due.id}")
             self._under_way.add(task)
-            task.add_done_callback(self._done)
+            task.add_done_callback(partial(self._done, due.endpoint))
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _done(self, endpoint: str, task: asyncio.Task[None]) -> None:
+        if self._load[endpoint] in (1, FOR_EACH) or len(self._under_way) == AT_ONCE:
+            self._webhooks.news.set()  # There is room, for which others may wait.
         self._under_way.discard(task)
+        self._load[endpoint] -= 1
+        self._load += Counter()  # Forgets those that have nothing left.
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("delivery broke", exc_info=error)
 
     async def _deliver(self, due: DueDelivery) -> None:
         began = time.monotonic()
-        try:
-            outcome = await self._receivers.tell(due)
-            wait_s = wait_after(due.attempt, outcome, random.random())
-            await self._settle(due, outcome, wait_s, round((time.monotonic() - began) * 1000))
-        finally:
-            self._load[due.endpoint] -= 1
-            if self._load[due.endpoint] in (0, FOR_EACH - 1):
-                self._webhooks.news.set()  # There is room, for which others may wait.
-            self._load += Counter()  # Forgets those that have nothing left.
+        outcome = await self._receivers.tell(due)
+        wait_s = wait_after(due.attempt, outcome, random.random())
+        await self._settle(due, outcome, wait_s, round((time.monotonic() - began) * 1000))
 
     async def _settle(self, due: DueDelivery, outcome: Outcome, wait_s: float | None, took_ms: int) -> None:
         told = {

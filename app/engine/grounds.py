@@ -16,7 +16,7 @@ async def with_grounds(runtime: Runtime, histories: Histories, run: Snapshot) ->
     given: Sequence[JobInput] = ()
     reads_inputs = run.brief.team.checks_results or bool(run.brief.team.files)
     if reads_inputs and run.brief.inputs and not run.ended:
-        given = await runtime.input_cache.of_run(runtime.database, run.brief.run_id)
+        given = await runtime.input_cache.of_run(runtime.database, run.brief.tenant, run.brief.run_id)
     run = changed(run, brief=changed(run.brief, means=runtime.means, given=given))
     if run.plan is not None or run.ended:
         return run

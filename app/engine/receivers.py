@@ -1,45 +1,21 @@
 """The receivers of webhooks: one signed request each time, of whose answer nothing but the head is read."""
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from functools import cached_property
 
-import httpcore2
 import httpx2
 import structlog
 from standardwebhooks import Webhook as Signer
 
 from app.domain.errors import ToolError
-from app.domain.webhooks import Outcome, Place, answered, may_be_told
+from app.domain.webhooks import Outcome, answered, may_be_told
 from app.runtime import Webhooks
 from app.store.deliveries import DueDelivery
 from app.tools.guarded_http import GuardedTransport
 from app.tools.network_guard import AddressBlocked, NetworkGuard
 
 log = structlog.get_logger(__name__)
-
-ANY_PORT = range(1, 65_536)
-
-
-class DoorsNamed(NetworkGuard):
-    """Opens connections to the public web, and to places that the operator has named, wherever these are."""
-
-    def __init__(self, named: Collection[Place]) -> None:
-        super().__init__()
-        self._named = named
-        self._within = NetworkGuard(permits=lambda _: True, ports=ANY_PORT)
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 (the signature is httpcore2's)
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        """As the guard has it, unless the place is named."""
-        connect = self._within.connect_tcp if (host.lower(), port) in self._named else super().connect_tcp
-        return await connect(host, port, timeout, local_address, socket_options)
 
 
 class Receivers:
@@ -51,7 +27,7 @@ class Receivers:
     @cached_property
     def _client(self) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
-            transport=GuardedTransport(DoorsNamed(self._webhooks.hosts)),
+            transport=GuardedTransport(NetworkGuard(named=self._webhooks.hosts)),
             trust_env=False,
             follow_redirects=False,
             timeout=self._webhooks.timeout_s,

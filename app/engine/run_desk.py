@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from app.agents.allowance import kept_for_answer
 from app.agents.desk import Door
 from app.domain import events as ev
+from app.domain.credentials import Dictation
 from app.domain.errors import BudgetSpent, OwnershipLost
 from app.domain.events import Entry
 from app.domain.job import JobInput
@@ -71,8 +72,8 @@ class RunDesk:
         return self._runtime.tools
 
     async def inputs(self) -> Sequence[JobInput]:
-        brief = self.run.brief
-        return await self._runtime.input_cache.of_run(self._runtime.database, brief.run_id) if brief.inputs else ()
+        brief, runtime = self.run.brief, self._runtime
+        return await runtime.input_cache.of_run(runtime.database, brief.tenant, brief.run_id) if brief.inputs else ()
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -148,9 +149,11 @@ class RunDesk:
             run_id
         ):  # Several are written at once, for no reader.
             return None
+        dictation = Dictation()
 
         def heard(text: str) -> None:
-            deltas.publish(run_id, purpose=topic.purpose, task_id=topic.task_id, attempt=topic.attempt, text=text)
+            if said := dictation.after(text):
+                deltas.publish(run_id, purpose=topic.purpose, task_id=topic.task_id, attempt=topic.attempt, text=said)
 
         return heard
 

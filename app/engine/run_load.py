@@ -18,10 +18,10 @@ class RunLoad:
     """The load of one run's workers. For a team in which no worker has a kind it is not looked at."""
 
     def __init__(self, board: LoadBoard, run: Snapshot) -> None:
-        team = run.brief.team
+        brief = run.brief
         self._board = board
-        self._run_id = run.brief.run_id
-        self._names = {name: f"{team.name}/{name}" for name in team.workers_with_kinds}
+        self._run_id = brief.run_id
+        self._names = {name: f"{brief.tenant}:{brief.team.name}/{name}" for name in brief.team.workers_with_kinds}
 
     async def begin(self, run: Snapshot) -> None:
         """The run is ours: what others have its workers do must be known before any is chosen."""

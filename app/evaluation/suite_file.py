@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from app.domain.errors import ChargehandError
 from app.domain.media_types import AS_BYTES, essence_of, media_type_of
+from app.domain.places import causes_of
 from app.evaluation.suite import InputGiven, Suite
 from app.yaml_places import Place, composed, faulty_line, line_of, nested_below, repeated_names, value_of
 
@@ -104,10 +105,7 @@ def _check_names_and_depth(path: Path, root: yaml.Node) -> None:
 
 def _problems(error: ValidationError, root: yaml.Node | None) -> str:
     """The first problem by line, and how many there are beside it, on one line."""
-    errors = error.errors(include_url=False, include_input=False)
-    # What is wrong inside of something also makes it too short, which is no news.
-    around = {each["loc"][:length] for each in errors for length in range(len(each["loc"]))}
-    errors = [each for each in errors if each["type"] != "too_short" or each["loc"] not in around]
+    errors = causes_of(error.errors(include_url=False, include_input=False))
     placed = sorted((line_of(root, each["loc"]), number) for number, each in enumerate(errors))
     line, number = placed[0]
     first = errors[number]

@@ -4,16 +4,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from app.domain.conversation import Block
 from app.llm.demo_material import lines_read
-from app.llm.demo_prompts import SIGNED
+from app.llm.demo_prompts import SIGNED, ToolResults
 from app.llm.demo_texts import Line
 
 _NOTICE = re.compile(r"^\[this (?:page|document) (?:holds no text|cannot be read)[^\]]*\]$")
 _MARK = re.compile(r"^\[[^\]]*\]$")
 
 
-def escalated_blank(answers: Sequence[tuple[Block, str, bool]], inputs: Sequence[str]) -> dict[str, Any] | None:
+def escalated_blank(answers: ToolResults, inputs: Sequence[str]) -> dict[str, Any] | None:
     """The report of a worker that has read nothing but documents without text; None for any other."""
     lines = list(lines_read(answers, inputs))
     if (

@@ -2,48 +2,29 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from app.domain.conversation import Block
+from app.llm.demo_assignment import Assignment
 from app.llm.demo_blank import pages_without_text
 from app.llm.demo_grid import Grid
 from app.llm.demo_material import lines_read, lines_shown, queries_in, questions_in
 from app.llm.demo_pages import paged, unread
 from app.llm.demo_passages import subjects_in
-from app.llm.demo_prompts import SIGNED
+from app.llm.demo_prompts import SIGNED, lists_in
 from app.llm.demo_records import Ground, recorded, told_of
 from app.llm.model import Request
 
 NOTICE = f"> {SIGNED} filled in by rules from what the task shows and the tools returned. No language model judged it."
 
 
-class Given(Protocol):
-    """What a worker was given, and what its tools have said so far."""
-
-    @property
-    def task(self) -> str: ...
-
-    @property
-    def context(self) -> str: ...
-
-    @property
-    def inputs(self) -> Sequence[str]: ...
-
-    @property
-    def results(self) -> Sequence[dict[str, Any]]: ...
-
-    @property
-    def answers(self) -> Sequence[tuple[Block, str, bool]]: ...
-
-
-def recorded_in(given: Given, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+def recorded_in(given: Assignment, schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """The report of a worker that promises lists of records; None where no rule fills any."""
     own = queries_in(given.task)
-    asked = [(output, failed) for call, output, failed in given.answers if call["input"].get("sql") in own]
+    asked = [failed for call, _, failed in given.answers if call["input"].get("sql") in own]
     lines = list(dict.fromkeys([*lines_shown(given.context), *lines_read(given.answers, given.inputs)]))
     grids = paged(given.answers, own)
     data = recorded(schema, Ground(grids, questions_in(given.task), lines, given.results, subjects_in(given.task)))
-    if data is None or any(failed for _, failed in asked):
+    if data is None or any(asked):
         return None
     if short := [*_not_seen(given, grids)]:
         return _escalated(" and ".join(short))
@@ -68,7 +49,7 @@ def _queried(inputs: Sequence[str], queries: Sequence[str]) -> list[str]:
     return [name for name in inputs if re.sub(r"\W", "_", name.casefold().rpartition(".")[0]) in words]
 
 
-def _not_seen(given: Given, grids: Sequence[Grid]) -> Iterator[str]:
+def _not_seen(given: Assignment, grids: Sequence[Grid]) -> Iterator[str]:
     """What there was no room to look at, of what the tools said that there is."""
     yield from (f"the first {len(grid.rows)} rows were seen, and there are more" for grid in grids if not grid.complete)
     yield from (f"{name} was not read from line {line} on" for name, line in unread(given.answers).items())
@@ -98,7 +79,7 @@ def data_of(
 
 def _guarded(data: dict[str, Any]) -> dict[str, Any]:
     """The data with no approval of what something critical is reported about."""
-    records = [each for held in data.values() if isinstance(held, list) for each in held if isinstance(each, dict)]
+    records = [each for held in lists_in(data).values() for each in held]
     grave = {each.get("about") for each in records if each.get("severity") == "critical"}
     for each in records:
         if each.get("decision") == "approve" and each.get("subject") in grave:

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.domain.conversation import Block
 from app.llm.demo_grid import Grid, compared, grids_in, in_words
-from app.llm.demo_prompts import counted, excerpt, fenced, gist, unsigned
+from app.llm.demo_prompts import ToolResults, counted, excerpt, fenced, gist, unsigned
 from app.llm.demo_tables import LIST_COLUMNS, ROWS_WANTED
 from app.llm.demo_texts import Line, lines_in, pointed_out, quoted, telling
 
@@ -16,9 +16,6 @@ PAGE_CHARACTERS = 1_200
 TEXT_CHARACTERS = 1_500
 
 _CALCULATED = re.compile(r"^(?:- )?`([^`]+)` = (\S+)", re.MULTILINE)
-
-ToolResults = Sequence[tuple[Block, str, bool]]
-"""Each call, what came back, and whether that is an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.domain.artifacts import FILES_AT_MOST, name_fault
-from app.llm.demo_prompts import SIGNED, opening_of, sections
+from app.llm.demo_prompts import SIGNED, lists_in, opening_of, sections
 from app.llm.model import Request
 
 _ASKED = re.compile(r"\bas the file ([a-z0-9][a-z0-9-]{0,60}\.(?:md|txt))\b")
@@ -26,8 +26,7 @@ def with_file(request: Request, written: Mapping[str, Any], *, name: str, text: 
 
 def _naming(data: Any) -> Sequence[Mapping[str, Any]]:
     """The records in the lists of data that name a file, each file once."""
-    lists = [each for each in data.values() if isinstance(each, list)] if isinstance(data, dict) else []
-    records = [record for each in lists for record in each if isinstance(record, dict)]
+    records = (record for held in lists_in(data).values() for record in held)
     files = {str(record["file"]): record for record in records if record.get("file")}
     return [record for name, record in files.items() if name_fault(name) is None]
 

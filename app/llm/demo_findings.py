@@ -2,37 +2,30 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
-from app.domain.conversation import Block
 from app.domain.diffs import is_diff, read_diff
 from app.domain.errors import DiffUnreadable
-from app.llm.demo_passages import deviations
-from app.llm.demo_prompts import SIGNED, input_names, opening_of, sections, tool_results, values
+from app.domain.findings import Severity
+from app.llm.demo_prompts import SIGNED, ToolResults, input_names, opening_of, sections, tool_results, values
 from app.llm.model import Request
 
 EVIDENCE_CHARACTERS = 500
 CONFIDENCE = 100
-"""That a line is there needs no judgement."""
+"""That a line is there, or that figures differ, needs no judgement."""
 _NUMBERED = re.compile(r"^\d+: ?", re.MULTILINE)
 _BEGINS = re.compile(r"^(?:diff --git |--- )", re.MULTILINE)
 _CHANGED = "This line is new with the change. No language model has judged it."
 _THERE = "This is the first line of the input. No language model has judged it."
 
 
-def findings(request: Request) -> dict[str, Any] | None:
-    """The data of a worker that reports findings; None for any other."""
-    data = ((request.output_schema or {}).get("properties") or {}).get("data") or {}
-    wanted = next((each for each in data.get("anyOf", [data]) if "findings" in each.get("properties", {})), None)
-    if wanted is None:
-        return None
+def findings(request: Request) -> list[dict[str, Any]] | None:
+    """What a worker names of the inputs that it has seen; None where it has seen none."""
     prompt = opening_of(request)
     names = input_names(prompt)
     seen = [*_seen("\n".join(sections(prompt).get("context", [])), names), *_read(tool_results(request))]
-    if not seen and (found := deviations(values(sections(prompt).get("result", [])))) is not None:
-        return {"findings": found}
-    first = next((each for name, text in seen for each in _first(name, text)), None)
-    return {"findings": [] if first is None else [first]}
+    return [*islice((each for name, text in seen for each in _first(name, text)), 1)] if seen else None
 
 
 def _seen(context: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -43,7 +36,7 @@ def _seen(context: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield name, context[begins.start() :]
 
 
-def _read(answers: Sequence[tuple[Block, str, bool]]) -> Iterator[tuple[str, str]]:
+def _read(answers: ToolResults) -> Iterator[tuple[str, str]]:
     """The inputs that were read, without the numbers before their lines."""
     for call, text, failed in answers:
         if call["name"] == "read_input" and call["input"].get("action") == "read" and not failed:
@@ -58,21 +51,34 @@ def _first(name: str, text: str) -> Iterator[dict[str, Any]]:
     for file in files:
         for line in sorted(file.touched):
             if file.lines[line].strip():
-                yield _finding(name, file.path, line, file.lines[line], _CHANGED)
+                yield finding_at(_line(name, file.path, line), file.lines[line], severity="info", message=_CHANGED)
     if not files and not is_diff(name, ""):
         for line, words in enumerate(text.split("\n"), 1):
             if words.strip():
-                yield _finding(name, None, line, words, _THERE)
+                yield finding_at(_line(name, None, line), words, severity="info", message=_THERE)
 
 
-def _finding(name: str, path: str | None, line: int, words: str, message: str) -> dict[str, Any]:
+def _line(name: str, path: str | None, line: int) -> dict[str, Any]:
+    return {"input": name, "path": path, "line": line, "end_line": line}
+
+
+def finding_at(
+    location: Mapping[str, Any],
+    evidence: str,
+    *,
+    severity: Severity,
+    message: str,
+    category: str = "demo",
+    suggestion: str = "Set ANTHROPIC_API_KEY to have it looked at.",
+) -> dict[str, Any]:
+    """A finding at a place, as a rule names it."""
     return {
-        "severity": "info",
-        "category": "demo",
+        "severity": severity,
+        "category": category,
         "message": f"{SIGNED} {message}",
-        "location": {"input": name, "path": path, "line": line, "end_line": line},
-        "evidence": words[:EVIDENCE_CHARACTERS],
-        "suggestion": "Set ANTHROPIC_API_KEY to have it looked at.",
+        "location": location,
+        "evidence": evidence[:EVIDENCE_CHARACTERS],
+        "suggestion": suggestion,
         "confidence": CONFIDENCE,
     }
 

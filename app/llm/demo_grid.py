@@ -68,6 +68,11 @@ def number_in(cell: str) -> Decimal | None:
     return Decimal(cell) if _NUMBER.fullmatch(cell) else None
 
 
+def as_json(number: Decimal) -> int | float:
+    """The number as data have it."""
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
 def in_words(grid: Grid, source: str = "", *, whole: bool = False) -> str:
     """The figures of a table in a sentence; `whole` when all rows of the source are in them."""
     if not grid.rows:

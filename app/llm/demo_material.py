@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from app.domain.conversation import Block
-from app.llm.demo_prompts import skimmed
+from app.domain.placeholders import unquoted
+from app.llm.demo_prompts import ToolResults, skimmed
 from app.llm.demo_texts import Line, lines_in
 
 QUERIES_RUN = 6
@@ -14,10 +15,11 @@ LETTERS = 4
 
 _QUERY = re.compile(r"`\s*((?:SELECT|WITH)\b[^`]{10,4000})`")
 _QUESTION = re.compile(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+(?:([a-z][\w-]{1,39}):[ \t]+)?(\S.*\?)", re.MULTILINE)
-_SHOWN_HEAD = re.compile(r'^"(.*?)"(?: in "(.*?)")?, lines \d+-\d+')
-_SHOWN_ROW = re.compile(r"^\s*(\d+)\| (.*)$")
+_SHOWN_HEAD = re.compile(r'^("(?:[^"\\]|\\.)*")(?: in ("(?:[^"\\]|\\.)*"))?, lines [\d-]+(?:, .*)?:$')
+_SHOWN_ROW = re.compile(r"^ *(\d*)\| (.*)$")
 _LABEL = re.compile(r"^\W{0,4}([A-Za-z][A-Za-z _-]{1,30}):\W{0,4}\s(\S.{0,150})$")
 _MEASURED = re.compile(r"^(\d+(?:\.\d+)?)(?![\d.-]) ?([^\W\d]\S*|%)?,?\s*(.*)$")
+_UNMEASURED = dict.fromkeys(("value", "number", "written_unit", "note"))
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)]|#{2,6})\s+(\S.*)$")
 _FIGURE = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,])|(?<![\w.,])\d+(?:\.\d+)?(?![\w]|[.,]\d)")
 _ASKS_FIGURE = re.compile(
@@ -30,6 +32,15 @@ _EMPTY = frozenset({
 })  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A part of an input that a task made by a template shows: each line with its number, where it has one."""
+
+    input: str
+    name: str
+    rows: Sequence[tuple[int | None, str]]
+
+
 def queries_in(task: str) -> list[str]:
     """The SQL that a task says between backquotes, each once."""
     return list(dict.fromkeys(" ".join(found.split()) for found in _QUERY.findall(task)))[:QUERIES_RUN]
@@ -40,17 +51,29 @@ def questions_in(task: str) -> dict[str, str]:
     return {label or question.strip(): question.strip() for label, question in _QUESTION.findall(skimmed(task))}
 
 
+def shown_in(context: str) -> list[Shown]:
+    """The parts of inputs that a task made by a template holds. What stands behind no number and bar ends a part."""
+    found: list[Shown] = []
+    rows: list[tuple[int | None, str]] | None = None
+    for line in context.split("\n"):
+        row = _SHOWN_ROW.match(line)
+        if head := _SHOWN_HEAD.match(line):
+            rows = []
+            found.append(Shown(unquoted(head[2] or head[1]), unquoted(head[1]), rows))
+        elif row is None:
+            rows = None
+        elif rows is not None:
+            rows.append((int(row[1]) if row[1] else None, row[2]))
+    return found
+
+
 def lines_shown(context: str) -> Iterator[Line]:
-    """The lines of inputs that a task made by a template holds."""
-    source = ""
-    for row in context.split("\n"):
-        if head := _SHOWN_HEAD.match(row):
-            source = head[2] or head[1]
-        elif source and (shown := _SHOWN_ROW.match(row)):
-            yield Line(source, int(shown[1]), shown[2])
+    """The lines of inputs that such a task holds, those with numbers."""
+    for each in shown_in(context):
+        yield from (Line(each.input, number, text) for number, text in each.rows if number is not None)
 
 
-def lines_read(answers: Sequence[tuple[Block, str, bool]], inputs: Sequence[str]) -> Iterator[Line]:
+def lines_read(answers: ToolResults, inputs: Sequence[str]) -> Iterator[Line]:
     """The lines of inputs that were read."""
     for call, output, failed in answers:
         if call["name"] == "read_input" and call["input"].get("action") == "read" and not failed:
@@ -70,25 +93,25 @@ def labelled(lines: Sequence[Line], name: str) -> str | None:
 
 def entries_of(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """What stands behind labels and colons: an item, and a figure with its unit or a value; and how often a dose is."""
-    found = [(told, line) for line in lines if (told := _LABEL.match(line.text))]
     entries: list[dict[str, Any]] = []
-    for (label, value), line in ((told.groups(), line) for told, line in found):
-        item = label.strip().casefold()
-        entry = {"item": item, "source": line.source, "line": line.number, "quote": line.text}
-        measured = _measured(value.strip(" *_"))
-        entries.append(entry | measured)
-        if item.endswith(" dose") and measured["note"]:
-            often = {"item": f"{item.removesuffix(' dose')} frequency", "value": measured["note"].partition(",")[0]}
-            entries.append(entry | {"number": None, "unit": None, "note": None} | often)
+    for line in lines:
+        if (told := _LABEL.match(line.text)) is None:
+            continue
+        item = told[1].strip().casefold()
+        place = {"source": line.source, "line": line.number, "quote": line.text}
+        measured = _measured(told[2].strip(" *_"))
+        entries.append({"item": item, **place, **measured})
+        if item.endswith(" dose") and (note := measured["note"]):
+            often = {"item": f"{item.removesuffix(' dose')} frequency", "value": note.partition(",")[0]}
+            entries.append({**_UNMEASURED, **place, **often})
     return entries
 
 
-def _measured(text: str) -> dict[str, Any]:
+def _measured(text: str) -> Mapping[str, Any]:
     figure = _MEASURED.match(text)
     if figure is None:
-        return {"value": text, "number": None, "unit": None, "written_unit": None, "note": None}
-    unit, note = figure[2], figure[3] or None
-    return {"value": None, "number": figure[1], "unit": unit, "written_unit": unit or "none", "note": note}
+        return {**_UNMEASURED, "value": text}
+    return {"value": None, "number": figure[1], "written_unit": figure[2] or "none", "note": figure[3] or None}
 
 
 def items_of(lines: Sequence[Line]) -> list[tuple[str, Line, Sequence[Line]]]:

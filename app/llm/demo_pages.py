@@ -1,12 +1,12 @@
 """How the demo model pages through the rows of a query and the lines of a text, and whether it has them all."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from app.domain.conversation import Block
 from app.llm.demo_evidence import grid_of
 from app.llm.demo_grid import Grid
+from app.llm.demo_prompts import ToolResults
 
 _SHOWN = re.compile(r"(The first )?(\d{1,6}) rows?\b")
 _GOES_ON = re.compile(r"^.*, lines \d+ to \d+ of \d+; continue with first_line=(\d+)\n")
@@ -14,21 +14,19 @@ _ORDERED = re.compile(r"\bORDER BY\b(?!.*\b(?:LIMIT|OFFSET)\b)", re.IGNORECASE |
 
 LINES_ASKED = 500
 
-Answers = Sequence[tuple[Block, str, bool]]
 
-
-def pages_left(answers: Answers, queries: Iterable[str]) -> list[str]:
+def pages_left(answers: ToolResults, queries: Iterable[str]) -> list[str]:
     """The next page of each query that has more rows than were shown. One without an order has no pages."""
     nexts = ((sql, _paged(answers, sql)) for sql in queries if _ORDERED.search(sql))
     return [_page(sql, len(grid.rows)) for sql, grid in nexts if grid is not None and grid.rows and not grid.complete]
 
 
-def paged(answers: Answers, queries: Iterable[str]) -> list[Grid]:
+def paged(answers: ToolResults, queries: Iterable[str]) -> list[Grid]:
     """The table of each query that did not fail, its pages together; `complete` says whether that is every row."""
     return [grid for sql in queries if (grid := _paged(answers, sql)) is not None]
 
 
-def _paged(answers: Answers, sql: str) -> Grid | None:
+def _paged(answers: ToolResults, sql: str) -> Grid | None:
     said = {call["input"].get("sql"): output for call, output, failed in answers if not failed}
     if sql not in said:
         return None
@@ -57,21 +55,29 @@ def _page(sql: str, offset: int) -> str:
     return f"{sql} OFFSET {offset}"
 
 
-def texts_left(answers: Answers) -> list[tuple[str, dict[str, Any]]]:
+def texts_left(answers: ToolResults) -> list[tuple[str, dict[str, Any]]]:
     """The calls that go on reading where texts were shown in part."""
-    return [
-        ("read_input", {"action": "read", "name": name, "first_line": line, "line_count": LINES_ASKED})
-        for name, line in unread(answers).items()
-    ]
+    return [reading(name, line) for name, line in unread(answers).items()]
 
 
-def unread(answers: Answers) -> dict[str, int]:
+def reading(name: str, line: int) -> tuple[str, dict[str, Any]]:
+    """The call that reads a text from a line on."""
+    return "read_input", {"action": "read", "name": name, "first_line": line, "line_count": LINES_ASKED}
+
+
+def goes_on_at(output: str) -> int | None:
+    """The first line that was not shown of a text; None where all of it was."""
+    goes_on = _GOES_ON.match(output)
+    return int(goes_on[1]) if goes_on else None
+
+
+def unread(answers: ToolResults) -> dict[str, int]:
     """The texts that were read in part, each with its first line that was not shown."""
     left: dict[str, int] = {}
     for call, output, failed in answers:
         name = call["input"].get("name")
         if call["name"] == "read_input" and call["input"].get("action") == "read" and name and not failed:
             left.pop(name, None)
-            if goes_on := _GOES_ON.match(output):
-                left[name] = int(goes_on[1])
+            if line := goes_on_at(output):
+                left[name] = line
     return left

@@ -9,19 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.llm.demo_findings import finding_at
 from app.llm.demo_material import stems_of
-from app.llm.demo_prompts import SIGNED
+from app.llm.demo_prompts import lists_in
 from app.llm.demo_texts import Line
 
 QUOTE_CHARACTERS = 600
-EVIDENCE_CHARACTERS = 500
 HEADING_CHARACTERS = 60
 WORDS_SHARED = 3
 """By passages with their headings, to be about the same thing."""
 WORDS_QUOTED = 2
 """By the passages themselves, units aside: one heading may stand over several things."""
-CONFIDENCE = 100
-"""That figures differ needs no judgement."""
 
 _SUBJECTS = re.compile(r"\bsubjects: (.+?)(?:\.(?:\s|$)|$)", re.DOTALL)
 _MARK = re.compile(r"^\[((?:page|paragraph|table) \d{1,9}(?:, row \d{1,9})?)[^\]]{0,40}\] ?")
@@ -120,9 +118,8 @@ def _pairs(rules: Sequence[Record], clauses: Sequence[Record]) -> Iterator[tuple
 
 
 def _passages_in(result: Record) -> Iterator[Record]:
-    data = result.get("data")
-    held = data.get("passages") if isinstance(data, dict) else None
-    yield from (each for each in held or () if isinstance(each, dict) and {"source", "line", "quote"} <= each.keys())
+    held = lists_in(result.get("data")).get("passages", ())
+    yield from (each for each in held if {"source", "line", "quote"} <= each.keys())
 
 
 def _closest(passage: Record, others: Sequence[Record]) -> Record | None:
@@ -166,12 +163,11 @@ def _shown(passage: Record) -> str:
 
 def _finding(rule: Record, clause: Record) -> dict[str, Any]:
     place = {"input": clause["source"], "path": None, "line": clause["line"], "end_line": clause["end_line"]}
-    return {
-        "severity": "warning",
-        "category": str(rule.get("heading") or "figures"),
-        "message": f"{SIGNED} {_shown(clause)}, and {_shown(rule)}. Which of them holds takes a language model.",
-        "location": place,
-        "evidence": clause["quote"][:EVIDENCE_CHARACTERS],
-        "suggestion": "Compare the two passages.",
-        "confidence": CONFIDENCE,
-    }
+    return finding_at(
+        place,
+        clause["quote"],
+        severity="warning",
+        message=f"{_shown(clause)}, and {_shown(rule)}. Which of them holds takes a language model.",
+        category=str(rule.get("heading") or "figures"),
+        suggestion="Compare the two passages.",
+    )

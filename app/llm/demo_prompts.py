@@ -8,6 +8,9 @@ from typing import Any
 from app.domain.conversation import Block
 from app.llm.model import Request
 
+ToolResults = Sequence[tuple[Block, str, bool]]
+"""Each call, what came back, and whether that is an error."""
+
 SIGNED = "Demo model:"
 """How everything begins that the demo model says in short."""
 
@@ -47,6 +50,12 @@ def values(texts: Sequence[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for text in texts for line in text.split("\n") if line.strip()]
 
 
+def lists_in(data: Any) -> dict[str, list[dict[str, Any]]]:
+    """The records in the lists that data have, by the names of these."""
+    named = data.items() if isinstance(data, dict) else ()
+    return {name: [each for each in held if isinstance(each, dict)] for name, held in named if isinstance(held, list)}
+
+
 def number_after(words: str, prompt: str, otherwise: int) -> int:
     """The whole number that follows these words."""
     found = re.search(rf"{re.escape(words)} (\d+)", prompt)
@@ -65,8 +74,8 @@ def asked_and_about(task: str) -> tuple[str, str]:
     return (own[0], task[own.end() :].strip()) if own else (task, task)
 
 
-def tool_results(request: Request) -> list[tuple[Block, str, bool]]:
-    """The tool calls made so far, in order: the call, what came back, and whether that is an error."""
+def tool_results(request: Request) -> ToolResults:
+    """The tool calls made so far, in order."""
     blocks = [block for message in request.messages for block in message.content]
     calls: Mapping[str, Block] = {block["id"]: block for block in blocks if block.get("type") == "tool_use"}
     return [

@@ -6,15 +6,14 @@ themselves. A field that needs a judgement stays empty, or says that it takes a 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import jsonschema_rs
-
-from app.llm.demo_grid import Grid, number_in
+from app.llm.demo_grid import Grid, as_json, number_in
 from app.llm.demo_material import answers_in, entries_of, figure_before, figure_in, items_of, labelled
 from app.llm.demo_passages import passages_of
-from app.llm.demo_prompts import SIGNED, excerpt, gist, unsigned
+from app.llm.demo_prompts import SIGNED, excerpt, gist, lists_in, unsigned
+from app.llm.demo_schema import fits
 from app.llm.demo_texts import Line
 
 JUDGED_BY_NONE = f"{SIGNED} this takes a language model."
@@ -26,6 +25,8 @@ CELL_CHARACTERS = 160
 
 Record = Mapping[str, Any]
 """What is known of a record, by the names of its fields."""
+Fields = Mapping[str, Any]
+"""What the fields of the records of a list must be like, by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,51 +51,51 @@ class Unfillable(Exception):
 def recorded(schema: Mapping[str, Any], ground: Ground) -> dict[str, Any] | None:
     """Data that fit the schema; None where it has no list of records, or no rule has anything for one."""
     lists = {name: fields for name, part in _properties(schema) if (fields := _fields(part))}
-    found = {name: _records(name, fields, lists, ground) for name, fields in lists.items()}
+    found = {name: _records(name, fields, _for_list(name, lists, ground)) for name, fields in lists.items()}
     known = {name: records for name, records in found.items() if records is not None}
     if not known:
         return None
     try:
-        data = {name: _filled(name, part, known, ground) for name, part in _properties(schema)}
+        data = {name: _filled(name, part, known.get(name, ()), ground.lines) for name, part in _properties(schema)}
     except Unfillable:
         return None
-    fits = jsonschema_rs.validator_for(dict(schema), offline=True, validate_formats=True).is_valid(data)
-    return data if fits else None
+    return data if fits(data, schema) else None
 
 
 def _properties(schema: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     return [(name, part) for name, part in (schema.get("properties") or {}).items() if isinstance(part, dict)]
 
 
-def _fields(part: Mapping[str, Any]) -> Mapping[str, Any]:
+def _fields(part: Mapping[str, Any]) -> Fields:
     """The fields of the records of a list; empty for anything else."""
     items = part.get("items") if part.get("type") == "array" else None
     return dict(_properties(items)) if isinstance(items, dict) else {}
 
 
-def _records(
-    name: str, fields: Mapping[str, Any], lists: Mapping[str, Mapping[str, Any]], ground: Ground
-) -> list[Record] | None:
+def _for_list(name: str, lists: Mapping[str, Fields], ground: Ground) -> Ground:
+    """The same without the rows of queries that have more of the fields of another list."""
+    return replace(ground, grids=[grid for grid in ground.grids if _closest(grid, lists) == name])
+
+
+def _closest(grid: Grid, lists: Mapping[str, Fields]) -> str:
+    return max(lists, key=lambda each: len(lists[each].keys() & set(grid.header)) / len(lists[each]))
+
+
+def _records(name: str, fields: Fields, ground: Ground) -> list[Record] | None:
     """What is known of the records of a list, by the first rule that has a ground; None when none has."""
     for rule in (_queried, _asked, _carried, _quoted, _entered, _referring, _resting, _listed):
-        if (found := rule(name, fields, lists, ground)) is not None:
+        if (found := rule(name, fields, ground)) is not None:
             return found
     return None
 
 
-def _queried(
-    name: str, fields: Mapping[str, Any], lists: Mapping[str, Mapping[str, Any]], ground: Ground
-) -> list[Record] | None:
-    """The rows of the queries whose columns are fields of this list rather than of another one."""
-    own = [grid for grid in ground.grids if len(fields.keys() & set(grid.header)) > 1 and _closest(grid, lists) == name]
+def _queried(name: str, fields: Fields, ground: Ground) -> list[Record] | None:
+    """The rows of the queries whose columns are fields of this list."""
+    own = [grid for grid in ground.grids if len(fields.keys() & set(grid.header)) > 1]
     return [dict(zip(grid.header, row, strict=True)) for grid in own for row in grid.rows] if own else None
 
 
-def _closest(grid: Grid, lists: Mapping[str, Mapping[str, Any]]) -> str:
-    return max(lists, key=lambda each: len(lists[each].keys() & set(grid.header)) / len(lists[each]))
-
-
-def _asked(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+def _asked(name: str, fields: Fields, ground: Ground) -> list[Record] | None:
     """A record for each question of each input, with the line that answers it if there is one."""
     if "question" not in fields or not ground.questions or not ground.lines:
         return None
@@ -116,9 +117,10 @@ def _replies(source: str, lines: Sequence[Line], questions: Mapping[str, str]) -
         yield known | {"line": None if line is None else line.number}
 
 
-def _carried(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+def _carried(name: str, fields: Fields, ground: Ground) -> list[Record] | None:
     """The records of the list of that name in the results; those about one subject are one, as they agree."""
-    lists = {str(each["task"]): held for each in ground.results if (held := _list_in(each, name)) is not None}
+    every = {str(each["task"]): lists_in(each.get("data")) for each in ground.results}
+    lists = {task: held[name] for task, held in every.items() if name in held}
     records = [record for held in lists.values() for record in held]
     if not lists or "subject" not in fields:
         return [*_unlike(records)] if lists else None
@@ -142,23 +144,23 @@ def _agreed(subject: str, lists: Mapping[str, Sequence[Record]], unheard: Sequen
     return alike | {"subject": subject, "reason": "; ".join(reasons)}
 
 
-def _quoted(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+def _quoted(name: str, fields: Fields, ground: Ground) -> list[Record] | None:
     """The passages of texts, where records quote several lines."""
     is_passage = {"quote", "line", "end_line"} <= fields.keys() and ground.lines
     return list(passages_of(ground.lines, ground.subjects)) if is_passage else None
 
 
-def _entered(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+def _entered(name: str, fields: Fields, ground: Ground) -> list[Record] | None:
     """What stands behind labels in texts, where records say what of an item."""
     found: list[Record] = [*entries_of(ground.lines)] if {"item", "value", "line"} <= fields.keys() else []
     return found or None
 
 
-def _referring(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+def _referring(name: str, fields: Fields, ground: Ground) -> list[Record] | None:
     """A record for each record of a result that a field is to name: an `objective` for each of the `objectives`."""
     for each in ground.results:
         for field in fields:
-            if held := _list_in(each, f"{field}s"):
+            if held := lists_in(each.get("data")).get(f"{field}s"):
                 return [_one_for(record, number, name, field) for number, record in enumerate(held, 1)]
     return None
 
@@ -169,7 +171,7 @@ def _one_for(record: Record, number: int, name: str, field: str) -> Record:
     return {"id": own, field: record.get("id", about), "title": gist(unsigned(about), 80), "file": f"{own}.md"}
 
 
-def _resting(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+def _resting(name: str, fields: Fields, ground: Ground) -> list[Record] | None:
     """A record for each record of a result that has a reason, else for each result, where records quote a task."""
     if not {"task", "quote"} <= fields.keys() or not ground.results:
         return None
@@ -180,9 +182,7 @@ def _resting(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> li
 
 
 def _reasons_in(result: Mapping[str, Any]) -> Iterator[Record]:
-    data = result.get("data")
-    lists = [each for each in data.values() if isinstance(each, list)] if isinstance(data, dict) else []
-    yield from (record for held in lists for record in held if isinstance(record, dict) and record.get("reason"))
+    yield from (each for held in lists_in(result.get("data")).values() for each in held if each.get("reason"))
 
 
 def _reasoned(record: Record) -> tuple[str, str]:
@@ -191,7 +191,7 @@ def _reasoned(record: Record) -> tuple[str, str]:
     return f"{said}: {record['reason']}", str(record["reason"])
 
 
-def _listed(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> list[Record] | None:
+def _listed(name: str, fields: Fields, ground: Ground) -> list[Record] | None:
     """A record for each entry of the texts, where records name a line."""
     if "line" not in fields or "title" not in fields or not ground.lines:
         return None
@@ -200,12 +200,6 @@ def _listed(name: str, fields: Mapping[str, Any], _: Any, ground: Ground) -> lis
         | {"id": f"{name[:1]}{number}", "title": gist(text, 120), "source": line.source, "line": line.number}
         for number, (text, line, below) in enumerate(items_of(ground.lines), 1)
     ]
-
-
-def _list_in(result: Mapping[str, Any], name: str) -> list[Record] | None:
-    data = result.get("data")
-    held = data.get(name) if isinstance(data, dict) else None
-    return [each for each in held if isinstance(each, dict)] if isinstance(held, list) else None
 
 
 def _unlike(values: Iterable[Any]) -> Iterator[Any]:
@@ -217,21 +211,22 @@ def _unlike(values: Iterable[Any]) -> Iterator[Any]:
             yield value
 
 
-def _filled(name: str, part: Mapping[str, Any], known: Mapping[str, Sequence[Record]], ground: Ground) -> Any:
+def _filled(name: str, part: Mapping[str, Any], records: Sequence[Record], lines: Sequence[Line]) -> Any:
     if fields := _fields(part):
-        return [_record(fields, record, ground) for record in known.get(name, ())]
-    return [] if part.get("type") == "array" else _value(name, part, {}, ground)
+        return [_record(fields, record, lines) for record in records]
+    return [] if part.get("type") == "array" else _value(name, part, {}, lines)
 
 
-def _record(fields: Mapping[str, Any], known: Record, ground: Ground) -> dict[str, Any]:
-    own = [line for line in ground.lines if line.source == known.get("source")] or ground.lines
-    return {name: _value(name, part, known, Ground((), {}, own, ())) for name, part in fields.items()}
+def _record(fields: Fields, known: Record, lines: Sequence[Line]) -> dict[str, Any]:
+    own = [line for line in lines if line.source == known.get("source")] or lines
+    return {name: _value(name, part, known, own) for name, part in fields.items()}
 
 
-def _value(name: str, part: Mapping[str, Any], known: Record, ground: Ground) -> Any:
-    """What is known of a field, in its form; else nothing, or that it takes a judgement. Raises `Unfillable`."""
+def _value(name: str, part: Mapping[str, Any], known: Record, lines: Sequence[Line]) -> Any:
+    """What is known of a field, or stands behind its name in the lines, in its form; else nothing, or that it takes a
+    judgement. Raises `Unfillable`."""
     form, kinds = _form_of(part)
-    value = known[name] if name in known else labelled(ground.lines, name)
+    value = known[name] if name in known else labelled(lines, name)
     if value not in (None, "") and (formed := _formed(value, form, kinds)) is not None:
         return formed
     if "null" in kinds:
@@ -258,7 +253,7 @@ def _formed(value: Any, form: Mapping[str, Any], kinds: frozenset[str]) -> Any:
     if "boolean" in kinds:
         return {"true": True, "false": False}.get(str(value).casefold())
     number = number_in(str(value)) if kinds & {"number", "integer"} else None
-    return None if number is None else int(number) if number == number.to_integral_value() else float(number)
+    return None if number is None else as_json(number)
 
 
 def told_of(data: Mapping[str, Any]) -> tuple[str, str]:

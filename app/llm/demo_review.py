@@ -4,7 +4,6 @@ The rules are those that need no judgement: words that stand there. Which of the
 sentence of its description.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,41 +11,17 @@ from itertools import islice
 from typing import Any, cast
 
 from app.domain.findings import Severity
-from app.llm.demo_findings import CONFIDENCE, EVIDENCE_CHARACTERS
+from app.llm.demo_findings import finding_at
+from app.llm.demo_material import Shown, shown_in
 from app.llm.demo_prompts import SIGNED, counted, fenced, opening_of, sections
+from app.llm.demo_schema import finds, promised
 from app.llm.model import Request
 
 FINDINGS_NAMED = 20
-_HEAD = re.compile(r'^("(?:[^"\\]|\\.)*")(?: in ("(?:[^"\\]|\\.)*"))?, lines [\d-]+(?:, .*)?:$')
-_ROW = re.compile(r"^ *(\d*)\| (.*)$")
 _REMOVED = re.compile(r"-(?!-- )")
 _RULED_OUT = re.compile(r"(?i)\b(?:never|must not|do not|don't|no|avoid)\b[^.;`]*`([^`\s][^`]{0,60})`")
 _GOES_BY_WORDS = re.compile(r"(?i)guideline|earlier review")
 _NOTICE = f"> {SIGNED} the lines were held against a few rules. No language model has read them."
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A part of an input that a task shows: each line with its number, where it has one."""
-
-    input: str
-    name: str
-    rows: Sequence[tuple[int | None, str]]
-
-    @property
-    def is_diff(self) -> bool:
-        return any(number is None for number, _ in self.rows)
-
-    @property
-    def added(self) -> Iterator[tuple[int, str]]:
-        """The lines that a change adds, by their numbers in the file after it."""
-        for number, line in self.rows:
-            if number is not None and line.startswith("+"):
-                yield number, line[1:]
-
-    @property
-    def removed(self) -> int:
-        return sum(number is None and bool(_REMOVED.match(line)) for number, line in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +56,12 @@ def looked_at(request: Request) -> dict[str, Any] | None:
     """The report of a worker without tools whose task shows parts of a change; None for any other."""
     if request.tools:
         return None
-    shown = _shown("\n".join(sections(opening_of(request)).get("context", [])))
-    change = [each for each in shown if each.is_diff]
-    fields = (request.output_schema or {}).get("properties") or {}
-    finds = "findings" in json.dumps(fields.get("data"))
-    if not change or ("data" in fields and not finds):
+    shown = shown_in("\n".join(sections(opening_of(request)).get("context", [])))
+    change = [each for each in shown if _is_diff(each)]
+    is_finder = finds(request.output_schema)
+    if not change or (promised(request.output_schema) is not None and not is_finder):
         return None
-    files = [f"{each.name}: {counted(len([*each.added]), 'line')} added, {each.removed} removed" for each in change]
+    files = [f"{each.name}: {counted(len([*_added(each)]), 'line')} added, {_removed(each)} removed" for each in change]
     looked = f"{SIGNED} looked at {counted(len(change), 'file')} of the change."
     written: dict[str, Any] = {
         "summary": looked,
@@ -96,7 +70,7 @@ def looked_at(request: Request) -> dict[str, Any] | None:
         "sources": list(dict.fromkeys(each.input for each in change)),
         "escalation": None,
     }
-    if finds:
+    if is_finder:
         kind = request.system.partition("\n")[0].partition(": ")[2].partition(".")[0]
         found = list(islice(_found(kind, change, shown), FINDINGS_NAMED))
         said = f"{looked} {counted(len(found), 'line')} stood out."
@@ -104,24 +78,24 @@ def looked_at(request: Request) -> dict[str, Any] | None:
     return written
 
 
-def _shown(context: str) -> list[_Shown]:
-    found: list[_Shown] = []
-    rows: list[tuple[int | None, str]] | None = None
-    for line in context.split("\n"):
-        if head := _HEAD.match(line):
-            rows = []
-            name = str(json.loads(head[1]))
-            found.append(_Shown(str(json.loads(head[2])) if head[2] else name, name, rows))
-        elif rows is not None and (row := _ROW.match(line)):
-            rows.append((int(row[1]) if row[1] else None, row[2]))
-    return found
+def _is_diff(part: Shown) -> bool:
+    return any(number is None for number, _ in part.rows)
 
 
-def _found(kind: str, change: Sequence[_Shown], shown: Sequence[_Shown]) -> Iterator[dict[str, Any]]:
+def _added(file: Shown) -> Iterator[tuple[int, str]]:
+    """The lines that a change adds, by their numbers in the file after it."""
+    yield from ((number, line[1:]) for number, line in file.rows if number is not None and line.startswith("+"))
+
+
+def _removed(file: Shown) -> int:
+    return sum(number is None and bool(_REMOVED.match(line)) for number, line in file.rows)
+
+
+def _found(kind: str, change: Sequence[Shown], shown: Sequence[Shown]) -> Iterator[dict[str, Any]]:
     rules = [each for each in _RULES if each.kind.search(kind)]
     ruled_out = [*_ruled_out(shown)] if _GOES_BY_WORDS.search(kind) else []
     for file in change:
-        for number, line in file.added:
+        for number, line in _added(file):
             for rule in rules:
                 if rule.pattern.search(line):
                     yield _finding(file, number, line, rule.severity, rule.message)
@@ -130,21 +104,15 @@ def _found(kind: str, change: Sequence[_Shown], shown: Sequence[_Shown]) -> Iter
                     yield _finding(file, number, line, "warning", f"{place} speaks against what stands here.")
 
 
-def _ruled_out(shown: Sequence[_Shown]) -> Iterator[tuple[re.Pattern[str], str]]:
+def _ruled_out(shown: Sequence[Shown]) -> Iterator[tuple[re.Pattern[str], str]]:
     """The code that a text rules out, with the place where it does."""
-    for text in (each for each in shown if not each.is_diff):
+    for text in (each for each in shown if not _is_diff(each)):
         for number, line in text.rows:
             if named := _RULED_OUT.search(line):
                 yield re.compile(rf"(?<!\w){re.escape(named[1])}(?!\w)"), f"{text.name}:{number}"
 
 
-def _finding(file: _Shown, number: int, line: str, severity: Severity, message: str) -> dict[str, Any]:
-    return {
-        "severity": severity,
-        "category": "demo",
-        "message": f"{SIGNED} {message} No language model has judged it.",
-        "location": {"input": file.input, "path": file.name, "line": number, "end_line": number},
-        "evidence": line.strip()[:EVIDENCE_CHARACTERS],
-        "suggestion": "Set ANTHROPIC_API_KEY to have it looked at.",
-        "confidence": CONFIDENCE,
-    }
+def _finding(file: Shown, number: int, line: str, severity: Severity, message: str) -> dict[str, Any]:
+    place = {"input": file.input, "path": file.name, "line": number, "end_line": number}
+    said = f"{message} No language model has judged it."
+    return finding_at(place, line.strip(), severity=severity, message=said)

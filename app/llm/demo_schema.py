@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from app.llm.demo_grid import ROWS, number_in
+from app.llm.demo_grid import ROWS, as_json, number_in
 
 Figures = Mapping[str, str]
 """A row of what was computed, by name."""
@@ -28,12 +28,22 @@ def promised(report: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return data and {**data["anyOf"][0], "$defs": (report or {}).get("$defs", {})}
 
 
+def finds(report: Mapping[str, Any] | None) -> bool:
+    """Whether the data are to be findings."""
+    return "findings" in (promised(report) or {}).get("properties", {})
+
+
 def filled(schema: Mapping[str, Any], rows: Sequence[Figures]) -> Any:
     """A value that fits the schema, from these rows. Raises `NotComputed`."""
     value = _value(schema, "", rows, schema)
-    if not jsonschema_rs.validator_for(dict(schema), offline=True, validate_formats=True).is_valid(value):
+    if not fits(value, schema):
         raise NotComputed
     return value
+
+
+def fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether a value is as the schema has it, by the rules that replies are held to."""
+    return jsonschema_rs.validator_for(dict(schema), offline=True, validate_formats=True).is_valid(value)
 
 
 def _value(schema: Mapping[str, Any], name: str, rows: Sequence[Figures], root: Mapping[str, Any]) -> Any:
@@ -64,7 +74,7 @@ def _cell(name: str, kinds: str | Sequence[str], rows: Sequence[Figures]) -> Any
     number = number_in(found[0])
     if number is None or "string" in kinds:
         return found[0]
-    return int(number) if number == number.to_integral_value() else float(number)
+    return as_json(number)
 
 
 def _words(name: str) -> set[str]:

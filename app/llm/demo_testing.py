@@ -5,16 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.domain.material import described_in
+from app.llm.demo_pages import goes_on_at, reading
 from app.llm.demo_prompts import SIGNED, input_names, opening_of, sections, tool_results
 from app.llm.demo_tests import NoRule, tests_for
 from app.llm.model import Request
 
-LINES = 500
-"""What `read_input` gives at once."""
 CONFIDENCE = 0.3
 """What such tests hold, they hold; it is little."""
 _NUMBERED = re.compile(r"^\d+: ?", re.MULTILINE)
-_GOES_ON = re.compile(r"continue with first_line=(\d+)")
 
 
 def wants_tests(request: Request) -> bool:
@@ -31,8 +29,7 @@ def sources_left(request: Request) -> list[tuple[str, dict[str, Any]]]:
         return []
     read = _read(request)
     left = {given: read[given][1] if given in read else 1 for _, given in described_in(_task(request))}
-    asked = {"action": "read", "line_count": LINES}
-    return [("read_input", {**asked, "name": name, "first_line": line}) for name, line in left.items() if line]
+    return [reading(name, line) for name, line in left.items() if line]
 
 
 def report_of_tests(request: Request, notice: str) -> dict[str, Any]:
@@ -64,9 +61,8 @@ def _read(request: Request) -> Mapping[str, tuple[str, int]]:
     read: dict[str, tuple[str, int]] = {}
     for call, text, failed in tool_results(request):
         name = str(call["input"].get("name"))
-        head, _, lines = text.partition("\n\n")
-        goes_on = _GOES_ON.search(head)
         before = read[name][0] if name in read else ""
+        lines = text.partition("\n\n")[2]
         part = "" if failed else f"{_NUMBERED.sub('', lines)}\n"
-        read[name] = f"{before}{part}", int(goes_on[1]) if goes_on and not failed else 0
+        read[name] = f"{before}{part}", 0 if failed else goes_on_at(text) or 0
     return read

@@ -14,14 +14,14 @@ from typing import Any
 from app.domain.material import described_in
 from app.domain.python_code.module import read_module
 from app.domain.python_code.modules import Modules
-from app.domain.python_code.raising import Raised, is_exception_of_python, name_of
+from app.domain.python_code.raising import Raised, is_exception_of_python
 from app.domain.python_code.survey import Survey
-from app.domain.python_code.units import Unit, first_line, methods_of
-from app.domain.python_functions import SourceUnreadable, parsed
+from app.domain.python_code.syntax import FunctionNode, called, last_name_of
+from app.domain.python_code.units import Unit, methods_of
+from app.domain.python_functions import SourceUnreadable, first_line, parsed
 from app.llm.demo_guards import Search, constants_of
 from app.llm.demo_prompts import SIGNED
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 _KEEPS_ITS_PARAMETERS = frozenset({
     "abstractmethod", "asynccontextmanager", "cache", "classmethod", "contextmanager", "final", "lru_cache", "override",
     "staticmethod",
@@ -42,14 +42,14 @@ class _Subject:
     given: str
     module: str
     """What its input is called in imports."""
-    node: _Function | ast.ClassDef
+    node: FunctionNode | ast.ClassDef
     owner: ast.ClassDef | None
     constants: Mapping[str, Any]
     """What its module gives names to."""
 
     @property
     def slug(self) -> str:
-        return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.unit.name)).lower().strip("_")
+        return re.sub(r"\W+", "_", _in_snake_case(self.unit.name)).strip("_")
 
     @property
     def top(self) -> str:
@@ -83,7 +83,7 @@ def _subject(name: str, given: str, sources: Mapping[str, str], names: Sequence[
     return _Subject(unit, given, survey.modules.dotted[given], *found, constants_of(tree))
 
 
-def _node_of(tree: ast.Module, unit: Unit) -> tuple[_Function | ast.ClassDef, ast.ClassDef | None] | None:
+def _node_of(tree: ast.Module, unit: Unit) -> tuple[FunctionNode | ast.ClassDef, ast.ClassDef | None] | None:
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     nodes = [each for each in ast.walk(tree) if isinstance(each, kinds) and each.name == unit.last_name]
     node = next((each for each in nodes if first_line(each) == unit.first), None)
@@ -100,8 +100,12 @@ def _tests_of(subject: _Subject) -> Iterator[dict[str, Any]]:
         yield _test(subject, "ordinary", "takes_its_parameters", _ordinary(subject, node))
         yield _test(subject, "edge", "refuses_other_calls", _edge(subject, node))
     for raised in subject.unit.raises:
-        what = f"raises_{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', raised.last).lower()}"
+        what = f"raises_{_in_snake_case(raised.last)}"
         yield _test(subject, "exception", what, _raising(subject, raised), raised.name)
+
+
+def _in_snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def _test(subject: _Subject, kind: str, what: str, body: Sequence[str], raises: str | None = None) -> dict[str, Any]:
@@ -111,20 +115,20 @@ def _test(subject: _Subject, kind: str, what: str, body: Sequence[str], raises: 
 
 
 def _class_body(subject: _Subject, node: ast.ClassDef) -> list[str]:
-    names = sorted({each.name for each in node.body if isinstance(each, _Function)})
+    names = sorted({each.name for each in node.body if isinstance(each, FunctionNode)})
     return [f"assert {{{', '.join(map(repr, names))}}} <= {{*dir({subject.unit.name})}}"]
 
 
 def _class_edge(subject: _Subject, node: ast.ClassDef) -> list[str]:
     """What holds of every method: it cannot be called without an object."""
-    plain = [each for each in node.body if isinstance(each, _Function) and not each.decorator_list]
+    plain = [each for each in node.body if isinstance(each, FunctionNode) and not each.decorator_list]
     plain.sort(key=lambda each: each.name.startswith("_"))
     if not plain or not _parameters(plain[0])[0]:
         raise NoRule(f"{subject.unit.name} has no plain method.")
     return ["with pytest.raises(TypeError):", f"    inspect.signature({subject.unit.name}.{plain[0].name}).bind()"]
 
 
-def _ordinary(subject: _Subject, node: _Function) -> list[str]:
+def _ordinary(subject: _Subject, node: FunctionNode) -> list[str]:
     if _is_property(node):
         return [f'assert inspect.getattr_static({subject.unit.owner}, "{node.name}") is not None']
     required, keywords, _ = _required(subject, node)
@@ -133,7 +137,7 @@ def _ordinary(subject: _Subject, node: _Function) -> list[str]:
     return [*lines, f"assert list(given.arguments) == {[*required, *keywords]!r}"]
 
 
-def _edge(subject: _Subject, node: _Function) -> list[str]:
+def _edge(subject: _Subject, node: FunctionNode) -> list[str]:
     """A call that Python refuses by the parameters alone; where there is none, one with nothing."""
     if _is_property(node):
         return [f"assert not callable(inspect.getattr_static({subject.unit.owner}, '{node.name}'))"]
@@ -169,11 +173,11 @@ def _raising(subject: _Subject, raised: Raised) -> list[str]:
     return [made, *_raised_by(f"made.{function.name}", raised, found)]
 
 
-def _raised_by(called: str, raised: Raised, given: Mapping[str, Any] | None) -> list[str]:
+def _raised_by(name: str, raised: Raised, given: Mapping[str, Any] | None) -> list[str]:
     if given is None:
         raise NoRule(f"Which arguments lead to {raised.name} in line {raised.line}, no rule tells.")
-    arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
-    return [f"with pytest.raises({raised.name}):", f"    {called}({arguments})"]
+    arguments = ", ".join(f"{each}={value!r}" for each, value in given.items())
+    return [f"with pytest.raises({raised.name}):", f"    {name}({arguments})"]
 
 
 def _imports_for(subject: _Subject) -> Iterator[str]:
@@ -184,22 +188,21 @@ def _imports_for(subject: _Subject) -> Iterator[str]:
             yield f"from {subject.module} import {raised.name.partition('.')[0]}"
 
 
-def _decorators(node: _Function) -> set[str]:
-    called = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
-    return {(name_of(each) or "?").rpartition(".")[2] for each in called}
+def _decorators(node: FunctionNode) -> set[str]:
+    return {last_name_of(called(each)) or "?" for each in node.decorator_list}
 
 
-def _is_property(node: _Function) -> bool:
+def _is_property(node: FunctionNode) -> bool:
     return bool(_decorators(node) & _PROPERTIES)
 
 
-def _parameters(node: _Function) -> tuple[list[str], int]:
+def _parameters(node: FunctionNode) -> tuple[list[str], int]:
     """Its positional parameters, and how many of them must be given."""
     names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
     return names, len(names) - len(node.args.defaults)
 
 
-def _given_to(node: _Function) -> dict[str, bool]:
+def _given_to(node: FunctionNode) -> dict[str, bool]:
     """The parameters that can be given by name, and whether each must be."""
     names, least = _parameters(node)
     keywords = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
@@ -207,7 +210,7 @@ def _given_to(node: _Function) -> dict[str, bool]:
     return given | {each.arg: default is None for each, default in keywords}
 
 
-def _required(subject: _Subject, node: _Function) -> tuple[list[str], list[str], int | None]:
+def _required(subject: _Subject, node: FunctionNode) -> tuple[list[str], list[str], int | None]:
     """The positional parameters and the keywords without which it cannot be called, and how many positional ones it
     takes; None for any number. Raises `NoRule`."""
     if unknown := _decorators(node) - _KEEPS_ITS_PARAMETERS:

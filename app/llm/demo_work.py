@@ -5,53 +5,28 @@ What they did not bring back it does not have: a task that takes more than looki
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from app.domain.conversation import Block
 from app.llm.demo_arithmetic import expressions_in
+from app.llm.demo_assignment import Assignment, assignment_of
 from app.llm.demo_blank import escalated_blank
 from app.llm.demo_data import recorded_in
-from app.llm.demo_evidence import (
-    LINES_READ,
-    Evidence,
-    confidence_in,
-    evidence_of,
-    from_results,
-    listed_columns,
-    named_values,
-    sources_of,
-    told,
-)  # fmt: skip
+from app.llm.demo_evidence import LINES_READ, Evidence, confidence_in, evidence_of, from_results, sources_of, told
 from app.llm.demo_findings import findings
 from app.llm.demo_material import lines_shown, queries_in, questions_in
 from app.llm.demo_objective import MAKING, RETELLING, TOPMOST
 from app.llm.demo_pages import pages_left, texts_left
 from app.llm.demo_passages import deviations
-from app.llm.demo_prompts import (
-    GATHER,
-    PART,
-    SIGNED,
-    asked_and_about,
-    gist,
-    input_names,
-    number_after,
-    opening_of,
-    sections,
-    tool_results,
-    urls_in,
-    values,
-)
+from app.llm.demo_prompts import GATHER, SIGNED, asked_and_about, gist, number_after, opening_of, urls_in
 from app.llm.demo_review import looked_at
-from app.llm.demo_schema import NotComputed, filled, promised
-from app.llm.demo_tables import LIST_COLUMNS, Table, figures_query, fitting, tables_in, values_query
+from app.llm.demo_schema import NotComputed, filled, finds, promised
+from app.llm.demo_tables import LIST_COLUMNS, values_query
 from app.llm.demo_testing import report_of_tests, sources_left, wants_tests
-from app.llm.demo_texts import words_sought
 from app.llm.model import Request
 
 PAGES_FETCHED = 2
 EXPRESSIONS = 4
-TABLES_QUERIED = 4
 TEXTS_READ = 3
 STEPS_UNLESS_TOLD = 10
 SENTENCES = 3
@@ -61,71 +36,6 @@ NEEDED = "this takes a language model. Set ANTHROPIC_API_KEY to have one. Not do
 
 Call = tuple[str, dict[str, Any]]
 """The name of a tool, and its input."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Assignment:
-    """What a worker was given, and what its tools have said so far."""
-
-    task: str
-    context: str
-    inputs: Sequence[str]
-    results: Sequence[dict[str, Any]]
-    answers: Sequence[tuple[Block, str, bool]]
-
-    @property
-    def wanted(self) -> str:
-        return f"{self.task}\n{self.context}"
-
-    @property
-    def words(self) -> list[str]:
-        """What to look for in texts."""
-        texts = [asked_and_about(self.task)[1], self.context]
-        for name in self.inputs:
-            texts = [text.replace(name, " ") for text in texts]
-        return words_sought(*texts)
-
-    @property
-    def tables(self) -> list[Table]:
-        return tables_in(listed_columns(self.answers), self.inputs)
-
-    def queried(self) -> list[Table]:
-        """The tables that the task is about, of those that its context is about."""
-        return fitting(fitting(self.tables, self.wanted, TABLES_QUERIED), self.task, TABLES_QUERIED)
-
-    def queries(self) -> dict[str, str]:
-        """The queries for what the task asks of the tables, each with the input that it reads.
-
-        None before it is known which values the task names, nor for a part that a table knows nothing of.
-        """
-        asked, about = asked_and_about(self.task)
-        alone = asked != PART and not expressions_in(about)  # neither a part nor a sum that says all
-        several = len({table.source for table in self.tables}) > 1
-        looked_up = {call["input"].get("sql") for call, _, failed in self.answers if not failed}
-        found: dict[str, str] = {}
-        for table in self.queried():
-            lookup, named = values_query(table, about), dict[str, list[str]]()
-            for query, column, value in named_values(self.answers):
-                if query == lookup:
-                    named.setdefault(column, []).append(value)
-            known = alone or named or table.source in about or any(each.named_in(about) for each in table.columns)
-            if not known or (lookup and lookup not in looked_up):
-                continue
-            if asking := figures_query(table, about, self.wanted, named, several=several):
-                found[asking] = table.source
-        return found
-
-
-def _assignment(request: Request) -> _Assignment:
-    prompt = opening_of(request)
-    found = sections(prompt)
-    return _Assignment(
-        task="\n".join(found.get("task", [])),
-        context="\n".join(found.get("context", [])),
-        inputs=input_names(prompt),
-        results=values(found.get("result", [])),
-        answers=tool_results(request),
-    )
 
 
 def next_calls(request: Request) -> list[Block]:
@@ -149,8 +59,8 @@ def _calls_left(request: Request) -> list[Call]:
         return sources_left(request)
     rounds = (_first_calls, _second_calls, _third_calls)[_replies(request) :]
     own = {tool.name for tool in request.tools if tool.server is None}
-    given = _assignment(request)
-    if _promises_records(request):
+    given = assignment_of(request)
+    if promised(request.output_schema) is not None and not finds(request.output_schema):
         if "query_data" in own and (queries := queries_in(given.task)):
             asked = pages_left(given.answers, queries) if _replies(request) else queries
             return [("query_data", {"sql": sql}) for sql in asked]
@@ -161,13 +71,7 @@ def _calls_left(request: Request) -> list[Call]:
     return [call for call in rounds[0](given) if call[0] in own] if rounds else []
 
 
-def _promises_records(request: Request) -> bool:
-    """Whether the worker promises data other than findings."""
-    schema = promised(request.output_schema)
-    return schema is not None and "findings" not in schema.get("properties", {})
-
-
-def _first_calls(given: _Assignment) -> list[Call]:
+def _first_calls(given: Assignment) -> list[Call]:
     """Calls that need nothing but the task; for pages its context counts where the task itself names none."""
     pages = urls_in(given.task) or urls_in(given.context)
     calls: list[Call] = [("calculate", {"expression": each}) for each in expressions_in(given.task)[:EXPRESSIONS]]
@@ -177,7 +81,7 @@ def _first_calls(given: _Assignment) -> list[Call]:
     return calls
 
 
-def _second_calls(given: _Assignment) -> list[Call]:
+def _second_calls(given: Assignment) -> list[Call]:
     """What the tables hold of what the task names, and what the texts say about it."""
     about = asked_and_about(given.task)[1]
     asked = [query for table in given.queried() if (query := values_query(table, about))]
@@ -193,7 +97,7 @@ def _second_calls(given: _Assignment) -> list[Call]:
     return calls
 
 
-def _third_calls(given: _Assignment) -> list[Call]:
+def _third_calls(given: Assignment) -> list[Call]:
     """The figures."""
     asked = {call["input"].get("sql") for call, _, _ in given.answers}
     return [("query_data", {"sql": query}) for query in given.queries() if query not in asked]
@@ -215,7 +119,7 @@ def report(request: Request) -> dict[str, Any]:
         return looked
     if wants_tests(request):
         return report_of_tests(request, NOTICE)
-    given = _assignment(request)
+    given = assignment_of(request)
     if (blank := escalated_blank(given.answers, given.inputs)) is not None:
         return blank
     gathering = given.task.startswith(GATHER)
@@ -223,9 +127,10 @@ def report(request: Request) -> dict[str, Any]:
     if not evidence:
         evidence = from_results(given.results)
     brought = [piece for piece in evidence if not piece.failed]
-    found = findings(request)
-    compared = found is not None and deviations(given.results) is not None
-    escalation = None if compared else _escalation(given, evidence)
+    is_finder = finds(request.output_schema)
+    seen = findings(request) if is_finder else None
+    compared = deviations(given.results) if is_finder and seen is None else None
+    escalation = None if compared is not None else _escalation(given, evidence)
     if escalation and _calls_left(request):
         escalation |= {"reason": "timeout", "message": f"{SIGNED} the replies allowed were not enough to look."}
     written: dict[str, Any] = {
@@ -235,8 +140,9 @@ def report(request: Request) -> dict[str, Any]:
         "sources": sources_of(given.results, evidence),
         "escalation": escalation,
     }
-    if found is not None:
-        return written | {"data": None if escalation and not found["findings"] else found} | _found(found, written)
+    if is_finder:
+        found = seen or compared or []
+        return written | {"data": None if escalation and not found else {"findings": found}} | _found(found, written)
     schema = promised(request.output_schema)
     if schema is None:
         return written
@@ -249,27 +155,26 @@ def report(request: Request) -> dict[str, Any]:
         return written | {"data": None, "escalation": _escalated(f"{why}; {NEEDED} {gist(given.task)}")}
 
 
-def _found(found: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]:
+def _found(found: Sequence[dict[str, Any]], written: dict[str, Any]) -> dict[str, Any]:
     """What a report of findings says beside them. With one of them nothing is escalated."""
-    if not found["findings"] and written["escalation"]:
+    if not found and written["escalation"]:
         return {"summary": written["summary"]}
-    if not found["findings"]:
+    if not found:
         said = f"{SIGNED} compared figures and named no place. What the passages mean takes a language model."
         return {"summary": said, "text": f"{NOTICE}\n\n{said}"}
-    inputs = list(dict.fromkeys(each["location"]["input"] for each in found["findings"]))
-    places = len(found["findings"])
-    named = "one line of it" if places == 1 else f"{places} places"
+    inputs = list(dict.fromkeys(each["location"]["input"] for each in found))
+    named = "one line of it" if len(found) == 1 else f"{len(found)} places"
     said = f"{SIGNED} looked at {', '.join(inputs)} and named {named}."
     return {"summary": said, "text": f"{NOTICE}\n\n{said}", "sources": inputs, "escalation": None}
 
 
-def _rows(given: _Assignment, evidence: Sequence[Evidence]) -> list[Mapping[str, str]]:
+def _rows(given: Assignment, evidence: Sequence[Evidence]) -> list[Mapping[str, str]]:
     """The figures found: the first row alone where the task asks for what is topmost, since rows are ranked."""
     rows = [row for piece in evidence for row in piece.figures]
     return rows[:1] if TOPMOST.search(given.task) else rows
 
 
-def _escalation(given: _Assignment, evidence: Sequence[Evidence]) -> dict[str, str] | None:
+def _escalation(given: Assignment, evidence: Sequence[Evidence]) -> dict[str, str] | None:
     """Why the task is not done; None when it is. Figures answer for more than quotations do."""
     asked = asked_and_about(given.task)[0]
     brought = [piece for piece in evidence if not piece.failed]

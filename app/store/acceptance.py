@@ -156,12 +156,10 @@ class NewRun:
 
 
 async def accept(database: Database, tenant: str, new: NewRun, *, key: IdempotencyKey | None = None) -> Accepted:
-    """Store the run, its first event and its queue entry in one statement.
+    """Store the run, its first event and its queue entry in one statement, unless the key was used before.
 
     Raises `JobRefused` (`idempotency_key_reused`) when the key was used with another body.
     """
-    if key and (found := await accepted_before(database, tenant, key)):
-        return found
     new = replace(new, job=masked(new.job, inputs=new.team.team.mask_inputs))
     queued = _queued(new)
     told = [Entry(queued), *([Entry(new.inherited.reused)] if new.inherited else [])]

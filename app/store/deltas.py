@@ -19,7 +19,7 @@ from itertools import count
 import structlog
 from sqlalchemy import text as sql
 
-from app.domain.credentials import Dictation
+from app.domain.moments import written
 from app.domain.text import clean_text
 from app.store.database import TROUBLE, Database
 from app.store.wakeups import Wakeups
@@ -69,7 +69,7 @@ class Passage:
         """A piece of it, as clients get it."""
         frame = {
             "type": "text.delta",
-            "at": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+            "at": written(datetime.now(UTC)),
             "run_id": self.run_id,
             "task_id": self.task_id,
             "attempt": self.attempt,
@@ -88,7 +88,6 @@ class Deltas:
         self._me = secrets.token_hex(4)
         self._numbers = count()
         self._outbox: dict[Passage, list[str]] = defaultdict(list)
-        self._dictations: dict[Passage, Dictation] = defaultdict(Dictation)
         self._announce_at = 0.0
         self._news = asyncio.Event()
         # Its own connection, opened when there is something to send: text must not wait for runs, nor they for it.
@@ -115,11 +114,8 @@ class Deltas:
         return run_id in self._here or self._wanted_elsewhere(run_id)
 
     def publish(self, run_id: str, *, purpose: str, task_id: str | None, attempt: int | None, text: str) -> None:
-        """Pass on a piece of text. What may be the beginning of a credential is kept back until more is known."""
-        passage = Passage(run_id, purpose, task_id, attempt)
-        text = self._dictations[passage].after(clean_text(text))
-        if not text:
-            return
+        """Pass on a piece of text."""
+        passage, text = Passage(run_id, purpose, task_id, attempt), clean_text(text)
         self._tell(passage.run_id, passage.envelope(text))
         if self._wanted_elsewhere(passage.run_id):
             waiting = sum(len(piece) for pieces in self._outbox.values() for piece in pieces)
@@ -130,7 +126,6 @@ class Deltas:
     def supersede(self, passage: Passage) -> None:
         """Send nothing more of a passage: an event is about to tell all of it."""
         self._outbox.pop(passage, None)
-        self._dictations.pop(passage, None)
 
     async def share_forever(self) -> None:
         """Tell other processes who listens here, and what is written here, until cancelled."""

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 
 import structlog
-from sqlalchemy import text
 
 from app.domain.job import JobInput
 from app.store.database import OUTAGE, Database
+from app.store.inputs import contents_of
 
 log = structlog.get_logger(__name__)
 
@@ -15,9 +16,7 @@ KEPT_CHARACTERS = 16 * 1024 * 1024
 """Characters of inputs that are kept for the next call, of all runs together."""
 RETRY_SECONDS = 0.5
 
-_INPUTS = text("SELECT name, media_type, content FROM run_inputs WHERE run_id = :id ORDER BY position")
-
-Inputs = tuple[JobInput, ...]
+Inputs = Sequence[JobInput]
 
 
 class InputCache:
@@ -27,14 +26,14 @@ class InputCache:
         self._kept: OrderedDict[str, Inputs] = OrderedDict()
         self._reads: dict[str, asyncio.Task[Inputs]] = {}
 
-    async def of_run(self, database: Database, run_id: str) -> Inputs:
+    async def of_run(self, database: Database, tenant: str, run_id: str) -> Inputs:
         """The run's inputs, in the order of the job. An outage of the database is waited for."""
         if run_id in self._kept:
             self._kept.move_to_end(run_id)
             return self._kept[run_id]
         read = self._reads.get(run_id)
         if read is None or read.cancelled():
-            read = self._reads[run_id] = asyncio.create_task(_read(database, run_id))
+            read = self._reads[run_id] = asyncio.create_task(_read(database, tenant, run_id))
             read.add_done_callback(lambda done: self._keep(run_id, done))
         return await asyncio.shield(read)
 
@@ -59,20 +58,10 @@ def _size(inputs: Inputs) -> int:
     return sum(len(item.content) for item in inputs)
 
 
-async def _read(database: Database, run_id: str) -> Inputs:
+async def _read(database: Database, tenant: str, run_id: str) -> Inputs:
     while True:
         try:
-            return await inputs_of(database, run_id)
+            return await contents_of(database, tenant, run_id)
         except OUTAGE as error:
             log.warning("inputs not read", run_id=run_id, error=type(error).__name__)
             await asyncio.sleep(RETRY_SECONDS)
-
-
-async def inputs_of(database: Database, run_id: str) -> Inputs:
-    """The run's inputs, in the order of the job."""
-    async with database.statement() as connection:
-        rows = (await connection.execute(_INPUTS, {"id": run_id})).all()
-    # What is stored was checked when it came, by the rules of its day.
-    return tuple(
-        JobInput.model_construct(name=row.name, media_type=row.media_type, content=row.content) for row in rows
-    )

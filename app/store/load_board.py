@@ -18,7 +18,7 @@ POLLS_COUNTED = 5
 
 
 class LoadBoard:
-    """What this process knows of the load of workers. Workers have names of the form `team/worker` here."""
+    """What this process knows of the load of workers. Workers have names of the form `tenant:team/worker`."""
 
     def __init__(self, tenant: str, process: str, *, poll_s: float) -> None:
         self._place = Place(tenant, process, POLLS_COUNTED * poll_s)

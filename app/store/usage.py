@@ -24,17 +24,19 @@ _SUMS = """
     coalesce(sum((usage->>'cost_usd')::numeric), 0) AS cost_usd,
     coalesce(bool_or((usage->>'estimated')::bool), false) AS estimated
 """
-_OF_RUNS = """
-    SELECT {group} AS name, count(*) AS runs, {sums}
+_OF_RUNS = f"""
+    count(*) AS runs, {_SUMS}
     FROM runs WHERE tenant = :tenant AND created_at >= :since AND created_at < :until AND parent IS NULL
-    GROUP BY 1 ORDER BY 1 NULLS FIRST LIMIT :limit
 """
 _GROUPS = {
     "day": "to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
     "team": "team_name",
     "key": "key_id",
 }
-_QUERIES = {name: text(_OF_RUNS.format(group=group, sums=_SUMS)) for name, group in _GROUPS.items()}
+_QUERIES = {
+    name: text(f"SELECT {group} AS name, {_OF_RUNS} GROUP BY 1 ORDER BY 1 NULLS FIRST LIMIT :limit")
+    for name, group in _GROUPS.items()
+}
 _QUERIES["model"] = text(
     f"""
     WITH calls AS (
@@ -45,12 +47,7 @@ _QUERIES["model"] = text(
     SELECT model AS name, count(DISTINCT id) AS runs, {_SUMS} FROM calls GROUP BY 1 ORDER BY 1 LIMIT :limit
     """
 )
-_TOTAL = text(
-    f"""
-    SELECT NULL AS name, count(*) AS runs, {_SUMS}
-    FROM runs WHERE tenant = :tenant AND created_at >= :since AND created_at < :until AND parent IS NULL
-    """
-)
+_TOTAL = text(f"SELECT NULL AS name, {_OF_RUNS}")
 
 
 @dataclass(frozen=True, slots=True)

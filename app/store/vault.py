@@ -4,13 +4,12 @@ A sealed secret is a Fernet token: AES-128-CBC with HMAC-SHA256 (https://github.
 keys seals, and all of them open, so that keys can be exchanged.
 """
 
-import base64
-import binascii
 from collections.abc import Sequence
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-KEY_BYTES = 32
+_FOR_URLS = str.maketrans("+/", "-_")
+"""Fernet wants a key in the alphabet of URLs; `openssl rand -base64 32` writes the other one."""
 
 
 class Vault:
@@ -18,7 +17,7 @@ class Vault:
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Each key is the base64 of 32 random bytes; raises `ValueError` for anything else."""
-        self._fernet = MultiFernet([Fernet(_as_fernet_key(key)) for key in keys])
+        self._fernet = MultiFernet([Fernet(key.translate(_FOR_URLS)) for key in keys])
 
     def seal(self, secret: str) -> bytes:
         """The secret as it is stored."""
@@ -30,14 +29,3 @@ class Vault:
             return self._fernet.decrypt(sealed).decode()
         except InvalidToken:
             return None
-
-
-def _as_fernet_key(key: str) -> bytes:
-    """A key in the alphabet of URLs, in which Fernet wants it; `openssl rand -base64 32` writes the other one."""
-    try:
-        raw = base64.b64decode(key.translate(str.maketrans("-_", "+/")), validate=True)
-    except binascii.Error:
-        raw = b""
-    if len(raw) != KEY_BYTES:
-        raise ValueError("a key for secrets is the base64 of 32 random bytes")
-    return base64.urlsafe_b64encode(raw)

@@ -1,4 +1,4 @@
-"""Keeps what models ask for on the public internet: the network layer of every fetch.
+"""Keeps what others ask for on the public internet: the network layer of every fetch, and of webhooks.
 
 A name is resolved once, all its addresses are checked, and the connection goes to a literal address that was checked.
 Nothing is resolved again after the check, so a name server that changes its answer gains nothing; and because this
@@ -14,6 +14,7 @@ from typing import NoReturn
 import httpcore2
 
 from app.domain.errors import ToolError
+from app.domain.webhooks import Place
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -72,10 +73,13 @@ class NetworkGuard(httpcore2.AnyIOBackend):
         resolve: Resolve = resolve,
         permits: Callable[[Address], bool] = is_public,
         ports: Collection[int] = WEB_PORTS,
+        named: Collection[Place] = (),
     ) -> None:
+        """`named` are places that the operator has named: they are reached wherever they are."""
         self._resolve = resolve
         self._permits = permits
         self._ports = ports
+        self._named = named
 
     async def connect_tcp(
         self,
@@ -104,14 +108,15 @@ class NetworkGuard(httpcore2.AnyIOBackend):
         raise AddressBlocked("local sockets cannot be reached", "blocked")
 
     async def _checked_addresses(self, host: str, port: int) -> list[str]:
-        if port not in self._ports:
+        is_named = (host.lower(), port) in self._named
+        if port not in self._ports and not is_named:
             allowed = ", ".join(map(str, sorted(self._ports)))
             raise AddressBlocked(f"port {port} cannot be reached; allowed are {allowed}", "blocked")
         try:
             addresses = list(dict.fromkeys(await self._resolve(host, port)))
         except (OSError, UnicodeError):
             raise HostUnknown(f"the host {host!r} cannot be resolved", "host_unknown") from None
-        if not all(self._permits(ip_address(address)) for address in addresses):
+        if not is_named and not all(self._permits(ip_address(address)) for address in addresses):
             # The address itself stays unsaid: it would map our network for whoever wrote the page.
             raise AddressBlocked(f"the host {host!r} is not on the public internet", "blocked")
         return addresses

@@ -4,7 +4,6 @@ A function says by its signature what it takes, by its docstring what it is good
 does (`effect`) and how long it may take (`timeout_s`). It needs nothing of ours to say so.
 """
 
-import asyncio
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +14,7 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import ConfigDict, Field, create_model
 from pydantic.errors import PydanticUserError
 
-from app.domain.errors import FAULTS, ChargehandError, ToolError
+from app.domain.errors import FAULTS, ChargehandError
 from app.domain.events import Effect
 from app.tools.threads import Threaded
 from app.tools.tool import Arguments, Tool, ToolContext
@@ -149,12 +148,7 @@ def _run(
         given = {parameter: getattr(arguments, field) for field, parameter in names.items()}
         if takes_key:
             given[KEY] = context.key
-        try:
-            output = function(**given) if threaded is None else await threaded.call(given)
-            return await output if inspect.isawaitable(output) else output
-        except (Exception, asyncio.CancelledError, GeneratorExit):
-            raise
-        except BaseException as error:  # It wants to end the process: nobody else is to end with it.
-            raise ToolError(f"{name} failed: {type(error).__name__}", "tool_failed") from None
+        output = function(**given) if threaded is None else await threaded.call(given)
+        return await output if inspect.isawaitable(output) else output
 
     return run

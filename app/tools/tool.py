@@ -210,14 +210,14 @@ async def _answer_within_limits(tool: Tool, checked: Arguments | dict[str, Any],
             if inspect.isawaitable(output):
                 output = await output
         return _shown(output, tool.output_limit)
-    except ToolError:
+    except (ToolError, GeneratorExit):
         raise
     except asyncio.CancelledError:
         if (task := asyncio.current_task()) and task.cancelling():
             raise
         # Nobody cancelled us: something the tool waited for was.
         raise ToolError(f"{tool.name} was interrupted from within", "tool_failed") from None
-    except Exception as error:  # a tool is foreign code to the loop: its faults are results, not crashes
+    except BaseException as error:  # A tool is foreign code: its faults are results, and what ends it ends nobody else.
         if deadline.expired():
             raise ToolError(f"{tool.name} did not finish within {tool.timeout_s:g} s", "tool_timeout") from None
         log.error("tool failed", tool=tool.name, error=type(error).__name__, where=place_of(error))

@@ -1,15 +1,21 @@
 """What speaks against a result, as far as code can see."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.agents.worker.proof import objections_to
+from app.agents.worker.work import WORK
 from app.domain import events as ev
+from app.domain.crew import Means
+from app.domain.lint import linted
 from app.domain.results import Output
+from app.domain.team import Team
 from app.domain.tool_use import with_calls
 from app.domain.topics import Topic
-from tests.support.story import Story, brief, call_block, called, started, task, text_block, with_team
+from app.domain.worker import Worker
+from tests.support.story import Story, brief, call_block, called, plan_of, started, task, text_block, with_team
 
 SEARCHED = {"type": "web_search_tool_result", "content": [{"url": "https://found.example/by-the-provider"}]}
 
@@ -186,3 +192,28 @@ def test_a_result_says_whether_any_call_bears_it_out(
     output = with_calls(Output(summary="s"), story.run.conversation(Topic("work", "a")))
 
     assert (output.tool_calls, output.unverified) == (calls, unverified)
+
+
+@pytest.mark.parametrize(("takes_over", "unverified"), [(True, False), (False, True)])
+def test_a_lack_of_tools_is_that_of_whoever_has_done_the_task(takes_over: bool, unverified: bool) -> None:
+    told = {"description": "Looks.", "instructions": "Look."}
+    able = Worker(name="able", fallback="scout", **told)
+    team = Team(name="crew", workers=(able, Worker(name="scout", tools=("look",), **told)), ladder=("fallback_worker",))
+    story = Story(replace(brief(), team=team, means={"look": Means("read", reads="web")}))
+    ordered = task("a").model_copy(update={"instruction": "Search the web for pears."})
+    story.queued()
+    story.started()
+    story.tell(ev.PlanCreated.of(linted(plan_of(ordered), story.run.brief.crew)))
+    story.settle()
+    if takes_over:
+        for note in ("Again.", None):
+            story.hear("work", [text_block("No.")], name="a")
+            story.reject_result("a", note)
+        assert "task.reassigned" in story.settle()
+        story.hear("work", [call_block("c1")], "tool_use", "a")
+        story.use_tool("a", "c1", "Pears cost 3 EUR.")
+
+    [entry] = WORK.read(story.run, story.topic("work", "a"), '{"summary": "Pears cost 3 EUR."}')
+
+    assert isinstance(entry.fact, ev.TaskSucceeded)
+    assert entry.fact.unverified is unverified

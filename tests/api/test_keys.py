@@ -131,6 +131,7 @@ def test_what_changes_something_takes_more_than_reading() -> None:
     assert scope_for("POST", "/v1/runs/run_1/replay") == "runs:read"
     assert scope_for("POST", "/v1/runs/run_1/plan/approve") == "jobs:write"
     assert scope_for("DELETE", "/v1/teams/letters") == "teams:write"
+    assert scope_for("PUT", "/v1/teams/replay") == "teams:write"
     assert scope_for("POST", "/v1/breakers/model:a/trip") == "admin"
     assert scope_for("GET", "/v1/keys") == "admin"
     assert scope_for("GET", "/v1/webhooks") == scope_for("POST", "/v1/webhooks/test") == "admin"

@@ -89,6 +89,7 @@ async def test_a_period_begins_with_its_first_moment_and_ends_before_its_last(ap
         ({"to": "2026-03-01T00:00:00"}, "to"),
         ({"from": "2026-03-02", "to": "2026-03-01"}, "from"),
         ({"from": "2024-03-02", "to": "2026-03-01"}, "from"),
+        ({"to": "0001-01-02"}, "to"),
         ({"group_by": "colour"}, "group_by"),
     ],
 )
@@ -97,6 +98,10 @@ async def test_a_period_that_is_none_is_refused(api: Api, query: dict[str, str],
 
     assert (answer.status_code, answer.json()["code"]) == (422, "request_invalid")
     assert [error["parameter"] for error in answer.json()["errors"]] == [parameter]
+
+
+async def test_a_period_may_end_where_the_calendar_does(api: Api) -> None:
+    assert (await usage(api, **{"from": "9999-12-01", "to": "9999-12-31"}))["data"] == []
 
 
 async def test_the_last_thirty_days_are_what_is_meant_without_a_word(api: Api) -> None:

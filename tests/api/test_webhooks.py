@@ -18,7 +18,7 @@ WEBHOOK = {"url": URL}
 @pytest.fixture
 async def api(start_api: Starts) -> Api:
     """One that has a key for secrets."""
-    return await start_api(secrets_key=SECRETS_KEY, webhook_hosts={"hooks.internal:8080"})
+    return await start_api(secrets_key=SECRETS_KEY, webhook_hosts="hooks.internal:8080")
 
 
 async def put(api: Api, **webhook: Any) -> Any:
@@ -131,6 +131,18 @@ async def test_a_job_and_its_repetition_have_one_webhook(api: Api) -> None:
 
     assert len(runs) == len(await every(api.runtime.database, "SELECT id FROM webhook_endpoints")) == 1
     assert refused.json()["code"] == "idempotency_key_reused"
+
+
+async def test_a_job_that_is_sent_again_is_the_same_run_though_the_webhook_it_signs_with_is_gone(api: Api) -> None:
+    await put(api)
+    job, headers = {"objective": "Find out.", "webhook": WEBHOOK}, {"idempotency-key": "k"}
+    first = await api.client.post("/v1/jobs", json=job, headers=headers)
+    await api.client.delete("/v1/webhooks")
+
+    again = await api.client.post("/v1/jobs", json=job, headers=headers)
+
+    assert (first.status_code, again.status_code) == (202, 202), again.text
+    assert (again.json()["id"], again.headers["idempotent-replayed"]) == (first.json()["id"], "true")
 
 
 async def test_deliveries_of_a_run_say_what_became_of_them(api: Api) -> None:

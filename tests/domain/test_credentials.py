@@ -1,5 +1,6 @@
 """What looks like a credential is masked, wherever it stands, once and for all; what does not is left alone."""
 
+import base64
 import json
 import re
 import time
@@ -30,6 +31,7 @@ PLAIN = [
     "eyJust.a.word",
     "disk-0123456789abcdefgh", "-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----",
     "ghp_short", "Basic knowledge",
+    base64.b64encode(b"\x00\xa2\x00" + bytes(30)).decode(), base64.b64encode(b"\x01\x22\x00\x40" + bytes(9)).decode(),
 ]  # fmt: skip
 AROUND = ["{}", "key={}", '"{}"', "({})", "a {} b", "first\n{}\nlast", "\t{}", "Authorization: Bearer {}", "é{}"]
 

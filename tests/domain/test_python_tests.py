@@ -123,6 +123,8 @@ def test_each_that_is_missing_is_named(without: int, what: str) -> None:
         "def test_a():\n    with pytest.warns(UserWarning):\n        parse('1')",
         "def test_a():\n    from shop.prices import parse as format\n    assert format('1') == 1",
         "def test_a():\n    for each in '12':\n        if each:\n            assert parse(each)",
+        "@pytest.mark.usefixtures('market')\ndef test_a():\n    assert parse('1')",
+        "def test_a(market):\n    market.skip(2)\n    assert parse('1')",
     ],
 )  # fmt: skip
 def test_tests_are_taken_in_the_forms_that_people_write(code: str) -> None:
@@ -377,8 +379,11 @@ def test_whatever_is_written_is_a_flaw_and_never_a_failure(texts: list[str], beg
         "return\n    assert parse('1') == 1",
         "try:\n        assert parse('1') == 1\n    except Exception:\n        pass",
         "try:\n        assert parse('1') == 1\n    except:\n        print('no')",
+        "try:\n        assert parse('1') == 1\n    except* Exception:\n        pass",
+        "try:\n        assert parse('1') == 1\n    except builtins.Exception:\n        pass",
         "while 0:\n        assert parse('1') == 1",
         "assert callable(parse)",
+        "try:\n        parse('')\n    except ValueError as error:\n        assert error",
         "assert parse is not None",
         "assert [parse('1')]",
         "assert lambda: parse('1')",
@@ -389,7 +394,7 @@ def test_whatever_is_written_is_a_flaw_and_never_a_failure(texts: list[str], beg
     ],
 )
 def test_an_assertion_of_which_nobody_would_hear_is_none(body: str) -> None:
-    [flaw] = with_test(f"def test_more():\n    {body}\n", "import contextlib")
+    [flaw] = with_test(f"def test_more():\n    {body}\n", "import builtins", "import contextlib")
 
     assert flaw == "tests[4] of parse: line 1: test_more asserts nothing that could fail"
 
@@ -398,6 +403,7 @@ def test_an_assertion_of_which_nobody_would_hear_is_none(body: str) -> None:
     "code",
     [
         "def test_more():\n    price = parse('1')\n    assert price\n",
+        "def test_more():\n    match parse('1'):\n        case Decimal() as price:\n            assert price\n",
         "def test_more():\n    try:\n        parse('1')\n    except Exception:\n        raise\n    assert parse('1')\n",
         "def test_more():\n    assert parse('1') or []\n",
         "def test_more():\n    price = parse('1')\n    assert price is not None and isinstance(price, Decimal)\n",
@@ -430,6 +436,12 @@ def test_a_condition_that_always_holds_skips(mark: str) -> None:
         ("def test_a():\n    assert parse('1')\n    raise pytest.skip.Exception('x')", "test_a is skipped"),
         ("def test_a():\n    yield\n    assert parse('1')", "pytest passes over a test that has a yield"),
         ("def test_a():\n    parse = lambda x: 1\n    assert parse('1')", "it gives parse, which it is said to test"),
+        (
+            "def test_a():\n    try: int('x')\n    except ValueError as parse: assert parse('1')",
+            "it gives parse, which",
+        ),
+        ("def test_a():\n    match int:\n        case parse: assert parse('1')", "it gives parse, which it is said"),
+        ("def test_a():\n    from pytest import skip\n    skip('x')\n    assert parse('1')", "test_a is skipped"),
         ("def test_a(parse=len):\n    assert parse('1')", "it gives parse, which it is said to test, another meaning"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.artifacts import name_fault
+from app.domain.artifacts import FILE_BYTES, TOGETHER_BYTES, name_fault
 from app.domain.makers.tests import files_of
 from app.domain.makers.tests_table import PATCH
 from app.domain.python_code.merging import Ready, merged
@@ -137,6 +137,24 @@ def test_names_are_made_unique_and_the_same_test_is_taken_once() -> None:
     assert "assert f() == 2, 'def test_a'" in text
 
 
+def test_a_test_behind_blank_lines_gets_a_name_of_its_own() -> None:
+    [text] = texts(
+        ready("def test_a():\n    assert f() == 1"), ready("\n\n\n@mark\ndef test_a():\n    assert f() == 2\n")
+    )
+
+    assert [each for each in text.split("\n") if each.startswith("def")] == ["def test_a():", "def test_a_2():"]
+
+
+def test_a_class_of_tests_that_speaks_of_itself_keeps_its_name_or_is_left_out() -> None:
+    def test_of(number: int) -> Ready:
+        return ready(f"class TestA:\n    x = {number}\n    def test_a(self):\n        assert f() == TestA.x")
+
+    found = merged([test_of(1), test_of(2)], survey_of("shop/prices.py").modules)
+
+    assert [(len(file.tests), file.names) for file in found.files] == [(1, {"TestA"})]
+    assert [why for _, why in found.left_out] == ["there are two of the name TestA"]
+
+
 def test_a_test_is_not_called_like_what_is_imported() -> None:
     [text] = texts(
         ready("def test_f():\n    assert test_f()", "from shop.prices import f as test_f"),
@@ -183,6 +201,15 @@ def test_the_table_tells_of_everything_and_the_patch_has_every_file() -> None:
     assert sum("`o" in row or "o\\|d" in row for row in rows) == 4
 
 
+def test_what_a_task_says_is_no_markdown_in_the_table() -> None:
+    said = Problem(code="escalated", message="Ask @team: ![x](https://example.com/a.png) <img src=x> | **now**")
+
+    files = {file.name: file.text or "" for file in files_of(survey_of("m.py"), [], {("g", "m.py"): ("t", said)})}
+
+    why = "Ask @\u200dteam: \\!\\[x\\](https\\://example.com/a.png) \\<img src=x\\> \\| \\*\\*now\\*\\*"
+    assert f"| `m.py` | `g` | 2-2 | not tested | task t, escalated: {why} |" in files["coverage.md"].split("\n")
+
+
 def test_paths_stand_in_the_patch_as_git_quotes_them(tmp_path: Path) -> None:
     names = ["shop/größe.py", 'shop/a"b\\c.py', "shop/a b.py"]
     survey = survey_of(*names)
@@ -208,6 +235,26 @@ def test_files_that_are_nowhere_are_named_so() -> None:
     assert PATCH not in files
     assert sum("not handed over" in row for row in files["coverage.md"].split("\n")) == 2
     assert "tests.patch" not in files["coverage.md"]
+
+
+def test_the_files_are_no_longer_than_a_run_may_hand_over() -> None:
+    survey = survey_of(
+        *(f"shop/m{number}.py" for number in range(3)), text="".join(f"def f{n}(): g()\n" for n in range(3_000))
+    )
+    long = [
+        ready(f"def test_{at}():\n    assert f0() == '{chr(0x1F600) * 19_000}'", function="f0", source=source)
+        for source in survey.sources
+        for at in range(8)
+    ]
+
+    for tests in (long, long[:3], long[:1]):
+        files = files_of(survey, tests, {})
+
+        assert all(each.size <= FILE_BYTES for each in files)
+        assert sum(each.size for each in files) <= TOGETHER_BYTES
+        table = next(each.text or "" for each in files if each.name == "coverage.md")
+        assert "Not tested: 8999" in table or "Not tested: 8997" in table
+        assert "more rows have no room here." in table
 
 
 def test_files_have_one_name_in_packages_alone() -> None:

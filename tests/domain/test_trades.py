@@ -32,11 +32,15 @@ def trade(side: str, symbol: str, quantity: Any, price: Any = None, amount: Any 
     return {"symbol": symbol, "side": side, "quantity": quantity, "price": price, "amount": amount}
 
 
-def flaws(data: Any, handed: str | None = None, **files: str) -> list[tuple[str, str]]:
+def flaws(data: Any, handed: str | None = None, form: str = "text", **files: str) -> list[tuple[str, str]]:
     """Pointer and detail of what is wrong, with these instead of the usual inputs. `handed` is a file of the result."""
     contents = {"positions": POSITIONS, "prices": PRICES, "constraints": CONSTRAINTS} | files
     inputs = [JobInput(name=f"{name}.csv", content=text) for name, text in contents.items() if text != "none"]
-    artifacts = () if handed is None else (Artifact(name="Trades.csv", media_type="text/csv", text=handed),)
+    artifacts = (
+        ()
+        if handed is None
+        else (Artifact.model_validate({"name": "Trades.csv", "media_type": "text/csv", form: handed}),)
+    )
     worked = Worked(Task(id="t1", instruction="Trade."), Output(summary="", data=data, artifacts=artifacts), inputs)
     return [(each.pointer, each.detail) for each in CHECKS["trades"](worked)]
 
@@ -131,6 +135,12 @@ def test_a_file_of_trades_lists_those_that_were_checked(case: str) -> None:
     [(pointer, detail)] = flaws(made, handed)
 
     assert (pointer, words in detail) == ("/artifacts/0", True), detail
+
+
+def test_a_file_of_trades_that_nobody_can_read_as_text_is_told_so() -> None:
+    [(pointer, detail)] = flaws({"trades": []}, "c3ltYm9s", "base64")
+
+    assert (pointer, detail) == ("/artifacts/0", "Trades.csv is handed over as base64: hand it over as text")
 
 
 RULES = "rule,symbol,least,most\n"

@@ -2,15 +2,18 @@
 
 import json
 import logging
+import re
 from typing import Any
 
 import pytest
 
+from app.domain.credentials import without_credentials
+from app.store.schema import TABLES
 from app.tools.tool import ToolContext
 from tests.support.fixtures import Services
 from tests.support.rows import every
-from tests.support.service import Service, plan_of, report, synthesis, task
-from tests.support.stub_answers import as_json, call, held, tool_calls
+from tests.support.service import Service, new_run_id, plan_of, report, synthesis, task
+from tests.support.stub_answers import as_json, call, error_event, held, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.toolbox import Note, team_with, tool
 
@@ -18,21 +21,10 @@ KEEP = plan_of(task("t1", "keeper"))
 HEADER = '{"Authorization":"Bearer sk-test-0000111122223333"}'
 SECRETS = ["sk-test-0000111122223333", "AKIAEXAMPLE00000000", "p4ssw0rd", "ghp_0123456789abcdefghijABCD"]
 DSN = "postgresql://svc:p4ssw0rd@db/x"
-TABLES = (
-    "runs",
-    "run_inputs",
-    "events",
-    "plans",
-    "tasks",
-    "attempts",
-    "artifacts",
-    "idempotency_keys",
-    "procrastinate_jobs",
-)
 
 
 async def stored(service: Service) -> str:
-    """Every table that a run is stored in, as text."""
+    """Every table that there is, as text."""
     rows = [await every(service.database, f"SELECT {table}::text AS row FROM {table}") for table in TABLES]
     return "\n".join(each["row"] for found in rows for each in found)
 
@@ -74,6 +66,43 @@ async def test_it_is_masked_wherever_it_is_stored_or_shown_and_the_tool_gets_it(
             assert secret not in place
     assert everything.count("[secret:") > 8
     assert SECRETS[1] in json.dumps(stub.log[1].body)  # What the model sees is what it has said itself.
+
+
+async def test_text_is_masked_while_it_is_written(service: Service, stub: StubProvider) -> None:
+    secret, run_id, heard = SECRETS[3], new_run_id(), list[str]()
+    whole = json.dumps(report(f"It is {secret}."))
+    stub.on("work", call=1, reply=error_event("overloaded_error", after=whole[: whole.rindex(secret) + 10]))
+    stub.on("work", as_json(report(f"Use {secret} there.")))
+    stub.on("synthesize", as_json(synthesis("Done.", "t1")))
+
+    with service.runtime.deltas.listening(run_id, heard.append):
+        await service.submit(plan=plan_of(task("t1", "writer")), run_id=run_id)
+        await service.ended(run_id)
+
+    passages = [json.loads(frame)["data"] for frame in heard]
+    text = "".join(each["text"] for each in passages if each["purpose"] == "work")
+    assert secret[:8] not in text
+    assert text.endswith(f"{without_credentials(f'Use {secret}')} there.")
+
+
+async def test_an_input_whose_name_looks_like_one_is_found_by_the_name_that_is_shown(
+    service: Service, stub: StubProvider
+) -> None:
+    name = "sk-sales-2024-quarter1.csv"
+    stub.on("work", lambda seen: read(seen.body), call=1)
+    stub.on("work", as_json(report("Read.")))
+    stub.on("synthesize", as_json(synthesis("Read.", "t1")))
+
+    def read(body: dict[str, Any]) -> Any:
+        [shown, *_] = re.findall(r"\[secret:\w{4}\]\.csv", json.dumps(body["messages"][0]))
+        return tool_calls(call("read_input", {"action": "read", "name": shown}))
+
+    plan, given = plan_of(task("t1", "analyst")), {"name": name, "content": "region,euros"}
+    run = await service.ended(await service.submit(plan=plan, inputs=[given]))
+
+    assert run["status"] == "succeeded", run
+    assert "1: region,euros" in json.dumps(stub.log[1].body)
+    assert name not in await stored(service)
 
 
 async def test_a_process_that_goes_on_with_a_call_does_not_act_on_a_mark(

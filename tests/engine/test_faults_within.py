@@ -12,7 +12,7 @@ from tests.support.service import Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, call, held, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.toolbox import BreakingModel, team_with, tool
-from tests.support.waiting import until, until_blocked
+from tests.support.waiting import until, until_blocked, until_stored
 
 KEEP = plan_of(task("t1", "keeper"))
 
@@ -257,9 +257,9 @@ async def test_a_database_that_refuses_events_for_a_while_delays_a_run_and_loses
 
 async def _counted(service: Service, refusals: int) -> None:
     """Wait for so many refusals; a sequence counts them even though their transactions fail."""
-    async with asyncio.timeout(10):
-        while True:
-            [row] = await every(service.database, "SELECT last_value, is_called FROM refusals")
-            if row["is_called"] and row["last_value"] >= refusals:
-                return
-            await every(service.database, "SELECT pg_sleep(0.02)")  # Nothing tells of a refusal but the sequence.
+
+    async def look() -> bool | None:  # Nothing tells of a refusal but the sequence.
+        [row] = await every(service.database, "SELECT last_value, is_called FROM refusals")
+        return (row["is_called"] and row["last_value"] >= refusals) or None
+
+    await until_stored(service.database, look, 10)

@@ -24,6 +24,7 @@ from tests.support.service import CREW, Service, new_run_id, plan_of, report, sy
 from tests.support.stub_answers import as_json
 from tests.support.stub_provider import StubProvider
 from tests.support.visits import visit_of
+from tests.support.waiting import until_stored
 
 
 @pytest.fixture
@@ -65,11 +66,12 @@ async def submit_telling(service: Service, *, dry_run: bool = False, **webhook: 
 
 async def settled(service: Service, run_id: str) -> list[Delivery]:
     """The deliveries of a run, once none is pending."""
-    found: list[Delivery] = []
-    while not found or any(each.status == "pending" for each in found):
+
+    async def look() -> list[Delivery] | None:
         found = list(await deliveries_of_run(service.database, DEFAULT_TENANT, run_id) or ())
-        await every(service.database, "SELECT pg_sleep(0.02)")
-    return found
+        return found if found and all(each.status != "pending" for each in found) else None
+
+    return await until_stored(service.database, look)
 
 
 async def hurry(service: Service) -> None:
@@ -85,11 +87,12 @@ async def hurry(service: Service) -> None:
 
 async def after_attempt(service: Service, number: int) -> dict[str, Any]:
     """The only delivery, once that attempt has failed."""
-    while True:
-        for row in await every(service.database, "SELECT * FROM webhook_deliveries"):
-            if row["attempts"] == number and row["error"] is not None:
-                return row
-        await every(service.database, "SELECT pg_sleep(0.02)")
+    attempted = "SELECT * FROM webhook_deliveries WHERE attempts = :number AND error IS NOT NULL"
+
+    async def look() -> dict[str, Any] | None:
+        return next(iter(await every(service.database, attempted, number=number)), None)
+
+    return await until_stored(service.database, look)
 
 
 async def test_a_tenant_is_told_of_an_end_in_signed_words(
@@ -142,6 +145,18 @@ async def test_a_job_is_told_with_its_own_secret_and_its_tenant_with_the_tenants
     for each in (await receiver.heard(4))[2:]:
         assert each.read_with(of_tenant)["data"]["run_id"] == plain
     await settled(service, plain)
+
+
+async def test_what_waits_for_room_is_delivered_as_soon_as_there_is_some(
+    services: Services, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.engine.courier.AT_ONCE", 1)
+    service = await services.start(**receiver.settings | {"poll_seconds": 30})
+    await told_of_all(service, receiver.url)
+    for _ in range(3):
+        await try_webhook(service.database, DEFAULT_TENANT)
+
+    await receiver.heard(3, timeout_s=10)
 
 
 async def test_the_secret_of_a_job_stands_nowhere(service: Service, receiver: Receiver) -> None:
@@ -249,7 +264,7 @@ async def test_both_secrets_sign_after_an_exchange(service: Service, receiver: R
 
 
 async def test_addresses_of_our_own_are_not_told(services: Services, receiver: Receiver, stub: StubProvider) -> None:
-    service = await services.start(**receiver.settings | {"webhook_hosts": {"localhost:1"}})
+    service = await services.start(**receiver.settings | {"webhook_hosts": "localhost:1"})
     stub.on("work", as_json(report("done")))
     stub.on("synthesize", as_json(synthesis("the answer", "a")))
     for url in (

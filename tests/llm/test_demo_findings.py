@@ -154,3 +154,13 @@ async def test_where_no_figures_differ_it_names_nothing_and_says_what_it_has_don
 
     assert told.data == {"findings": []}
     assert "named no place" in told.summary
+
+
+async def test_it_says_that_it_compared_figures_only_where_it_has() -> None:
+    rules = await passages("rules.md", RULES, "Take every rule out of {}.")
+    blank = JobInput(name="notes.txt", content=" \n \n")
+
+    told = await worked(worker("read_input", output="findings"), "Review it.", results=[rules], inputs=[blank])
+
+    assert "read_input" in told.tools
+    assert "compared figures" not in str(told.outcome)

@@ -7,6 +7,7 @@ import pytest
 from app.agents.shapes import FLAG, INTEGER, NUMBER, TEXT, closed, listed, one_of, or_null
 from app.domain.conversation import Prompt
 from app.domain.job import JobInput
+from app.domain.material import Item, imports_of, text_of
 from app.domain.worker import Worker
 from app.llm.demo_data import data_of as answer_data
 from tests.llm.demo_driver import APP_LOG, SALES, Worked, gap, request_of, result, worked, worker
@@ -56,6 +57,20 @@ async def test_each_question_of_the_task_has_the_line_that_answers_it_or_nothing
         nothing | {"question": "api", "text": "Our public API takes 60 requests per minute.", "number": 60, "line": 4},
         nothing | {"question": "sso"},
     ]
+
+
+async def test_an_input_is_called_by_its_name_whatever_is_in_that() -> None:
+    name = 'a "b" <c>.md'
+    shown = text_of([Item(name, name, 1, 1, "The cheapest plan costs EUR 1,240 per month.")]).text
+    imports = imports_of([Item("f", "m.py", 1, 1, "", imports=((7, "import price, cheapest, plan, month"),))]).text
+    rows = closed(question=TEXT, source=or_null(TEXT), text=or_null(TEXT))
+
+    done = await worked(promising(rows=rows), QUESTIONS, context=f"{shown}\n\n{imports}")
+
+    told = data_of(done)["rows"]
+    assert told[0] == {"question": "price", "source": name, "text": "The cheapest plan costs EUR 1,240 per month."}
+    assert {each["source"] for each in told} == {name}
+    assert done.output.sources == (name,)
 
 
 async def test_the_rows_of_a_query_in_the_task_go_to_the_list_whose_fields_they_have() -> None:
@@ -266,16 +281,16 @@ async def test_without_a_ground_a_list_is_not_made_up(inputs: tuple[JobInput, ..
 
 
 async def test_what_stands_behind_labels_is_an_item_with_a_figure_or_a_value() -> None:
-    fact = closed(
-        item=TEXT, value=or_null(TEXT), number=or_null(NUMBER), unit=or_null(TEXT), line=INTEGER, note=or_null(TEXT)
-    )
+    measured = {"value": or_null(TEXT), "number": or_null(NUMBER), "written_unit": or_null(TEXT), "note": or_null(TEXT)}
+    fact = closed(item=TEXT, line=INTEGER, **measured)
     reader = worker("read_input", output_schema=closed(facts=listed(fact)))
     text = "# Note\nAllergies: none known\nTea dose: 2.5 mg twice a day\nSeen: 2026-03-01\nNo label here."
     told = await worked(reader, "Read note.md.", inputs=[JobInput(name="note.md", content=text)])
 
+    nothing = dict.fromkeys(measured)
     assert told.output.data["facts"] == [
-        {"item": "allergies", "value": "none known", "number": None, "unit": None, "line": 2, "note": None},
-        {"item": "tea dose", "value": None, "number": 2.5, "unit": "mg", "line": 3, "note": "twice a day"},
-        {"item": "tea frequency", "value": "twice a day", "number": None, "unit": None, "line": 3, "note": None},
-        {"item": "seen", "value": "2026-03-01", "number": None, "unit": None, "line": 4, "note": None},
+        nothing | {"item": "allergies", "value": "none known", "line": 2},
+        nothing | {"item": "tea dose", "number": 2.5, "written_unit": "mg", "line": 3, "note": "twice a day"},
+        nothing | {"item": "tea frequency", "value": "twice a day", "line": 3},
+        nothing | {"item": "seen", "value": "2026-03-01", "line": 4},
     ]

@@ -213,10 +213,10 @@ def test_what_is_no_key_for_secrets_is_refused_without_being_said(monkeypatch: p
 
 
 def test_hosts_of_webhooks_are_named_with_their_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CHARGEHAND_WEBHOOK_HOSTS", "hooks.internal:8443, [::1]:80,")
-    assert read_settings().webhook_hosts == {"hooks.internal:8443", "[::1]:80"}
+    monkeypatch.setenv("CHARGEHAND_WEBHOOK_HOSTS", "Hooks.internal:8443, [::1]:80,")
+    assert read_settings().webhook_hosts == {("hooks.internal", 8443), ("::1", 80)}
 
-    for wrong in ("hooks.example", "hooks.example:0", "hooks.example:65536", "http://hooks.example:80"):
+    for wrong in ("hooks.example", "a:0", "a:65536", "a:b", "http://hooks.example:80", "a:80/", "::1:80"):
         monkeypatch.setenv("CHARGEHAND_WEBHOOK_HOSTS", f"hooks.internal:8443,{wrong}")
         with pytest.raises(SettingsError, match=f"CHARGEHAND_WEBHOOK_HOSTS: must name hosts .*; {wrong} is none"):
             read_settings()

@@ -19,8 +19,10 @@ SECRETS = [
     "AKIAEXAMPLE000000000",
     "ghp_0123456789abcdef0123",
     "hunter2",
+    f"chk_{'a1' * 8}_{'0f' * 32}",
+    "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
 ]
-TELLING = f"""{SECRETS[0]} and {SECRETS[1]}, {SECRETS[2]};
+TELLING = f"""{SECRETS[0]} and {SECRETS[1]}, {SECRETS[2]}; /v1/keys/{SECRETS[4]} {SECRETS[5]}
 Authorization: Bearer {SECRETS[3]} postgresql://svc:{SECRETS[3]}@db/x password={SECRETS[3]}"""
 
 

@@ -113,10 +113,10 @@ async def test_inputs_are_read_when_they_are_needed_and_given_back(service: Serv
     run_id = await service.submit(inputs=inputs)
     input_cache = InputCache()
 
-    first, second = await asyncio.gather(*(input_cache.of_run(service.database, run_id) for _ in range(2)))
-    again = await input_cache.of_run(service.database, run_id)
+    first, second = await asyncio.gather(*(input_cache.of_run(service.database, "default", run_id) for _ in range(2)))
+    again = await input_cache.of_run(service.database, "default", run_id)
     input_cache.forget(run_id)
-    anew = await input_cache.of_run(service.database, run_id)
+    anew = await input_cache.of_run(service.database, "default", run_id)
 
     assert [(each.name, each.content) for each in first] == [("b.txt", "second"), ("a.txt", "first")]
     assert first is second is again
@@ -130,7 +130,7 @@ async def test_inputs_that_are_large_are_not_kept(service: Service, monkeypatch:
     large = await service.submit(inputs=[{"name": "a.txt", "content": "x" * 11}])
     input_cache = InputCache()
 
-    kept = [await input_cache.of_run(service.database, run_id) for run_id in (large, large, small, small)]
+    kept = [await input_cache.of_run(service.database, "default", run_id) for run_id in (large, large, small, small)]
 
     assert kept[0] is not kept[1]
     assert kept[2] is kept[3]
@@ -143,7 +143,7 @@ async def test_inputs_are_read_again_when_the_database_comes_back(
     run_id = await service.submit(inputs=[{"name": "a.txt", "content": "x"}])
     service.database.next_error = OSError("the network is cut")
 
-    [found] = await InputCache().of_run(service.database, run_id)
+    [found] = await InputCache().of_run(service.database, "default", run_id)
 
     assert found.content == "x"
 

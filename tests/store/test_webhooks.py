@@ -212,5 +212,5 @@ def test_a_sealed_secret_is_opened_by_any_of_the_keys_and_by_no_other() -> None:
     assert b"whsec_1" not in sealed
     assert Vault([other, SECRETS_KEY]).open(sealed) == "whsec_1"
     assert Vault([other]).open(sealed) is None
-    with pytest.raises(ValueError, match="32 random bytes"):
+    with pytest.raises(ValueError, match="32 url-safe base64-encoded bytes"):
         Vault(["short"])

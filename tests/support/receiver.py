@@ -78,7 +78,7 @@ class Receiver:
     @property
     def settings(self) -> dict[str, Any]:
         """Settings of a service that may tell it."""
-        return {"secrets_key": SECRETS_KEY, "webhook_hosts": {self.place}, "webhook_timeout_s": 2}
+        return {"secrets_key": SECRETS_KEY, "webhook_hosts": self.place, "webhook_timeout_s": 2}
 
     async def heard(self, count: int, timeout_s: float = 20) -> list[Told]:
         """What it was told, once it is so much."""

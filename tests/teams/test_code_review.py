@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx2
 
+from tests.engine.test_findings import opening_of
 from tests.support.sarif import SARIF
 from tests.support.service import report, synthesis
 from tests.support.stub_answers import Answer, as_json, refusal
@@ -41,10 +42,6 @@ FOUND = {
         finding(ORDERS, 40, "no such line", "A token is logged."),
     ],
 }  # fmt: skip
-
-
-def opening_of(seen: SeenRequest) -> str:
-    return str(seen.body["messages"][0]["content"][0]["text"])
 
 
 def reviewing(stub: StubProvider) -> None:

@@ -1,18 +1,18 @@
 """The hierarchy of `financial-compliance` on scripted replies: its checks, and what comes up from them."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import httpx2
 
+from app.llm.demo_material import queries_in
+from tests.engine.test_findings import opening_of
 from tests.support.service import report, synthesis
 from tests.support.stub_answers import Answer, as_json, call, tool_calls
 from tests.support.stub_provider import StubProvider
 from tests.support.stub_script import SeenRequest, system_of
 from tests.teams.test_examples import EXAMPLES, parts_of
 
-QUERY = re.compile(r"`((?:WITH|SELECT) [^`]+)`")
 DECIDED = {
     "sign-offs": {"O-1001": "approve", "O-1004": "approve", "O-1008": "reject"},
     "limits": {"O-1001": "approve", "O-1004": "approve", "O-1008": "approve"},
@@ -34,7 +34,7 @@ def decisions(decided: Mapping[str, str | None]) -> list[dict[str, Any]]:
 def check(seen: SeenRequest) -> Answer:
     """A worker that runs the queries of its task first, and says then what was scripted for it."""
     name = seen.role.partition(":")[2]
-    if seen.call == 1 and (queries := QUERY.findall(seen.body["messages"][0]["content"][0]["text"])):
+    if seen.call == 1 and (queries := queries_in(opening_of(seen))):
         return tool_calls(*(call("query_data", {"sql": sql}) for sql in queries))
     data = {"decisions": decisions(DECIDED[name]), "breaches": BREACHES.get(name, [])}
     return as_json(report(f"{name} looked", data=data))

@@ -1,6 +1,5 @@
 """The team `patient-case` on scripted replies: what the records disagree about, courses by SQL, and a draft."""
 
-import re
 from typing import Any
 
 import httpx2
@@ -9,6 +8,7 @@ import yaml
 from app.domain.job import JobInput
 from app.domain.team import Team
 from app.llm.demo_evidence import grid_of
+from app.llm.demo_material import queries_in
 from app.team_files import BUILT_IN_TEAMS
 from tests.engine.test_artifacts import file
 from tests.engine.test_findings import opening_of
@@ -49,11 +49,10 @@ def read(seen: SeenRequest) -> Answer:
 
 
 def worked_out(seen: SeenRequest) -> Answer:
-    """The query of the plan, as it stands there; and the rows that it brought, as the result."""
+    """The first query of the plan, as it stands there; and the rows that it brought, as the result."""
     if len(seen.body["messages"]) == 1:
-        query = re.search(r"`(SELECT .*?)`", opening_of(seen), re.DOTALL)
-        assert query is not None
-        return tool_calls(call("query_data", {"sql": query[1]}))
+        query, *_ = queries_in(opening_of(seen))
+        return tool_calls(call("query_data", {"sql": query}))
     grid = grid_of(str(seen.body["messages"][-1]["content"][0]["content"]))
     rows = [_formed(dict(zip(grid.header, row, strict=True))) for row in grid.rows]
     return as_json(report("Creatinine rose from 88 to 131.", data={"series": rows, "left_out": []}))

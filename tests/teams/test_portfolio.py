@@ -9,6 +9,7 @@ import pytest
 
 from app.domain.job import JobInput
 from app.llm.demo_evidence import grid_of
+from app.llm.demo_material import queries_in
 from app.team_files import BUILT_IN_TEAMS, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.fetch_page import PageFetcher
@@ -37,9 +38,8 @@ def queried(seen: SeenRequest) -> Answer | None:
     """The query of the plan, where it was not asked yet."""
     if len(seen.body["messages"]) > 1:
         return None
-    query = re.search(r"`(WITH .*?)`", opening_of(seen), re.DOTALL)
-    assert query is not None
-    return tool_calls(call("query_data", {"sql": query[1]}))
+    [query] = queries_in(opening_of(seen))
+    return tool_calls(call("query_data", {"sql": query}))
 
 
 def read(seen: SeenRequest) -> Answer:

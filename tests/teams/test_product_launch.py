@@ -5,6 +5,8 @@ from typing import Any
 
 import httpx2
 
+from app.llm.demo_material import queries_in
+from tests.engine.test_findings import opening_of
 from tests.support.service import report, synthesis
 from tests.support.stub_answers import Answer, as_json, call, tool_calls
 from tests.support.stub_provider import StubProvider
@@ -12,7 +14,6 @@ from tests.support.stub_script import SeenRequest
 from tests.teams.test_examples import EXAMPLES, parts_of
 
 TASKS = ["market-1", "market-2", "market-3", "pricing-1", "copy"]
-QUERY = re.compile(r"`((?:WITH|SELECT) [^`]+)`")
 PILOT = {"brief.md": (40, 11, "claimed"), "pilot-report.md": (31, 5, "measured")}
 PRICE = {"plan": "Practice", "price_eur": 24, "margin_percent": 66.3}
 WHY = "13 of 20 would pay it"
@@ -21,13 +22,9 @@ LEFT_OUT = {"claim": "the fastest", "reason": "only claimed"}
 FILE = {"name": "launch-page.md", "media_type": "text/markdown", "text": "# Dunlin\n", "base64": None}
 
 
-def asked_of(seen: SeenRequest) -> str:
-    return str(seen.body["messages"][0]["content"][0]["text"])
-
-
 def fact(seen: SeenRequest) -> Answer:
     """What a document says of the pilot, if it does."""
-    source = re.findall(r'from "([^"]+)" alone', asked_of(seen))[0]
+    source = re.findall(r'from "([^"]+)" alone', opening_of(seen))[0]
     number, line, method = PILOT.get(source, (None, None, None))
     row = {"question": "pilot", "text": None if line is None else f"It had {number} customers.", "number": number}
     row |= {"method": method, "source": source, "line": line, "quote": None}
@@ -36,7 +33,7 @@ def fact(seen: SeenRequest) -> Answer:
 
 def priced(seen: SeenRequest) -> Answer:
     if seen.call == 1:
-        return tool_calls(*(call("query_data", {"sql": sql}) for sql in QUERY.findall(asked_of(seen))))
+        return tool_calls(*(call("query_data", {"sql": sql}) for sql in queries_in(opening_of(seen))))
     option = {"unit_cost_eur": 8.1, "buyers": 13, "asked": 20, "contribution_eur": 206.7}
     data = {"options": [PRICE | option], "prices": [PRICE | {"reason": WHY}]}
     return as_json(report("computed", data=data))
@@ -74,7 +71,7 @@ async def test_copy_sees_results_alone_and_contradicting_figures_are_conflicts(
     assert "| Practice | 24 | 66.3 | Highest contribution (206.7)" in brought.replace("24.0", "24")
     [asked] = stub.of("work:copy")
     assert "tools" not in asked.body
-    assert WHY in asked_of(asked)
+    assert WHY in opening_of(asked)
     assert "Finance wants" not in str(asked.body)
     [file] = run["result"]["artifacts"]
     assert (file["name"], file["task"], (await client.get(file["url"])).text) == (

@@ -24,10 +24,10 @@ class CheckedList:
 
     def difference(self, rows: Sequence[Any]) -> str | None:
         """How rows differ from all that were delivered; None where they are those of one task."""
+        if not self.delivered:
+            return "no task has delivered a row of it" if rows else None
         said = [_difference(task, self._cut(rows), self._cut(held)) for task, held in self.delivered.items()]
-        if not said and rows:
-            return "no task has delivered a row of it"
-        return None if None in said or not said else said[0]
+        return None if None in said else said[0]
 
     def _cut(self, rows: Sequence[Any]) -> list[Any]:
         return [{name: row.get(name) for name in self.fields} if isinstance(row, dict) else row for row in rows]

@@ -43,7 +43,7 @@ def _is_named(gone: Suppressed, said: str, words: Words, ground: Ground) -> bool
     if len(message.split()) >= TELLING_WORDS and words.have(gone.message):
         return not any(message in plain_words(left.message) for left in ground.findings)
     place = gone.location
-    file = place.path or place.input
+    file = place.file_name
     written = re.search(rf"(?<![\w/.-]){re.escape(file)}[:#]L?{place.line}(?!\d)", said)
     if written is None or any(_is_at(left, file, place.line) for left in ground.findings):
         return False
@@ -52,7 +52,7 @@ def _is_named(gone: Suppressed, said: str, words: Words, ground: Ground) -> bool
 
 def _is_at(left: Finding, file: str, line: int) -> bool:
     place = left.location
-    return file == (place.path or place.input) and place.line <= line <= place.end_line
+    return file == place.file_name and place.line <= line <= place.end_line
 
 
 def tells_critical(told: Synthesis, ground: Ground) -> Iterator[Flaw]:
@@ -72,7 +72,7 @@ def untold_critical(told: Synthesis, findings: Sequence[Finding]) -> list[Findin
 
 
 def _is_told(finding: Finding, answer: str, words: frozenset[str]) -> bool:
-    file = finding.location.path or finding.location.input
+    file = finding.location.file_name
     if file.rpartition("/")[2] in answer or re.search(rf"\b{finding.id}\b", answer):
         return True
     telling = {word for word in plain_words(finding.message).split() if len(word) > 3}

@@ -15,7 +15,7 @@ def mended(told: Synthesis, ground: Ground) -> Synthesis:
     if unnamed := [each.title.strip() or each.task for each in unnamed_gaps(told, ground)]:
         parts += ["", f"Missing from this answer: {', '.join(unnamed)}."]
     if untold := untold_critical(told, ground.findings):
-        places = [f"{each.location.path or each.location.input}:{each.location.line}" for each in untold]
+        places = [f"{each.location.file_name}:{each.location.line}" for each in untold]
         named = [f"- {place}: {each.message}" for place, each in zip(places, untold, strict=True)]
         parts += ["", "Critical findings:", "", *named]
     return told if len(parts) == 1 else told.model_copy(update={"answer": "\n".join(parts)})

@@ -15,6 +15,7 @@ from app.domain import events as ev
 from app.domain.conversation import Prompt
 from app.domain.events import Entry
 from app.domain.flaws import Flaw
+from app.domain.lint import lack_of
 from app.domain.policy.agenda import attempt_in, max_steps, worker_of
 from app.domain.results import Escalation, Output
 from app.domain.snapshot import Snapshot
@@ -76,12 +77,8 @@ def _read(run: Snapshot, topic: Topic, text: str) -> Sequence[Entry]:
 
 
 def _held_against_calls(said: Output, run: Snapshot, topic: Topic) -> Output:
-    assert run.plan is not None
-    name = topic.task_id or ""
-    at = next((f"/tasks/{number}" for number, task in enumerate(run.plan.tasks) if task.id == name), "")
-    warned = (flaw.pointer for flaw in run.plan.validation.warnings if flaw.code == "tool_missing")
-    lacks_tool = any(f"{pointer}/".startswith(f"{at}/") for pointer in warned) if at else False
-    return with_calls(said, run.conversation(topic), lacks_tool=lacks_tool)
+    lack = lack_of(run.tasks[topic.task_id or ""].task, worker_of(run, attempt_in(run, topic)), run.brief.crew)
+    return with_calls(said, run.conversation(topic), lacks_tool=lack is not None)
 
 
 def _reject(run: Snapshot, topic: Topic, flaws: Sequence[Flaw]) -> Sequence[Entry]:

@@ -16,7 +16,7 @@ from app.domain.checks.portfolio import CASH, Bound, InputFault, Portfolio, port
 from app.domain.checks.trades_files import Listed, flaws_of_files
 from app.domain.checks.worked import Worked
 from app.domain.exact import EXACT, exact_figure, percent, plain
-from app.domain.flaws import Flaw, pointer_to
+from app.domain.flaws import Flaw, rejected
 
 MOST_FLAWS = 20
 MOST_TRADES = 2_000
@@ -54,12 +54,12 @@ def trades(worked: Worked) -> list[Flaw]:
     data = worked.output.data
     listed = data.get("trades") if isinstance(data, dict) else None
     if not isinstance(listed, list) or len(listed) > MOST_TRADES:
-        return [_flaw(f"data has no list `trades`, or one of more than {MOST_TRADES}", "trades")]
+        return [rejected(f"data has no list `trades`, or one of more than {MOST_TRADES}", "trades")]
     with localcontext(EXACT):
         try:
             portfolio = portfolio_of(worked.inputs)
         except InputFault as fault:
-            return [_flaw(f"no trade can be checked: {fault}. Escalate, and say so.")]
+            return [rejected(f"no trade can be checked: {fault}. Escalate, and say so.")]
         return [*islice(_flaws(listed, portfolio, worked), MOST_FLAWS)]
 
 
@@ -72,9 +72,10 @@ def _flaws(listed: Sequence[Any], portfolio: Portfolio, worked: Worked) -> Itera
             continue
         read.append(trade)
         yield from _flaws_of_one(trade, portfolio)
-    if len(read) == len(listed):
-        yield from flaws_of_files(worked.output.artifacts, [each.listed for each in read])
-    if len(read) < len(listed) or any(trade.symbol not in portfolio.prices for trade in read):
+    if len(read) < len(listed):
+        return
+    yield from flaws_of_files(worked.output.artifacts, [each.listed for each in read])
+    if any(trade.symbol not in portfolio.prices for trade in read):
         return  # What they would come to, nobody can say.
     yield from _oversold(read, portfolio)
     yield from _flaws_of_all(read, portfolio)
@@ -83,19 +84,19 @@ def _flaws(listed: Sequence[Any], portfolio: Portfolio, worked: Worked) -> Itera
 def _trade(row: int, told: Any) -> Trade | Flaw:
     """A trade, or why it is none."""
     if not isinstance(told, Mapping):
-        return _flaw(f"trade {row} is no object", "trades", row - 1)
+        return rejected(f"trade {row} is no object", "trades", row - 1)
     symbol, side = (str(told.get(name, "")).strip()[:SHOWN_CHARACTERS] for name in ("symbol", "side"))
     symbol, side = symbol.upper(), side.lower()
     if not symbol or symbol == CASH:
-        return _flaw(f"trade {row} has no symbol, or is of {CASH}", "trades", row - 1, "symbol")
+        return rejected(f"trade {row} has no symbol, or is of {CASH}", "trades", row - 1, "symbol")
     if side not in ("buy", "sell"):
-        return _flaw(f"trade {row} ({symbol}): side is {side!r}, neither buy nor sell", "trades", row - 1, "side")
+        return rejected(f"trade {row} ({symbol}): side is {side!r}, neither buy nor sell", "trades", row - 1, "side")
     figures = {name: exact_figure(told.get(name)) for name in ("quantity", "price", "amount")}
     for name, value in figures.items():
         if value is None or value <= 0:
             said = str(told.get(name))[:SHOWN_CHARACTERS]
             why = f"trade {row} ({side} {symbol}): {name} is {said}, and must be a figure above 0"
-            return _flaw(why, "trades", row - 1, name)
+            return rejected(why, "trades", row - 1, name)
     quantity, price, amount = (value for value in figures.values() if value is not None)
     return Trade(row, symbol, side == "sell", quantity, price, amount)
 
@@ -104,13 +105,13 @@ def _flaws_of_one(trade: Trade, portfolio: Portfolio) -> Iterator[Flaw]:
     at = ("trades", trade.row - 1)
     price = portfolio.prices.get(trade.symbol)
     if price is None:
-        yield _flaw(f"{trade.named}: prices has no {trade.symbol}", *at, "symbol")
+        yield rejected(f"{trade.named}: prices has no {trade.symbol}", *at, "symbol")
     elif price != trade.price:
-        yield _flaw(f"{trade.named}: its price is {trade.price}, and that in prices {price}", *at, "price")
+        yield rejected(f"{trade.named}: its price is {trade.price}, and that in prices {price}", *at, "price")
     exact = (trade.quantity * trade.price).quantize(CENT, ROUND_HALF_UP)
     if trade.amount != exact:
         comes_to = f"{trade.quantity} times {trade.price} is {plain(exact)}, to the cent"
-        yield _flaw(f"{trade.named}: its amount is {trade.amount}, and {comes_to}", *at, "amount")
+        yield rejected(f"{trade.named}: its amount is {trade.amount}, and {comes_to}", *at, "amount")
 
 
 def _oversold(read: Sequence[Trade], portfolio: Portfolio) -> Iterator[Flaw]:
@@ -122,7 +123,7 @@ def _oversold(read: Sequence[Trade], portfolio: Portfolio) -> Iterator[Flaw]:
             if sold[trade.symbol] > held:
                 where = portfolio.places.get(trade.symbol, "no row of positions")
                 said = f"{trade.named}: {sold[trade.symbol]} are sold by now, and {held} are held ({where})"
-                yield _flaw(said, "trades", trade.row - 1, "quantity")
+                yield rejected(said, "trades", trade.row - 1, "quantity")
 
 
 def _flaws_of_all(read: Sequence[Trade], portfolio: Portfolio) -> Iterator[Flaw]:
@@ -134,7 +135,9 @@ def _flaws_of_all(read: Sequence[Trade], portfolio: Portfolio) -> Iterator[Flaw]
         cash -= sign * trade.amount
         moved += trade.amount
     if cash < 0:
-        yield _flaw(f"after these trades cash is {plain(cash)}: {plain(-cash)} more is spent than there is", "trades")
+        yield rejected(
+            f"after these trades cash is {plain(cash)}: {plain(-cash)} more is spent than there is", "trades"
+        )
     yield from _too_much_moved(moved, portfolio)
     total = portfolio.value_of(after, cash)
     values = {symbol: quantity * portfolio.prices[symbol] for symbol, quantity in after.items()} | {CASH: cash}
@@ -148,16 +151,12 @@ def _too_much_moved(moved: Decimal, portfolio: Portfolio) -> Iterator[Flaw]:
     before, rule = portfolio.value_of(portfolio.held, portfolio.cash), portfolio.turnover
     if rule is not None and rule.most is not None and moved > rule.most * before:
         share = f"{plain(moved)} are bought and sold, {percent(moved, before)} of {plain(before)}"
-        yield _flaw(f"{share}, and {rule.place} allows {percent(rule.most, Decimal(1))} at most", "trades")
+        yield rejected(f"{share}, and {rule.place} allows {percent(rule.most, Decimal(1))} at most", "trades")
 
 
 def _out_of_bounds(symbol: str, value: Decimal, total: Decimal, bound: Bound) -> Iterator[Flaw]:
     told = f"after these trades {symbol} is {plain(value)} of {plain(total)}, {percent(value, total)}"
     if bound.least is not None and value < bound.least * total:
-        yield _flaw(f"{told}, and {bound.place} asks for {percent(bound.least, Decimal(1))} at least", "trades")
+        yield rejected(f"{told}, and {bound.place} asks for {percent(bound.least, Decimal(1))} at least", "trades")
     if bound.most is not None and value > bound.most * total:
-        yield _flaw(f"{told}, and {bound.place} allows {percent(bound.most, Decimal(1))} at most", "trades")
-
-
-def _flaw(detail: str, *path: str | int) -> Flaw:
-    return Flaw(code="result_rejected", pointer=pointer_to("data", *path), detail=detail)
+        yield rejected(f"{told}, and {bound.place} allows {percent(bound.most, Decimal(1))} at most", "trades")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.domain.artifacts import Artifact
 from app.domain.checks.portfolio import InputFault, Row, rows_in
-from app.domain.flaws import Flaw, pointer_to
+from app.domain.flaws import Flaw, rejected
 
 FILE = "trades.csv"
 
@@ -29,12 +29,14 @@ def flaws_of_files(files: Sequence[Artifact], trades: Sequence[Listed]) -> Itera
     """What files called trades.csv say otherwise than the trades: each has a row for each, in their order."""
     for index, file in enumerate(files):
         if file.name.rpartition("/")[2].casefold() == FILE and (why := _difference(file, trades)):
-            yield Flaw(code="result_rejected", pointer=pointer_to("artifacts", index), detail=why)
+            yield rejected(why, index, part="artifacts")
 
 
 def _difference(file: Artifact, trades: Sequence[Listed]) -> str | None:
+    if file.text is None:
+        return f"{file.name} is handed over as base64: hand it over as text"
     try:
-        rows = [(row.place, _listed(row)) for row in rows_in(file.name, file.text or "", Listed._fields)]
+        rows = [(row.place, _listed(row)) for row in rows_in(file.name, file.text, Listed._fields)]
     except InputFault as fault:
         return str(fault)
     for row, ((place, listed), trade) in enumerate(zip(rows, trades, strict=False), 1):

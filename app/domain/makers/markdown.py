@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 def code(text: str) -> str:
     """Text as a code span on one line."""
     shown = _SPACES.sub(" ", _UNSEEN.sub(" ", text)).strip() or " "
-    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    ticks = "`" * _longer_than_in(shown)
     space = " " if shown[0] == "`" or shown[-1] == "`" else ""
     return f"{ticks}{space}{shown}{space}{ticks}"
 
@@ -35,9 +35,8 @@ def code_in_cell(text: str) -> str:
 
 def block(text: str) -> str:
     """Text as a block of code that nothing in it ends."""
-    ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    lines = _UNSEEN.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return f"{ticks}\n{lines.rstrip()}\n{ticks}"
+    ticks = "`" * max(3, _longer_than_in(text))
+    return f"{ticks}\n{_seen(text).rstrip()}\n{ticks}"
 
 
 def quoted(text: str) -> str:
@@ -47,10 +46,20 @@ def quoted(text: str) -> str:
     Only what every reader takes for a fenced block stands as it is: a fence at the first column, which is closed there.
     From the first mark on that some reader could take otherwise, within a list say, nothing does.
     """
-    lines = _UNSEEN.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").split("\n")
+    lines = _seen(text).strip("\n").split("\n")
     fenced = _surely_fenced(lines)
     shown = (line if number in fenced else _inert(line) for number, line in enumerate(lines))
     return "\n".join(f"> {line}".rstrip() for line in shown)
+
+
+def _seen(text: str) -> str:
+    """Text with one kind of line end, and a space for each character that is not seen."""
+    return _UNSEEN.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _longer_than_in(text: str) -> int:
+    """How many marks are one more than stand together anywhere in a text."""
+    return 1 + max((len(run) for run in re.findall("`+", text)), default=0)
 
 
 def _surely_fenced(lines: Sequence[str]) -> set[int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.domain.findings import Finding
 from app.domain.makers.markdown import plain
-from app.domain.makers.review_markdown import looked_at, of_a_commit, summary, where
+from app.domain.makers.review_markdown import looked_at, of_a_commit, suggested, summary, where
 from app.domain.makers.reviewed import Reviewed
 from app.domain.makers.room import COMMENTS_BODY_BYTES, COMMENTS_BYTES, COMMENTS_TABLE_BYTES, bytes_of_json
 
@@ -38,9 +38,8 @@ def _comment(review: Reviewed, finding: Finding) -> dict[str, Any]:
     comment: dict[str, Any] = {"path": place.path, "line": last, "side": side}
     if first < last:
         comment |= {"start_line": first, "start_side": side}
-    suggestion = [f"**Suggestion:** {plain(finding.suggestion)}"] if finding.suggestion.strip() else []
     said = f"**{finding.severity.capitalize()}:** {plain(finding.message)}"
-    return comment | {"body": "\n\n".join([said, *suggestion, f"*{finding.id}, {finding.confidence} of 100*"])}
+    return comment | {"body": "\n\n".join([said, *suggested(finding), f"*{finding.id}, {finding.confidence} of 100*"])}
 
 
 def _body(review: Reviewed, others: list[Finding]) -> str:

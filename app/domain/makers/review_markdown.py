@@ -64,7 +64,7 @@ def _told(review: Reviewed, finding: Finding, number: int) -> list[str]:
         f"### {number}. {finding.severity.capitalize()}: {where(finding)}",
         plain(finding.message),
         block(finding.evidence),
-        *([f"**Suggestion:** {plain(finding.suggestion)}"] if finding.suggestion.strip() else []),
+        *suggested(finding),
         f"*{finding.id}, {category}, found by {lenses}; {finding.confidence} of 100{verdict}"
         f"{of_a_commit(review, finding)}*",
     ]
@@ -74,7 +74,12 @@ def where(finding: Finding) -> str:
     """The place of a finding."""
     place = finding.location
     lines = f"line {place.line}" if place.line == place.end_line else f"lines {place.line} to {place.end_line}"
-    return f"{code(place.path or place.input)}, {'removed ' if place.side == 'old' else ''}{lines}"
+    return f"{code(place.file_name)}, {'removed ' if place.side == 'old' else ''}{lines}"
+
+
+def suggested(finding: Finding) -> list[str]:
+    """The paragraph with what could be done about it; none where nobody has said."""
+    return [f"**Suggestion:** {plain(finding.suggestion)}"] if finding.suggestion.strip() else []
 
 
 def of_a_commit(review: Reviewed, finding: Finding) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from app.domain.coverage import Covered
-from app.domain.findings import Finding, Location, Severity, Suppressed
+from app.domain.findings import Finding, Severity, Suppressed
 from app.domain.makers.reviewed import Reviewed
 from app.domain.makers.room import SARIF_NOTES_BYTES, SARIF_RESULTS_BYTES, bytes_of_json, fitting
 
@@ -82,15 +82,13 @@ def _results(review: Reviewed) -> Iterator[Json]:
     seen: Counter[str] = Counter()
     for finding in (*review.findings, *review.suppressed):
         place, rule = finding.location, _rule_id(finding)
-        words = f"{rule}\n{place.path or place.input}\n{' '.join(finding.evidence.split())}"
+        words = f"{rule}\n{place.file_name}\n{' '.join(finding.evidence.split())}"
         print_of = hashlib.sha256(words.encode()).hexdigest()[:32]
         seen[print_of] += 1
         told: Json = {
             "ruleId": rule,
             "level": _LEVELS[finding.severity],
-            "message": _message(
-                f"{finding.message}\n\nSuggestion: {finding.suggestion}".removesuffix("\n\nSuggestion: ")
-            ),
+            "message": _message("\n\nSuggestion: ".join(filter(None, [finding.message, finding.suggestion]))),
             "locations": _locations(review, finding),
             "partialFingerprints": {"chargehandFinding/v1": f"{print_of}:{seen[print_of]}"},
             "rank": float(finding.confidence),
@@ -128,16 +126,12 @@ def _locations(review: Reviewed, finding: Finding) -> list[Json]:
     if isinstance(finding, Suppressed) and finding.reason == "not_at_location":
         return []
     if (line := review.line_after_change(finding)) is None:
-        return [{"physicalLocation": {"artifactLocation": _artifact(_name(place))}}]
+        return [{"physicalLocation": {"artifactLocation": _artifact(place.file_name)}}]
     last = line if place.side == "old" else max(place.end_line, line)
     region: Json = {"startLine": line, "endLine": last}
     if place.side == "new":
         region["snippet"] = {"text": finding.evidence}
-    return [{"physicalLocation": {"artifactLocation": _artifact(_name(place)), "region": region}}]
-
-
-def _name(place: Location) -> str:
-    return place.path or place.input
+    return [{"physicalLocation": {"artifactLocation": _artifact(place.file_name), "region": region}}]
 
 
 def _artifact(name: str) -> Json:

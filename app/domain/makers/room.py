@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from app.domain.artifacts import TOGETHER_BYTES
+
 MARKDOWN_ANSWER_BYTES = 80_000
 MARKDOWN_FINDINGS_BYTES = 220_000
 MARKDOWN_TABLE_BYTES = 80_000
@@ -13,6 +15,10 @@ COMMENTS_BYTES = 180_000
 COMMENTS_BODY_BYTES = 40_000
 COMMENTS_TABLE_BYTES = 15_000
 """Together they leave some room within what one answer may hand over. A code host takes a body of 65,536 characters."""
+TESTS_TABLE_BYTES = 150_000
+TESTS_LIST_BYTES = 30_000
+TESTS_BYTES = TOGETHER_BYTES - TESTS_TABLE_BYTES - TESTS_LIST_BYTES - 10_000
+"""For the files of tests and their patch together: the rest is for the table, its list of files, and its words."""
 
 
 def bytes_of_text(text: str) -> int:

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.domain.artifacts import FILE_BYTES, FILES_AT_MOST, TOGETHER_BYTES, Artifact
+from app.domain.artifacts import FILE_BYTES, FILES_AT_MOST, Artifact
+from app.domain.makers.room import TESTS_BYTES, bytes_of_text
 from app.domain.makers.tests_table import PATCH, Failed, Made, table_of
-from app.domain.material import described_in
+from app.domain.material import described_by
 from app.domain.placeholders import quoted
-from app.domain.plan import Task
 from app.domain.python_code.merging import Ready, TestFile, by_module, merged
 from app.domain.python_code.places import Places
 from app.domain.python_code.survey import Survey
@@ -44,11 +44,11 @@ def files_of(survey: Survey, written: Iterable[Ready], failed: Failed) -> list[A
     """The files that tests become: of very many those of the first modules, while the patch has them all."""
     made, left_out = _made(written, survey)
     patch = _patch(made)
-    has_patch = bool(patch) and len(patch.encode()) <= FILE_BYTES
-    room = TOGETHER_BYTES - (len(patch.encode()) if has_patch else 0)
+    has_patch = 0 < bytes_of_text(patch) <= FILE_BYTES
+    room = TESTS_BYTES - (bytes_of_text(patch) if has_patch else 0)
     files: list[Artifact] = []
     for each in made[: FILES_AT_MOST - 2]:
-        if (size := len(each.text.encode())) <= room:
+        if (size := bytes_of_text(each.text)) <= room:
             files.append(Artifact(name=each.name, media_type=_PYTHON, text=each.text))
             room -= size
     handed_over = {each.name for each in files} | ({PATCH} if has_patch else set())
@@ -69,12 +69,8 @@ def _told(run: Snapshot, result: Result) -> _Told:
             if isinstance(tests, WrittenTests):
                 written += [Ready(test, tests.imports) for test in tests.tests]
             else:
-                failed |= dict.fromkeys(_about(run.tasks[report.task].task), (report.task, report.error))
+                failed |= dict.fromkeys(described_by(run.tasks[report.task].task), (report.task, report.error))
     return _Told(written, failed)
-
-
-def _about(task: Task) -> list[tuple[str, str]]:
-    return described_in(f"{task.instruction}\n{task.context}")
 
 
 def _made(written: Iterable[Ready], survey: Survey) -> tuple[list[Made], Failed]:

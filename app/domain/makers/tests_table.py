@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from app.domain.makers.markdown import code_in_cell, plain
+from app.domain.makers.room import TESTS_LIST_BYTES, TESTS_TABLE_BYTES, bytes_of_text, fitting
 from app.domain.python_code.survey import Survey
 from app.domain.python_code.units import Unit
 from app.domain.results import Problem
@@ -11,6 +13,8 @@ from app.domain.text import shorten
 PATCH = "tests.patch"
 REASON_CHARACTERS = 300
 _NOT_ASKED = "no task was about it"
+_SAID = {"before": "tested before", "written": "tests written", "not": "not tested", "needs none": "needs none"}
+"""What is said of each thing that may have become of a function."""
 
 
 Failure = tuple[str, Problem | None] | str
@@ -43,62 +47,62 @@ def table_of(
         for given, module in survey.sources.items()
         for unit in module.units
     ]
-    counts = {status: sum(row[2] == status for row in rows) for status in ("before", "written", "not", "needs none")}
+    counts = {status: sum(row[2] == status for row in rows) for status in _SAID}
     parts = [
         "# What the tests cover",
         "Nobody has run the tests that were written: they were read by code alone. "
         f"Tested before: {counts['before']}. Tests written: {counts['written']}. Not tested: {counts['not']}. "
         f"Needs no tests: {counts['needs none']}.",
-        _rows(("source", "function or class", "lines", "tests", "where, or why not"), map(_told, rows)),
+        *_table(
+            ("source", "function or class", "lines", "tests", "where, or why not"), map(_told, rows), TESTS_TABLE_BYTES
+        ),
     ]
     if made:
-        files = ((_code(each.path), _file(each, handed_over), str(sum(each.counts.values()))) for each in made)
-        parts += ["## Files", _rows(("path", "file", "tests"), files)]
+        files = ((code_in_cell(each.path), _file(each, handed_over), str(sum(each.counts.values()))) for each in made)
+        parts += ["## Files", *_table(("path", "file", "tests"), files, TESTS_LIST_BYTES)]
     return "\n\n".join(parts) + "\n"
 
 
 def _become(survey: Survey, given: str, unit: Unit, made: Sequence[Made], failure: Failure | None) -> tuple[str, str]:
     """What has become of a function: its status, and where its tests are or why there are none."""
     if files := [each for each in made if each.given == given and unit.name in each.counts]:
-        return "written", ", ".join(f"{_code(each.path)} ({each.counts[unit.name]})" for each in files)
+        return "written", ", ".join(f"{code_in_cell(each.path)} ({each.counts[unit.name]})" for each in files)
     if where := survey.tested_in(given, unit):
-        return "before", ", ".join(map(_code, where))
+        return "before", ", ".join(map(code_in_cell, where))
     if unit.untestable:
         return "needs none", unit.untestable
     if failure is None:
         return "not", _NOT_ASKED
     if isinstance(failure, str):
-        return "not", shorten(failure, REASON_CHARACTERS)[0]
+        return "not", plain(shorten(failure, REASON_CHARACTERS)[0])
     task, problem = failure
-    why = f"{problem.code}: {problem.message}" if problem is not None else "its result holds no tests"
-    return "not", f"task {task}, {shorten(why, REASON_CHARACTERS)[0]}"
-
-
-_SAID = {"before": "tested before", "written": "tests written", "not": "not tested", "needs none": "needs none"}
+    if problem is None:
+        return "not", f"task {task}, its result holds no tests"
+    return "not", f"task {task}, {problem.code}: {plain(shorten(problem.message, REASON_CHARACTERS)[0])}"
 
 
 def _told(row: tuple[str, Unit, str, str]) -> tuple[str, ...]:
     given, unit, status, where = row
-    return _code(given), _code(unit.name), f"{unit.first}-{unit.last}", _SAID[status], where
+    return code_in_cell(given), code_in_cell(unit.name), f"{unit.first}-{unit.last}", _SAID[status], where
 
 
 def _file(made: Made, handed_over: Collection[str]) -> str:
     if made.name in handed_over:
-        return _code(made.name)
+        return code_in_cell(made.name)
     if PATCH in handed_over:
-        return f"in {_code(PATCH)} alone: there are too many files"
-    return "not handed over: there are too many files, and no patch can hold them all; the tests are in the tasks' data"
+        return f"in {code_in_cell(PATCH)} alone: there is no room for it beside the others"
+    return (
+        "not handed over: there is no room for it, and none for a patch of all files; the tests are in the tasks' data"
+    )
 
 
-def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], room: int) -> list[str]:
+    """As many rows as have room, and how many more there are."""
+    told = [_row(each) for each in rows]
+    kept = fitting((bytes_of_text(row) + 1 for row in told), room)
+    more = [f"{len(told) - kept} more rows have no room here."] if kept < len(told) else []
+    return ["\n".join([_row(head), _row(["---"] * len(head)), *told[:kept]]), *more]
 
 
-def _cell(text: str) -> str:
-    """A text within a table: on one line, and without what would end its cell."""
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def _code(text: str) -> str:
-    return f"`{text.replace('`', '')}`"
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

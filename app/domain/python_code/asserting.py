@@ -3,15 +3,14 @@
 A test asserts by `assert` of something that it has computed, by `pytest.raises` and `pytest.warns`, by the `assert…`
 methods of `unittest` and of mocks, and by functions called `assert_…`. What cannot fail asserts nothing: constants,
 something compared with itself, a tuple with a message in it, or what is named and not called, be it that it is no
-`None` or that it can be called. Nor does what is never
-carried out, or whose failure is caught.
+`None` or that it can be called. Nor does what is never carried out, or whose failure is caught.
 """
 
 import ast
 import builtins
 from collections.abc import Collection, Iterator, Sequence
 
-from app.domain.python_code.raising import name_of
+from app.domain.python_code.syntax import FunctionNode, Scope, last_name_of, last_part, name_bound_by, name_of
 
 _RAISING = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
 _WARNING = frozenset({"warns", "deprecated_call", "assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"})
@@ -23,24 +22,23 @@ _IMPLICIT = (
 )
 """Where Python calls methods with names of its own."""
 _SAME = ast.Eq | ast.Is | ast.LtE | ast.GtE
-_Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-Test = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def asserts(test: Test, bound: Collection[str]) -> bool:
+def asserts(test: FunctionNode, bound: Collection[str]) -> bool:
     """Whether it holds anything against what it has computed. `bound` are the names that it binds and imports."""
-    made = {node.id for node in ast.walk(test) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    made |= {node.arg for node in ast.walk(test) if isinstance(node, ast.arg)}
-    return any(_asserts(node, bound, made) for node in _nodes_of(test, heard=True))
+    nodes = (node for node in ast.walk(test) if not isinstance(node, ast.ExceptHandler))  # What was caught is there.
+    made = {name for node in nodes if (name := name_bound_by(node))}
+    return any(_asserts(node, bound, made) for node in _nodes_of(test))
 
 
-def exceptions_expected(test: Test, of: Collection[str] = (), *, implicitly: bool = False) -> Iterator[str]:
+def exceptions_expected(test: FunctionNode, of: Collection[str], *, implicitly: bool) -> Iterator[str]:
     """The exceptions that it expects of a call, and does not raise itself: the class alone, without its module.
 
-    `of` are the names under which what is tested is called; without any, every call will do. `implicitly` lets Python
-    make the call: in a loop, a formatted string, an unpacking, or at the end of a `with`, which may be left by a raise.
+    `of` are the names under which what is tested is called; where there are none, every call will do. `implicitly` lets
+    Python make the call: in a loop, a formatted string, an unpacking, or at the end of a `with`, which may be left by a
+    raise.
     """
-    for node in _nodes_of(test, heard=True):
+    for node in _nodes_of(test):
         if isinstance(node, ast.With | ast.AsyncWith):
             calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
             within = [inner for each in node.body for inner in ast.walk(each)]
@@ -55,25 +53,35 @@ def exceptions_expected(test: Test, of: Collection[str] = (), *, implicitly: boo
                 yield name
 
 
-def _nodes_of(test: Test, *, heard: bool) -> Iterator[ast.AST]:
-    """What is carried out when it is, but for what is defined in it; `heard` leaves out what fails without a word."""
+def _nodes_of(test: FunctionNode) -> Iterator[ast.AST]:
+    """What is carried out when it is, but for what is defined in it, and for what fails without a word."""
     waiting: list[ast.AST] = [*_carried_out(test.body)]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, _Scope):
+        if isinstance(node, Scope):
             continue
         yield node
-        for _, value in ast.iter_fields(node):
+        unheard = _unheard_in(node)
+        for name, value in ast.iter_fields(node):
+            if name in unheard:
+                continue
             if isinstance(value, list):
                 waiting += _carried_out(value)
             elif isinstance(value, ast.AST):
                 waiting.append(value)
-        if isinstance(node, ast.If | ast.While) and isinstance(node.test, ast.Constant) and not node.test.value:
-            waiting = [each for each in waiting if each not in node.body]
-        if heard and isinstance(node, ast.With | ast.AsyncWith) and _hides(node):
-            waiting = [each for each in waiting if each not in node.body and each not in node.items]
-        if heard and isinstance(node, ast.Try) and any(map(_keeps_quiet, node.handlers)):
-            waiting = [each for each in waiting if each not in node.body]
+
+
+def _unheard_in(node: ast.AST) -> Collection[str]:
+    """The fields of what is never carried out in it, or would fail without a word."""
+    match node:
+        case ast.If(test=ast.Constant(value=condition)) | ast.While(test=ast.Constant(value=condition)):
+            return () if condition else ("body",)
+        case ast.With() | ast.AsyncWith() if _hides(node):
+            return ("body", "items")
+        case ast.Try(handlers=handlers) | ast.TryStar(handlers=handlers) if any(map(_keeps_quiet, handlers)):
+            return ("body",)
+        case _:
+            return ()
 
 
 def _carried_out(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
@@ -88,24 +96,19 @@ def _carried_out(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
 def _hides(node: ast.With | ast.AsyncWith) -> bool:
     """Whether a failed assertion within would be what is wanted there, or ends there."""
     calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
-    quiet = [each for each in calls if _last(each.func) in _RAISING | {"suppress"}]
-    caught = [name for call in quiet for each in call.args for name in (*_elements(each), each)]
+    quiet = [each for each in calls if last_name_of(each.func) in _RAISING | {"suppress"}]
+    caught = [name for call in quiet for each in call.args for name in _elements(each)]
     asserted = any(isinstance(inner, ast.Assert) for each in node.body for inner in ast.walk(each))
-    return asserted and any(_last(each) in _ASSERTIONS for each in caught)
+    return asserted and any(last_name_of(each) in _ASSERTIONS for each in caught)
 
 
 def _elements(node: ast.expr) -> list[ast.expr]:
-    return node.elts if isinstance(node, ast.Tuple) else []
-
-
-def _last(node: ast.expr) -> str:
-    return (name_of(node) or "").rpartition(".")[2]
+    return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def _keeps_quiet(handler: ast.ExceptHandler) -> bool:
     """Whether a failed assertion would end there, and nobody would hear of it."""
-    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type else []
-    catches = not caught or any((name_of(each) or "") in _ASSERTIONS for each in caught)
+    catches = handler.type is None or any(last_name_of(each) in _ASSERTIONS for each in _elements(handler.type))
     within = [node for each in handler.body for node in ast.walk(each)]
     tells = any(isinstance(node, ast.Raise | ast.Assert) for node in within) or "fail" in _names_in(within)
     return catches and not tells
@@ -130,7 +133,7 @@ def _asserts(node: ast.AST, bound: Collection[str], made: Collection[str]) -> bo
         case ast.Assert(test=condition):
             return not _is_certain(condition, bound) and not _is_of_bare_name(condition, made)
         case ast.Call(func=function, args=args, keywords=keywords):
-            name = (name_of(function) or _attribute(function)).rpartition(".")[2]
+            name = last_part(name_of(function) or _attribute(function))
             if name in _RAISING or name in _WARNING:
                 return True
             given = [*args, *(each.value for each in keywords)]
@@ -191,7 +194,7 @@ def _is_computed(value: ast.expr, bound: Collection[str]) -> bool:
 
 def _exception_of(call: ast.Call) -> str | None:
     """The one exception that a call expects; None for any other call."""
-    name = (name_of(call.func) or "").rpartition(".")[2]
+    name = last_name_of(call.func)
     if name not in _RAISING:
         return None
     expected = (
@@ -199,4 +202,4 @@ def _exception_of(call: ast.Call) -> str | None:
         if call.args
         else next((each.value for each in call.keywords if each.arg in ("expected_exception", "exception")), None)
     )
-    return (name_of(expected) or "").rpartition(".")[2] or None
+    return last_name_of(expected) or None

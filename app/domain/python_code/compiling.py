@@ -6,6 +6,7 @@ refused unseen.
 
 import ast
 
+from app.domain.python_code.syntax import TryNode
 from app.domain.python_functions import MOST_CHARACTERS, without_warnings
 
 _MOST_COPIED = 5_000
@@ -37,10 +38,10 @@ def compile_fault(code: str, *futures: str) -> str | None:
 def _copied(tree: ast.Module) -> int:
     nodes = [*ast.walk(tree)]
     leaving = sum(isinstance(each, ast.Return | ast.Break | ast.Continue) for each in nodes)
-    return sum(_size_of_finally(each) * (leaving + 2) for each in nodes if isinstance(each, ast.Try | ast.TryStar))
+    return sum(_size_of_finally(each) * (leaving + 2) for each in nodes if isinstance(each, TryNode))
 
 
-def _size_of_finally(node: ast.Try | ast.TryStar) -> int:
+def _size_of_finally(node: TryNode) -> int:
     within = [inner for each in node.finalbody for inner in ast.walk(each)]
-    is_nested = any(isinstance(each, ast.Try | ast.TryStar) and each.finalbody for each in within)
+    is_nested = any(isinstance(each, TryNode) and each.finalbody for each in within)
     return _MOST_COPIED if is_nested else len(within)

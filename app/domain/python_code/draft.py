@@ -2,19 +2,21 @@
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from app.domain.errors import ChargehandError
-from app.domain.python_code.asserting import Test
 from app.domain.python_code.compiling import compile_fault
 from app.domain.python_code.fixtures import FIXTURES_OF_PYTEST, fixtures_asked
 from app.domain.python_code.module import Import, Module, imports_in, module_of
 from app.domain.python_code.modules import Modules, Symbol
 from app.domain.python_code.survey import plain
+from app.domain.python_code.syntax import FunctionNode, name_bound_by
 from app.domain.python_code.units import Unit
 from app.domain.python_functions import SourceUnreadable, parsed
+
+_BUILTINS = frozenset(dir(builtins))
 
 
 class DraftUnreadable(ChargehandError):
@@ -25,7 +27,7 @@ class DraftUnreadable(ChargehandError):
 class Draft:
     """A written test with the imports beside it."""
 
-    node: Test | ast.ClassDef
+    node: FunctionNode | ast.ClassDef
     module: Module
     """What it says together with the imports."""
     bound: frozenset[str]
@@ -39,10 +41,11 @@ class Draft:
         if fault := compile_fault(plain(code), *futures):
             raise DraftUnreadable(fault)
         tree = ast.Module(body=[*imports, node], type_ignores=[])
-        return cls(node, module_of(tree), frozenset(_names_bound(tree)))
+        module = module_of(tree)
+        return cls(node, module, frozenset([*module.imports, *_names_bound(ast.walk(tree))]))
 
     @property
-    def tests(self) -> list[Test]:
+    def tests(self) -> list[FunctionNode]:
         """The test functions in it."""
         if not isinstance(self.node, ast.ClassDef):
             return [self.node]
@@ -62,10 +65,10 @@ class Draft:
     def unbound(self) -> list[str]:
         """Names that it reads, and that nothing in it binds."""
         read = {chain for chain in self.module.chains if "." not in chain}
-        unknown = read - self.bound - _known_everywhere()
+        unknown = read - self.bound - _BUILTINS
         return sorted(name for name in unknown if not name.startswith("__"))
 
-    def fixtures(self) -> Iterator[tuple[Test, str]]:
+    def fixtures(self) -> Iterator[tuple[FunctionNode, str]]:
         """The fixtures that its tests ask for, but for those of their own class."""
         within = self.node if isinstance(self.node, ast.ClassDef) else None
         for test in self.tests:
@@ -82,22 +85,21 @@ class Draft:
     def rebound(self, unit: Unit, given: str, modules: Modules) -> list[str]:
         """Names of what it is said to test that it gives another meaning."""
         subject = {Symbol(given, unit.name), Symbol(given, unit.owner)}
-        inside = [node for test in self.tests for each in (*test.body, test.args) for node in ast.walk(each)]
+        inside = (node for test in self.tests for each in (*test.body, test.args) for node in ast.walk(each))
         names = (name for name in self.module.imports if not subject.isdisjoint(modules.meant_in(self.module, name)))
-        return sorted({*names} & {*_names_given(inside)})
+        return sorted({*names} & {*_names_bound(inside)})
 
     def _meant_in(self, modules: Modules) -> set[Symbol]:
         """What its names stand for, with what that is within."""
-        found = {symbol for chain in self.module.chains for symbol in modules.meant_in(self.module, chain)}
-        parts = [(symbol.input, symbol.name.split(".")) for symbol in found]
-        return {Symbol(given, ".".join(names[:count])) for given, names in parts for count in range(1, len(names) + 1)}
+        meant = (symbol for chain in self.module.chains for symbol in modules.meant_in(self.module, chain))
+        return {part for symbol in meant for part in symbol.with_outer}
 
     @cached_property
     def _has_fixture(self) -> bool:
         return any(name not in FIXTURES_OF_PYTEST for _, name in self.fixtures())
 
 
-def read_test(code: str) -> Test | ast.ClassDef:
+def read_test(code: str) -> FunctionNode | ast.ClassDef:
     """The single test function, or class of tests, that a code is. Raises `DraftUnreadable`."""
     try:
         body = parsed(plain(code)).body
@@ -137,32 +139,10 @@ def is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
-def _known_everywhere() -> set[str]:
-    return {*dir(builtins)}
-
-
-def _names_given(nodes: Sequence[ast.AST]) -> Iterator[str]:
+def _names_bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Names that are bound otherwise than by an import."""
     for node in nodes:
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-
-
-def _names_bound(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                yield name
-            case ast.arg(arg=name):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name
-            case ast.MatchMapping(rest=str(name)):
-                yield name
-            case ast.Import() | ast.ImportFrom():
-                yield from (name for name, _ in imports_in(node))
+        if isinstance(node, FunctionNode | ast.ClassDef):
+            yield node.name
+        elif name := name_bound_by(node):
+            yield name

@@ -7,8 +7,7 @@ ask for and that none of the files of tests makes is one of a plug-in.
 import ast
 from collections.abc import Iterator, Sequence
 
-from app.domain.python_code.asserting import Test
-from app.domain.python_code.raising import name_of
+from app.domain.python_code.syntax import FunctionNode, called, last_name_of, name_of
 
 FIXTURES_OF_PYTEST = frozenset({
     "cache", "capfd", "capfdbinary", "caplog", "capsys", "capsysbinary", "doctest_namespace", "monkeypatch", "pytester",
@@ -19,10 +18,10 @@ _GIVES_ARGUMENTS = frozenset({"patch", "object", "given", "dict", "multiple"})
 """Decorators that hand over arguments of their own."""
 
 
-def fixtures_asked(test: Test, within: ast.ClassDef | None) -> list[str]:
+def fixtures_asked(test: FunctionNode, within: ast.ClassDef | None) -> list[str]:
     """The fixtures that a test, or a fixture, asks for. None where a decorator hands over arguments of its own."""
     marks = [*test.decorator_list, *(within.decorator_list if within else ())]
-    if any(part in _GIVES_ARGUMENTS for each in marks for part in (name_of(_called(each)) or "").split(".")):
+    if any(part in _GIVES_ARGUMENTS for each in marks for part in (name_of(called(each)) or "").split(".")):
         return []
     given = [*test.args.posonlyargs, *test.args.args]
     keywords = zip(test.args.kwonlyargs, test.args.kw_defaults, strict=True)
@@ -35,15 +34,15 @@ def fixtures_asked(test: Test, within: ast.ClassDef | None) -> list[str]:
 def fixtures_made(body: Sequence[ast.stmt]) -> Iterator[str]:
     """The names of the fixtures among some statements."""
     for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (mark := mark_of_fixture(node)):
+        if isinstance(node, FunctionNode) and (mark := mark_of_fixture(node)):
             given = mark.keywords if isinstance(mark, ast.Call) else []
             names = (each.value.value for each in given if each.arg == "name" and isinstance(each.value, ast.Constant))
             yield str(next(names, node.name))
 
 
-def mark_of_fixture(node: Test) -> ast.expr | None:
+def mark_of_fixture(node: FunctionNode) -> ast.expr | None:
     """The decorator that makes a function a fixture."""
-    return next((each for each in node.decorator_list if "fixture" in (name_of(_called(each)) or "")), None)
+    return next((each for each in node.decorator_list if last_name_of(called(each)).endswith("fixture")), None)
 
 
 def asked_anywhere(body: Sequence[ast.stmt]) -> Iterator[str]:
@@ -51,23 +50,19 @@ def asked_anywhere(body: Sequence[ast.stmt]) -> Iterator[str]:
     for node in body:
         within = node if isinstance(node, ast.ClassDef) else None
         for each in within.body if within else [node]:
-            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and _is_called_by_pytest(each):
+            if isinstance(each, FunctionNode) and _is_called_by_pytest(each):
                 yield from fixtures_asked(each, within)
 
 
-def _is_called_by_pytest(node: Test) -> bool:
+def _is_called_by_pytest(node: FunctionNode) -> bool:
     return node.name.startswith("test") or mark_of_fixture(node) is not None
-
-
-def _called(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
 
 
 def _parameters_listed(marks: Sequence[ast.expr]) -> set[str]:
     """The names that `parametrize` gives."""
     found: set[str] = set()
     for call in marks:
-        if isinstance(call, ast.Call) and (name_of(call.func) or "").endswith("parametrize"):
+        if isinstance(call, ast.Call) and last_name_of(call.func) == "parametrize":
             named = [each.value for each in call.keywords if each.arg == "argnames"]
             first = (call.args or named or [ast.Tuple(elts=[])])[0]
             parts = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]

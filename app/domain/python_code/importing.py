@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from app.domain.python_code.module import PARTS, Import, Module
 from app.domain.python_code.modules import Modules
-from app.domain.python_code.raising import name_of
+from app.domain.python_code.syntax import last_name_of
 
 _TEST_TOOLS = frozenset({"pytest"})
 _REPLACING = frozenset({"patch", "setattr", "delattr"})
@@ -48,8 +48,8 @@ def targets_missing(test: ast.AST, modules: Modules) -> Iterator[str]:
     """The same for what a test replaces by its name, as `mock.patch("shop.rates.KNOWN")` does."""
     for node in ast.walk(test):
         match node:
-            case ast.Call(func=called, args=[ast.Constant(value=str(target)), *_]):
-                replaces = (name_of(called) or "").rpartition(".")[2] in _REPLACING
+            case ast.Call(func=function, args=[ast.Constant(value=str(target)), *_]):
+                replaces = last_name_of(function) in _REPLACING
                 first, *rest = target.split(".")
                 if replaces and rest and (missing := _missing(first, rest[:PARTS], modules)):
                     yield missing

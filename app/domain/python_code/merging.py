@@ -5,17 +5,18 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
-from app.domain.python_code.asserting import Test
 from app.domain.python_code.compiling import compile_fault
 from app.domain.python_code.draft import Draft, DraftUnreadable, read_import, read_test
-from app.domain.python_code.module import Import, module_of
+from app.domain.python_code.module import Import
 from app.domain.python_code.modules import Modules
 from app.domain.python_code.survey import plain
 from app.domain.python_code.written import WrittenTest
 
-FILE_CHARACTERS = 150_000
+CODE_BYTES = 150_000
+"""Of the tests in one file."""
 LINE_CHARACTERS = 100
 
 
@@ -41,7 +42,8 @@ class TestFile:
 
     @property
     def size(self) -> int:
-        return sum(map(len, self.codes))
+        """Bytes of its tests."""
+        return sum(len(each.encode()) for each in self.codes)
 
     def text(self, head: str, modules: Modules) -> str:
         """The whole file."""
@@ -81,16 +83,18 @@ def merged(tests: Iterable[Ready], modules: Modules) -> Merged:
 
 def _together(tests: Iterable[Ready]) -> Merged:
     found = Merged([], [])
+    read = cache(read_import)  # The tests of one result have the same imports.
     for ready in tests:
         try:
-            node = _read(ready)
-            needed = _needed(node, ready.imports)
             code = plain(ready.test.code).strip("\n").rstrip()
-            room = FILE_CHARACTERS - len(code)
+            imports = [read(each) for each in ready.imports]
+            draft = Draft.of(code, [node for node, _ in imports])
+            needed = _needed(draft, [each for _, bound in imports for each in bound])
+            room = CODE_BYTES - len(code.encode())
             file = next((each for each in found.files if each.size <= room and _fits(needed, each)), None)
             if file is None:
                 found.files.append(file := TestFile())
-            _add(file, ready, node, code, needed)
+            _add(file, ready, draft, code, needed)
         except DraftUnreadable as error:
             found.left_out.append((ready.test, str(error)))
         except (RecursionError, MemoryError):
@@ -98,19 +102,15 @@ def _together(tests: Iterable[Ready]) -> Merged:
     return Merged([each for each in found.files if each.tests], found.left_out)
 
 
-def _read(ready: Ready) -> Test | ast.ClassDef:
+def _add(file: TestFile, ready: Ready, draft: Draft, code: str, needed: Mapping[str, set[Import]]) -> None:
     """Raises `DraftUnreadable`."""
-    return Draft.of(ready.test.code, [read_import(each)[0] for each in ready.imports]).node
-
-
-def _add(file: TestFile, ready: Ready, node: Test | ast.ClassDef, code: str, needed: Mapping[str, set[Import]]) -> None:
-    """Raises `DraftUnreadable`."""
+    node = draft.node
     if (tree := _written_out(node)) in file.known:  # Two tasks wrote the same.
         raise DraftUnreadable("the same test is there already")
     name, number = node.name, 2
     while name in file.names | {*file.bound} | {*needed}:  # What is imported may be called like a test.
         name, number = f"{node.name}_{number}", number + 1
-    renamed = code if name == node.name else _renamed(node, code, name)
+    renamed = code if name == node.name else _renamed(draft, code, name)
     if renamed is None:
         raise DraftUnreadable(f"there are two of the name {node.name}")
     file.codes.append(renamed)
@@ -128,8 +128,11 @@ def _written_out(node: ast.AST) -> str:
         return f"{id(node)}"
 
 
-def _renamed(node: Test | ast.ClassDef, code: str, name: str) -> str | None:
-    """The code with another name of what it defines; None where that cannot be."""
+def _renamed(draft: Draft, code: str, name: str) -> str | None:
+    """The code with another name of what it defines; None where that cannot be, as where it speaks of itself."""
+    node = draft.node
+    if node.name in draft.module.chains and node.name not in draft.module.imports:
+        return None
     lines = code.split("\n")
     at = node.lineno - 1
     lines[at] = re.sub(rf"(\b(?:def|class)\s+){re.escape(node.name)}\b", rf"\g<1>{name}", lines[at], count=1)
@@ -140,14 +143,13 @@ def _renamed(node: Test | ast.ClassDef, code: str, name: str) -> str | None:
         return None
 
 
-def _needed(node: Test | ast.ClassDef, statements: Sequence[str]) -> dict[str, set[Import]]:
+def _needed(draft: Draft, bound: Iterable[tuple[str, Import]]) -> dict[str, set[Import]]:
     """Those of the imports that a test reads."""
-    read = {chain.partition(".")[0] for chain in module_of(ast.Module(body=[node], type_ignores=[])).chains}
+    read = {chain.partition(".")[0] for chain in draft.module.chains}
     needed: dict[str, set[Import]] = {}
-    for statement in statements:
-        for name, each in read_import(statement)[1]:
-            if name in read or each.module == "__future__":
-                needed.setdefault(name, set()).add(each)
+    for name, each in bound:
+        if name in read or each.module == "__future__":
+            needed.setdefault(name, set()).add(each)
     return needed
 
 

@@ -2,11 +2,11 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 from app.domain.python_code.fixtures import asked_anywhere, fixtures_made
-from app.domain.python_code.raising import name_of
+from app.domain.python_code.syntax import last_name_of, name_bound_by, name_of
 from app.domain.python_code.units import Known, Unit, units_of
 from app.domain.python_functions import inner_statements, parsed
 
@@ -45,13 +45,13 @@ class Module:
     """Names that it reads with what follows behind dots, as `prices.parse`, each beginning of them too."""
     attributes: frozenset[str]
     """What is read behind a dot, of whatever it may be."""
-    fixtures: frozenset[str] = field(default=frozenset())
+    fixtures: frozenset[str]
     """The fixtures that it makes for all of its tests."""
-    asked: frozenset[str] = field(default=frozenset())
+    asked: frozenset[str]
     """The fixtures that its tests and fixtures ask for."""
-    defined: frozenset[str] = field(default=frozenset())
+    defined: frozenset[str]
     """Those of its names that it binds other than by an import, or by one as well."""
-    gives_any_name: bool = False
+    gives_any_name: bool
     """Whether it makes up names when it is asked for them (`__getattr__`)."""
 
 
@@ -127,7 +127,7 @@ def _imports(nodes: Sequence[ast.AST]) -> tuple[Mapping[str, tuple[Import, ...]]
 
 
 def _bases(node: ast.ClassDef) -> tuple[str, ...]:
-    return tuple(name.rpartition(".")[2] for each in node.bases if (name := name_of(each)))
+    return tuple(name for each in node.bases if (name := last_name_of(each)))
 
 
 def _top_imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -159,13 +159,9 @@ def _names_stored(node: ast.stmt) -> Iterator[str]:
     """The names that a statement binds itself, without those within it."""
     waiting: list[ast.AST] = [node]
     while waiting:
-        match waiting.pop():
-            case ast.Name(id=name, ctx=ast.Store()):
-                yield name
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name
-            case ast.Lambda():
-                pass
-            case each:
-                inner = ast.iter_child_nodes(each)
-                waiting += [child for child in inner if not isinstance(child, ast.stmt | ast.ExceptHandler)]
+        each = waiting.pop()
+        if name := name_bound_by(each):
+            yield name
+        if not isinstance(each, ast.Lambda):
+            inner = ast.iter_child_nodes(each)
+            waiting += [child for child in inner if not isinstance(child, ast.stmt | ast.ExceptHandler)]

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from app.domain.python_code.module import Import, Module
+from app.domain.python_code.units import is_dunder
 
 ROOTS = frozenset({"src", "lib", "python"})
 _MOST_STEPS = 60
@@ -26,6 +27,12 @@ class Symbol(NamedTuple):
 
     input: str
     name: str
+
+    @property
+    def with_outer(self) -> "list[Symbol]":
+        """What it is within, from the outside in, and itself."""
+        parts = self.name.split(".")
+        return [Symbol(self.input, ".".join(parts[:count])) for count in range(1, len(parts) + 1)]
 
 
 class _Place(NamedTuple):
@@ -41,7 +48,7 @@ class Modules:
     def __init__(self, modules: Mapping[str, Module]) -> None:
         """`modules` by the names of their inputs."""
         self.by_input = modules
-        self.packages = {folder_of(name) for name in modules if name.rpartition("/")[2] == "__init__.py"}
+        self.packages = {folder_of(name) for name in modules if file_of(name) == "__init__.py"}
         """The folders that have an `__init__.py`."""
         self.dotted = {name: self._dotted(name) for name in modules}
         """What each of them is called in imports."""
@@ -72,7 +79,7 @@ class Modules:
         if not level:
             return module
         parts = self.dotted[given].split(".")
-        within = parts if given.rpartition("/")[2] == "__init__.py" else parts[:-1]
+        within = parts if file_of(given) == "__init__.py" else parts[:-1]
         if level - 1 > len(within):
             return None
         kept = within[: len(within) - level + 1]
@@ -137,7 +144,7 @@ class Modules:
 
     def _has(self, given: str, name: str, seen: set[str]) -> bool:
         module = self.by_input[given]
-        if name in module.names or module.gives_any_name or (name.startswith("__") and name.endswith("__")):
+        if name in module.names or module.gives_any_name or is_dunder(name):
             return True
         seen.add(given)
         for star in module.stars:
@@ -187,9 +194,14 @@ def folder_of(name: str) -> tuple[str, ...]:
     return tuple(each for each in name.split("/")[:-1] if each not in ("", ".", ".."))
 
 
+def file_of(name: str) -> str:
+    """The file of an input's name, without the folders before it."""
+    return name.rpartition("/")[2]
+
+
 def stem_of(name: str) -> str:
-    """The file of an input's name without its ending."""
-    file = name.rpartition("/")[2]
+    """The same without its ending."""
+    file = file_of(name)
     return file.rpartition(".")[0] or file
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from app.domain.python_code.modules import ROOTS, folder_of, stem_of
+from app.domain.python_code.modules import ROOTS, file_of, folder_of, stem_of
 from app.domain.python_code.survey import TEST_FOLDERS, Survey
 
 Folder = tuple[str, ...]
@@ -62,9 +62,9 @@ class Places:
     """The paths of new test files. Each is given once."""
 
     def __init__(self, survey: Survey) -> None:
-        self._survey = survey
-        self._taken = {_joined((*folder_of(name), name.rpartition("/")[2])) for name in survey.modules.by_input}
-        self._alone = {name.rpartition("/")[2] for name in self._taken if self._is_alone(folder_of(name))}
+        self.survey = survey
+        self._taken = {_joined((*folder_of(name), file_of(name))) for name in survey.modules.by_input}
+        self._alone = {file_of(name) for name in self._taken if self._is_alone(folder_of(name))}
 
     def path_for(self, given: str) -> str:
         """A path for further tests of a source, which no file has yet."""
@@ -86,17 +86,17 @@ class Places:
 
     def _is_alone(self, folder: Folder) -> bool:
         """Whether pytest knows the files there by their names alone."""
-        return folder not in self._survey.modules.packages
+        return folder not in self.survey.modules.packages
 
     def fixtures_for(self, given: str) -> frozenset[str]:
         """The fixtures that tests of a source may ask for: of each `conftest.py` above them, and of plug-ins."""
         folder = self._layout_for(folder_of(given)).of(folder_of(given))
-        tests = self._survey.tests
+        tests = self.survey.tests
         made = {name for module in tests.values() for name in module.fixtures}
         found = {name for module in tests.values() for name in module.asked} - made
         for name, module in tests.items():
             above = folder_of(name)
-            if name.rpartition("/")[2] == "conftest.py" and folder[: len(above)] == above:
+            if file_of(name) == "conftest.py" and folder[: len(above)] == above:
                 takes_any = module.stars or "pytest_plugins" in module.names
                 found |= module.fixtures | {*module.imports} | (made if takes_any else set())
         return frozenset(found)
@@ -110,7 +110,7 @@ class Places:
     @cached_property
     def _files(self) -> Sequence[str]:
         """The inputs that are named like a file of tests."""
-        return [name for name in self._survey.tests if _tested_stem(name) is not None]
+        return [name for name in self.survey.tests if _tested_stem(name) is not None]
 
     @cached_property
     def _ends_with_test(self) -> bool:
@@ -120,7 +120,7 @@ class Places:
     def _pairs(self) -> Sequence[tuple[str, str]]:
         """Sources, each with a test file that is called like it."""
         by_stem: dict[str, list[str]] = {}
-        for source in self._survey.sources:
+        for source in self.survey.sources:
             by_stem.setdefault(stem_of(source).strip("_"), []).append(source)
         return [(source, test) for test in self._files for source in by_stem.get(_tested_stem(test) or "", ())]
 
@@ -142,8 +142,8 @@ class Places:
 
     def _above_packages(self, folder: Folder) -> Folder:
         """What is above the packages of a folder, and above their `src`."""
-        names = [name for name in self._survey.sources if folder_of(name) == folder]
-        dotted = self._survey.modules.dotted[names[0]].split(".") if names else []
+        names = [name for name in self.survey.sources if folder_of(name) == folder]
+        dotted = self.survey.modules.dotted[names[0]].split(".") if names else []
         below = len(dotted) - (0 if names and stem_of(names[0]) == "__init__" else 1)
         above = folder[: len(folder) - max(below, 0)]
         return above[:-1] if above and above[-1] in ROOTS else above

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from app.domain.python_code.syntax import Scope, TryNode, called, last_name_of, last_part, name_of
 from app.domain.python_functions import inner_statements
 
-_Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_Try = ast.Try | ast.TryStar
 _Guards = tuple["_Guards", Sequence[tuple[str, bool]]] | None
 """What is caught around a statement, from the inside out: exceptions, and whether they are raised again."""
 _EVERYTHING = "BaseException"
@@ -33,7 +32,7 @@ class Raised(NamedTuple):
     @property
     def last(self) -> str:
         """The class alone."""
-        return self.name.rpartition(".")[2]
+        return last_part(self.name)
 
 
 def raised_in(nodes: Sequence[ast.stmt], bases: Mapping[str, Sequence[str]], names: frozenset[str]) -> list[Raised]:
@@ -49,15 +48,6 @@ def raised_in(nodes: Sequence[ast.stmt], bases: Mapping[str, Sequence[str]], nam
         if raised is not None and not _is_caught(_kinds_of(raised.last, bases), guards):
             found.setdefault(raised.last, raised)
     return sorted(found.values(), key=lambda each: each.line)
-
-
-def name_of(node: ast.expr | None) -> str | None:
-    """A name with what is before it, as `errors.Refused`; None for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
 
 
 def _kinds_of(name: str, bases: Mapping[str, Sequence[str]]) -> set[str]:
@@ -88,11 +78,10 @@ def _bases_in_python(name: str) -> list[str]:
 
 
 def _named(node: ast.Raise, bases: Mapping[str, Sequence[str]], names: frozenset[str]) -> Raised | None:
-    made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-    name = name_of(made)
+    name = name_of(called(node.exc)) if node.exc else None
     if name is None:
         return None
-    first, last = name.partition(".")[0], name.rpartition(".")[2]
+    first, last = name.partition(".")[0], last_part(name)
     is_class = last in bases or (name == last and is_exception_of_python(name))
     is_imported = first in names and last[:1].isupper()
     return Raised(name, node.lineno) if is_class or is_imported else None
@@ -113,9 +102,9 @@ def _statements(nodes: Sequence[ast.stmt]) -> Iterator[tuple[ast.stmt, _Guards]]
     while waiting:
         node, guards = waiting.pop()
         yield node, guards
-        if isinstance(node, _Scope):
+        if isinstance(node, Scope):
             continue
-        if isinstance(node, _Try):
+        if isinstance(node, TryNode):
             waiting += [(each, guards) for each in _beside(node)]
             guards = (guards, _caught_by(node))
             waiting += [(each, guards) for each in reversed(node.body)]
@@ -125,13 +114,13 @@ def _statements(nodes: Sequence[ast.stmt]) -> Iterator[tuple[ast.stmt, _Guards]]
             waiting += [(each, guards) for each in reversed([*inner_statements(node)])]
 
 
-def _beside(node: _Try) -> list[ast.stmt]:
+def _beside(node: TryNode) -> list[ast.stmt]:
     """The statements of a `try` whose exceptions it does not catch itself."""
     handled = [each for handler in node.handlers for each in handler.body]
     return [*reversed(node.finalbody), *reversed(node.orelse), *reversed(handled)]
 
 
-def _caught_by(node: _Try) -> list[tuple[str, bool]]:
+def _caught_by(node: TryNode) -> list[tuple[str, bool]]:
     handlers = [(handler, _raises_again(handler)) for handler in node.handlers]
     return [(name, again) for handler, again in handlers for name in _types(handler.type)]
 
@@ -140,7 +129,7 @@ def _types(node: ast.expr | None) -> list[str]:
     if node is None:
         return [_EVERYTHING]
     each = node.elts if isinstance(node, ast.Tuple) else [node]
-    return [name.rpartition(".")[2] for part in each if (name := name_of(part))]
+    return [name for part in each if (name := last_name_of(part))]
 
 
 def _raises_again(handler: ast.ExceptHandler) -> bool:
@@ -149,7 +138,7 @@ def _raises_again(handler: ast.ExceptHandler) -> bool:
         node = waiting.pop()
         if isinstance(node, ast.Raise) and (node.exc is None or name_of(node.exc) == handler.name):
             return True
-        if not isinstance(node, _Scope):
+        if not isinstance(node, Scope):
             waiting += inner_statements(node)
     return False
 
@@ -159,7 +148,7 @@ def _suppressed(node: ast.With | ast.AsyncWith) -> list[tuple[str, bool]]:
     return [
         (name, False)
         for call in calls
-        if (name_of(call.func) or "").rpartition(".")[2] == "suppress"
+        if last_name_of(call.func) == "suppress"
         for argument in call.args
         for name in _types(argument)
     ]

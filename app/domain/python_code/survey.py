@@ -16,7 +16,7 @@ from functools import cached_property
 from app.domain.job import JobInput
 from app.domain.media_types import essence_of
 from app.domain.python_code.module import Module, read_module
-from app.domain.python_code.modules import Modules, Symbol
+from app.domain.python_code.modules import Modules, Symbol, file_of
 from app.domain.python_code.units import Unit
 from app.domain.python_functions import SourceUnreadable
 
@@ -84,7 +84,7 @@ class Survey:
         to_class = self._referring.get(Symbol(given, unit.owner), ())
         if unit.is_dunder:
             return whole or to_class
-        everywhere = any(name.rpartition("/")[2] == "conftest.py" for name in to_class)
+        everywhere = any(file_of(name) == "conftest.py" for name in to_class)
         read = [
             name
             for name, module in self.tests.items()
@@ -99,11 +99,6 @@ class Survey:
         for name, module in self.tests.items():
             for chain in sorted(module.chains):
                 for symbol in self.modules.meant_by(name, chain):
-                    for part in _beginnings(symbol):
+                    for part in symbol.with_outer:
                         found.setdefault(part, {})[name] = None
         return {symbol: tuple(names) for symbol, names in found.items()}
-
-
-def _beginnings(symbol: Symbol) -> list[Symbol]:
-    parts = symbol.name.split(".")
-    return [Symbol(symbol.input, ".".join(parts[:count])) for count in range(1, len(parts) + 1)]

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from app.domain.python_code.raising import Raised, name_of, raised_in
-from app.domain.python_functions import inner_statements
+from app.domain.python_code.raising import Raised, raised_in
+from app.domain.python_code.syntax import FunctionNode, called, last_name_of, last_part, name_of
+from app.domain.python_functions import first_line, inner_statements
 
 SMALL_CLASS_LINES = 60
 
@@ -23,8 +24,6 @@ PRIVATE = "private: tested through what uses it"
 DUNDER = "a dunder method that raises nothing itself: tested through its class"
 NO_BODY = "nothing to be tested: it has no body"
 NO_METHODS = "nothing to be tested: it has no methods with a body"
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Unit:
 
     @property
     def last_name(self) -> str:
-        return self.name.rpartition(".")[2]
+        return last_part(self.name)
 
     @property
     def is_dunder(self) -> bool:
@@ -99,11 +98,6 @@ def is_dunder(name: str) -> bool:
     return len(name) > 4 and name.startswith("__") and name.endswith("__")
 
 
-def first_line(node: _Function | ast.ClassDef) -> int:
-    """The line at which a definition begins, with its decorators."""
-    return min([node.lineno, *(each.lineno for each in node.decorator_list)])
-
-
 def _add(units: dict[str, Unit], unit: Unit) -> None:
     """Several definitions of one name are one unit, from the first to the last of them."""
     if (other := units.get(unit.name)) is None:
@@ -120,7 +114,7 @@ def _add(units: dict[str, Unit], unit: Unit) -> None:
     )
 
 
-def _function(node: _Function, place: _Place, known: Known) -> Unit:
+def _function(node: FunctionNode, place: _Place, known: Known) -> Unit:
     raises = () if has_no_body(node) else tuple(raised_in(node.body, known.bases, known.names - _own_names(node)))
     return Unit(
         f"{place.within}{node.name}",
@@ -132,7 +126,7 @@ def _function(node: _Function, place: _Place, known: Known) -> Unit:
     )
 
 
-def _why_not(node: _Function, place: _Place, raises: Sequence[Raised]) -> str:
+def _why_not(node: FunctionNode, place: _Place, raises: Sequence[Raised]) -> str:
     if place.is_private or is_private(node.name):
         return PRIVATE
     if has_no_body(node):
@@ -157,7 +151,7 @@ def _class(node: ast.ClassDef, place: _Place, known: Known) -> Unit:
     return Unit(f"{place.within}{node.name}", "class", first_line(node), last, tuple(raised.values()), why)
 
 
-def methods_of(node: ast.ClassDef) -> Iterator[_Function]:
+def methods_of(node: ast.ClassDef) -> Iterator[FunctionNode]:
     """The methods of a class, and of those within it."""
     waiting: list[ast.stmt] = [*reversed(node.body)]
     while waiting:
@@ -171,7 +165,7 @@ def methods_of(node: ast.ClassDef) -> Iterator[_Function]:
                 waiting += reversed([*inner_statements(other)])
 
 
-def has_no_body(node: _Function) -> bool:
+def has_no_body(node: FunctionNode) -> bool:
     """Whether a function does nothing, or says that somebody else has to."""
     return all(_does_nothing(each) for each in node.body)
 
@@ -181,17 +175,16 @@ def _does_nothing(node: ast.stmt) -> bool:
         case ast.Pass() | ast.Expr(value=ast.Constant()):
             return True
         case ast.Raise(exc=raised):
-            made = raised.func if isinstance(raised, ast.Call) else raised
-            return name_of(made) == "NotImplementedError"
+            return raised is not None and name_of(called(raised)) == "NotImplementedError"
         case _:
             return False
 
 
-def _is_overload(node: _Function) -> bool:
-    return any((name_of(each) or "").rpartition(".")[2] == "overload" for each in node.decorator_list)
+def _is_overload(node: FunctionNode) -> bool:
+    return any(last_name_of(each) == "overload" for each in node.decorator_list)
 
 
-def _own_names(node: _Function) -> frozenset[str]:
+def _own_names(node: FunctionNode) -> frozenset[str]:
     """Names that the function takes for its own: its parameters."""
     given = node.args
     every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]

@@ -4,11 +4,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from app.domain.flaws import Flaw, pointer_to
+from app.domain.flaws import Flaw, rejected
 
 MOST_TESTS = 200
 CODE_CHARACTERS = 20_000
-IMPORT_CHARACTERS = 500
 TOGETHER_CHARACTERS = 150_000
 """Of all code of one result."""
 MOST_FLAWS = 20
@@ -48,12 +47,8 @@ def read_written(data: Any) -> WrittenTests | list[Flaw]:
         written = WrittenTests.model_validate(data)
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False)[:MOST_FLAWS]
-        return [_flaw(f"data.{'.'.join(map(str, each['loc']))}: {each['msg']}", *each["loc"]) for each in faults]
+        return [rejected(f"data.{'.'.join(map(str, each['loc']))}: {each['msg']}", *each["loc"]) for each in faults]
     characters = sum(len(each.code) for each in written.tests) + sum(map(len, written.imports))
     if characters > TOGETHER_CHARACTERS:
-        return [_flaw(f"the code has {characters} characters; at most {TOGETHER_CHARACTERS} can be looked at")]
+        return [rejected(f"the code has {characters} characters; at most {TOGETHER_CHARACTERS} can be looked at")]
     return written
-
-
-def _flaw(detail: str, *path: str | int) -> Flaw:
-    return Flaw(code="result_rejected", pointer=pointer_to("data", *path), detail=detail)
