@@ -150,7 +150,7 @@ async def test_nothing_is_asked_while_no_run_is_concerned(database: CountedDatab
         assert database.statements == 0
 
         board.count("run_1", {"crew/able": 1})
-        await board.known()
+        await until(board._known.is_set)  # However long that takes: `known` waits for a moment only.
         board.leave("run_1")
         await until(lambda: not board._known.is_set())
         assert database.statements == 2  # One to tell of the run, one of its end.
