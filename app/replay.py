@@ -34,7 +34,8 @@ class Today:
 async def replay_run(database: Database, tenant: str, run_id: str, today: Today) -> Replay | None:
     """Drive the log of a run through today's code; None when the tenant has no such run.
 
-    A long log takes seconds: in a thread it only slows others down.
+    Replies of which only a part is kept are not read again. A long log takes seconds: in a thread it only slows others
+    down.
     """
     stored = await stored_run(database, tenant, run_id)
     if stored is None:
@@ -58,7 +59,8 @@ def _replay(run_id: str, stored: StoredRun, today: Today, inputs: Sequence[JobIn
     except FAULTS:
         findings.add("data", "the job and its team", "cannot be read", seq=log[0].seq)
         return findings.told(last_seq)
-    run = drive(replace(brief, means=today.means, given=inputs), log, reread, findings)
+    reader = reread if stored.row["thinned_at"] is None else None
+    run = drive(replace(brief, means=today.means, given=inputs), log, reader, findings)
     if run is not None:
         compare(run, log, stored, findings)
     return findings.told(last_seq)

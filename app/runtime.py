@@ -34,6 +34,7 @@ from app.store.deltas import Deltas
 from app.store.input_cache import InputCache
 from app.store.load_board import LoadBoard
 from app.store.queue import RunQueue
+from app.store.retention import Retention
 from app.store.teams import Origin, put_team
 from app.store.wakeups import Wakeups
 from app.team_files import BUILT_IN_TEAMS, check_nesting, team_files_in, teams_in
@@ -91,7 +92,8 @@ class Runtime:
     drain_s: float
     poll_s: float
     heartbeat_s: float
-    retention_days: int | None
+    retention: Retention
+    """For tenants that keep runs for no time of their own."""
     webhooks: Webhooks | None = None
     """None where there is no key for their secrets: nobody is told anything then."""
     wants_keys: bool = False
@@ -141,7 +143,7 @@ async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_I
     servers = servers_for(servers_in(settings.mcp_file, os.environ))
     wakeups = Wakeups(url)
     name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-    model, meters = _model(settings), Meters()
+    model, meters = model_of(settings), Meters()
     runtime = Runtime(
         name=name,
         database=Database(url, pool=settings.database_pool, witness=meters),
@@ -164,7 +166,7 @@ async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_I
         drain_s=settings.drain_seconds,
         poll_s=settings.poll_seconds,
         heartbeat_s=settings.heartbeat_seconds,
-        retention_days=settings.retention_days,
+        retention=Retention(settings.thin_after_days, settings.retention_days),
         webhooks=_webhooks(settings),
         wants_keys=settings.auth == "keys",
         shows_metrics=settings.auth != "keys" and settings.metrics_port is None,
@@ -237,7 +239,8 @@ def _warn_of_models_without_price(model: Model) -> None:
         log.warning("limits.cost_usd is refused", tiers=unpriced, reason=reason, see=_PRICES)
 
 
-def _model(settings: Settings) -> Model:
+def model_of(settings: Settings) -> Model:
+    """Who answers by the settings."""
     if settings.answering_model == "demo":
         return DemoModel()
     from app.llm.claude import Claude  # The SDK takes a second to import, and the demo needs none of it.

@@ -146,7 +146,9 @@ class Settings(BaseSettings):
     drain_seconds: float = Field(default=10, ge=0, le=600)
     """Seconds a process that is told to stop has to hand back its runs."""
     retention_days: int | None = Field(default=None, ge=1, le=36_500)
-    """Days after which ended runs are deleted; unset keeps them."""
+    """Days after which ended runs are deleted; unset keeps them. Tenants may have a time of their own."""
+    thin_after_days: int | None = Field(default=None, ge=1, le=36_500)
+    """Days after which long texts in the logs of ended runs are cut; unset keeps them. Tenants may differ here too."""
     teams_dir: DirectoryPath | None = None
     """Directory with further team files (YAML)."""
     mcp_file: FilePath | None = None

@@ -2,9 +2,7 @@
 
 from alembic import context
 
-from app.store.webhook_tables import webhook_endpoints
-
-metadata = webhook_endpoints.metadata  # The last module of tables to be loaded knows all of them.
+from app.store.all_tables import metadata
 
 
 def ours(_object: object, name: str | None, kind: str, _reflected: bool, _compare_to: object) -> bool:

@@ -19,10 +19,11 @@ from app.api.schemas.service import PROBLEMS
 from app.api.schemas.trace import Trace
 from app.api.visits import Visit, VisitOf
 from app.domain.contents import Contents
+from app.domain.moments import written
 from app.domain.reporting import Reporter
 from app.domain.span_values import Span
 from app.domain.spans import Spans
-from app.domain.text import shorten
+from app.domain.thinning import in_short
 from app.store.runs import Row, StoredEvent, WholeRun, events_of
 
 PAGE_EVENTS = 200
@@ -91,7 +92,10 @@ async def _document(log: "_Log", run: WholeRun, with_content: bool) -> AsyncIter
 
     The log is read twice: for its events, and again for the spans of calls, each handed on as soon as it is complete.
     """
-    yield f'{{"run":{_json(run_resource(run.row, datetime.now(UTC)))},"plan_revisions":{_json(run.plans)},"tasks":['
+    thinned_at = run.row["thinned_at"]
+    yield f'{{"run":{_json(run_resource(run.row, datetime.now(UTC)))},'
+    yield f'"thinned_at":{_json(written(thinned_at) if thinned_at else None)},'
+    yield f'"plan_revisions":{_json(run.plans)},"tasks":['
     for part in _listed(map(_json, task_resources(run))):
         yield part
     yield '],"events":['
@@ -161,14 +165,8 @@ def _shown(span: Span, with_content: bool, held: dict[str, Any]) -> Span:
     if span["kind"] != "tool":
         return span
     attributes = span["attributes"]
-    short = {name: _in_short(attributes[name]) for name in ("input", "output") if name in attributes}
+    short = {name: in_short(attributes[name], TOOL_CHARACTERS) for name in ("input", "output") if name in attributes}
     return span | {"attributes": attributes | short}
-
-
-def _in_short(value: Any) -> Any:
-    """The value itself when it is short, else the beginning and the end of its text."""
-    text = value if isinstance(value, str) else _json(value)
-    return value if len(text) <= TOOL_CHARACTERS else shorten(text, TOOL_CHARACTERS)[0]
 
 
 def _parts(span: Span) -> Iterator[str]:

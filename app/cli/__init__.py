@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from app import version
+from app.cli import retention as retentions
 from app.cli.console import BAD_INPUT, say
+from app.cli.doctor import doctor
 from app.cli.kept_files import openapi, states, team_schema
 from app.cli.keys import create, list_keys, revoke
 from app.cli.processes import engine, migrate, serve, served_here
@@ -22,7 +24,7 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (serve, engine, migrate, openapi, states):
+for command in (serve, engine, migrate, doctor, openapi, states):
     cli.command()(command)
 
 team = typer.Typer(name="team", no_args_is_help=True, help="Team files: what is wrong with one, and their schema.")
@@ -34,6 +36,11 @@ keys.command("create")(create)
 keys.command("list")(list_keys)
 keys.command("revoke")(revoke)
 cli.add_typer(keys)
+retention = typer.Typer(name="retention", no_args_is_help=True, help="For how long tenants keep ended runs.")
+retention.command("show")(retentions.show)
+retention.command("set")(retentions.set_days)
+retention.command("clear")(retentions.clear)
+cli.add_typer(retention)
 add_eval(cli, served_here)
 
 

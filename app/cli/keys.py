@@ -1,23 +1,15 @@
 """The commands about keys of the API. They work on the database alone, for all tenants."""
 
-import asyncio
 import re
-import sys
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
-from app.cli.console import CommandRefused, say
-from app.cli.processes import database_of
-from app.domain.keys import DEFAULT_TENANT, SCOPES, TENANT_PATTERN, StoredKey, in_order
-from app.settings import read_settings
-from app.store.database import Database
+from app.cli.console import CommandRefused, check_tenant, say
+from app.cli.database import with_database
+from app.domain.keys import DEFAULT_TENANT, SCOPES, StoredKey, in_order
 from app.store.keys import NewKey, create_key, keys_of, revoke_key
-from app.telemetry import set_up_logging
-
-T = TypeVar("T")
 
 _SPAN = re.compile(r"(\d{1,5})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -36,8 +28,7 @@ def create(
     name: Name = "",
 ) -> None:
     """Make a key and print it. It is shown here alone, and kept nowhere."""
-    if not re.fullmatch(TENANT_PATTERN, tenant):
-        raise CommandRefused(f"--tenant: {tenant} is no name of a tenant: lower-case letters, digits, - and _")
+    check_tenant(tenant)
     asked = [scope.strip() for scope in scopes.split(",") if scope.strip()]
     if unknown := [scope for scope in asked if scope not in SCOPES]:
         raise CommandRefused(f"--scopes: {unknown[0]} is none; there are: {', '.join(SCOPES)}")
@@ -45,21 +36,21 @@ def create(
     if not allowed:
         raise CommandRefused("--scopes: a key that allows nothing opens nothing")
     new = NewKey(tenant, allowed, name, _span(expires))
-    sent, stored = _with_database(lambda database: create_key(database, new))
+    sent, stored = with_database(lambda database: create_key(database, new))
     typer.echo(sent.text)
     say(f"Key {stored.id} of {stored.tenant}: {', '.join(in_order(stored.scopes))}; {_until(stored)}.")
 
 
 def list_keys(tenant: Annotated[str | None, typer.Option(help="Only of this tenant.")] = None) -> None:
     """List keys, of all tenants, newest first. Secrets are not kept."""
-    for key in _with_database(lambda database: keys_of(database, tenant)):
+    for key in with_database(lambda database: keys_of(database, tenant)):
         columns = key.id, key.tenant, ",".join(in_order(key.scopes)), _until(key), key.name
         typer.echo("\t".join(columns).rstrip())
 
 
 def revoke(key: KeyId) -> None:
     """Take a key back. Within a few seconds it opens nothing more, and streams that were opened with it end."""
-    revoked = _with_database(lambda database: revoke_key(database, key))
+    revoked = with_database(lambda database: revoke_key(database, key))
     if revoked is None:
         raise CommandRefused(f"there is no key {key}")
     say(f"Key {revoked.id} of {revoked.tenant} is revoked.")
@@ -80,18 +71,3 @@ def _until(key: StoredKey) -> str:
     if key.expires_at is None:
         return "does not expire"
     return f"{'expires' if key.usable else 'expired'} {key.expires_at:%Y-%m-%d %H:%M}"
-
-
-def _with_database(work: Callable[[Database], Awaitable[T]]) -> T:
-    async def run(url: str) -> T:
-        database = Database(url, pool=2)
-        try:
-            return await work(database)
-        finally:
-            await database.close()
-
-    settings = read_settings()
-    # Standard output is the key's; who has asked for it needs no line of the log.
-    set_up_logging(level="warning", form=settings.log_format, output=sys.stderr)
-    with database_of(settings, migrate=False) as usable:
-        return asyncio.run(run(usable.url))

@@ -124,8 +124,10 @@ def _shown(value: Any) -> Any:
     return plain if len(text) <= VALUE_CHARACTERS else shorten(text, VALUE_CHARACTERS)[0]
 
 
-def drive(brief: Brief, log: Sequence[Event], read: Reader, findings: Findings) -> Snapshot | None:
+def drive(brief: Brief, log: Sequence[Event], read: Reader | None, findings: Findings) -> Snapshot | None:
     """Fold the log as today's code does, and read its replies again; the state it ends in.
+
+    Without a reader only the first: replies of which but a part is left say nothing.
 
     None when an event cannot have happened in the state that it meets.
     """
@@ -136,7 +138,7 @@ def drive(brief: Brief, log: Sequence[Event], read: Reader, findings: Findings) 
         except FAULTS as error:
             findings.add("type", event.type, f"cannot follow here: {error}", seq=event.seq)
             return None
-        if isinstance(event.data, LlmCompleted) and event.data.thrown_away is None:
+        if read is not None and isinstance(event.data, LlmCompleted) and event.data.thrown_away is None:
             _read_again(run, event, _told_with(event, event.data.purpose, log[place + 1 :]), read, findings)
         run = following
         findings.events += 1

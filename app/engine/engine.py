@@ -16,6 +16,7 @@ from app.engine.children import Nursery
 from app.engine.courier import Courier
 from app.engine.execution import Execution, Shared
 from app.engine.grounds import with_grounds
+from app.engine.housekeeping import prune_forever, thin_forever
 from app.engine.leases import Leases
 from app.parts import PAUSE_S, Parts
 from app.runtime import Runtime
@@ -25,11 +26,9 @@ from app.store.journal import Journal
 from app.store.journal_sql import write_row
 from app.store.ownership import Claimant, ClaimedRun, announce_again, claim_if_free, release_if_owned
 from app.store.reconcile import announce_unattended
-from app.store.retention import RUNS_AT_A_TIME, prune_ended
 
 log = structlog.get_logger(__name__)
 
-PRUNE_PAUSE_S = 60.0
 LISTENING_SECONDS = 5.0
 """How long a start waits until the process hears of runs at once."""
 STOP_SECONDS = 5.0
@@ -58,6 +57,7 @@ class Engine:
 
     def start(self) -> None:
         """Begin to claim runs."""
+        runtime = self._runtime
         for name, work in (
             ("journal", self._shared.journal.commit_forever),
             ("renewal", self._leases.renew_forever),
@@ -65,7 +65,8 @@ class Engine:
             ("delivery", self._hear_forever),
             ("reconciler", self._reconcile_forever),
             ("breakers", self._follow_breakers_forever),
-            ("retention", self._prune_forever),
+            ("retention", lambda: prune_forever(runtime)),
+            ("thinning", lambda: thin_forever(runtime)),
         ):
             self._parts.start(name, work, broke=self._give_up)
         # Runs go on without these.
@@ -220,14 +221,6 @@ class Engine:
 
     async def _share_loads_forever(self) -> None:
         await self._runtime.loads.share_forever(lambda: self._runtime.database)
-
-    async def _prune_forever(self) -> None:
-        days = self._runtime.retention_days
-        while True:
-            pruned = await prune_ended(self._runtime.database, days=days) if days is not None else 0
-            if pruned:
-                log.info("ended runs deleted", runs=pruned)
-            await asyncio.sleep(PRUNE_PAUSE_S if pruned < RUNS_AT_A_TIME else self._runtime.poll_s)
 
 
 @asynccontextmanager

@@ -49,10 +49,19 @@ TABLES = (
     "webhook_deliveries",
     "breakers",
     "worker_loads",
+    "retention",
     "procrastinate_jobs",
     "procrastinate_workers",
 )
-ADDED_SINCE = {"breakers", "worker_loads", "artifacts", "api_keys", "webhook_endpoints", "webhook_deliveries"}
+ADDED_SINCE = {
+    "breakers",
+    "worker_loads",
+    "artifacts",
+    "api_keys",
+    "webhook_endpoints",
+    "webhook_deliveries",
+    "retention",
+}
 """Those of them that the first releases did not have."""
 
 _THERE = "SELECT coalesce(array_agg(name), '{}') FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"

@@ -56,6 +56,7 @@ def _states(moves: Mapping[tuple[State, str], State]) -> set[str]:
 
 
 _ENDED = one_of("status", TERMINAL_RUN)
+_ENDED_AND_WHOLE = "finished_at IS NOT NULL AND thinned_at IS NULL"
 
 teams = Table(
     "teams",
@@ -104,6 +105,7 @@ runs = Table(
     Column("started_at", TIME),
     Column("finished_at", TIME),
     Column("key_id", Text, comment="id of the key that it was posted with; null without keys"),
+    Column("thinned_at", TIME, comment="since when long texts in its log are cut; null while it is whole"),
     # Authority: who may write the run's progress.
     Column("owner", Text, comment="the process that executes the run; null when none does"),
     Column("owner_epoch", BigInteger, nullable=False, server_default=text("0"), comment="rises at every claim"),
@@ -123,7 +125,8 @@ runs = Table(
     Index("runs_by_team_idx", "tenant", "team_name", text("created_at DESC"), text("id DESC")),
     Index("runs_line_idx", "priority", "turn", postgresql_where=text("status = 'queued'")),
     Index("runs_tenant_line_idx", "tenant", "priority", "turn", postgresql_where=text("status = 'queued'")),
-    Index("runs_ended_idx", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
+    Index("runs_kept_idx", "tenant", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
+    Index("runs_whole_idx", "tenant", "finished_at", postgresql_where=text(_ENDED_AND_WHOLE)),
     Index("runs_under_way_idx", "id", postgresql_where=text("status IN ('queued', 'running')")),
     Index("runs_waiting_idx", "wake_at", postgresql_where=text("status = 'waiting'")),
     Index("runs_by_parent_idx", text("(parent ->> 'run')"), postgresql_where=text("parent IS NOT NULL")),

@@ -41,7 +41,7 @@ async def test_the_trace_holds_the_run_its_plan_tasks_and_every_event(api: Api) 
     trace = await trace_of(api, play)
     path = f"/v1/runs/{play.run_id}"
 
-    assert set(trace) == {"run", "plan_revisions", "tasks", "report", "spans", "events"}
+    assert set(trace) == {"run", "plan_revisions", "tasks", "report", "spans", "events", "thinned_at"}
     assert trace["run"] == await api.get(path)
     assert trace["plan_revisions"] == [await api.get(f"{path}/plan")]
     assert trace["tasks"] == (await api.get(f"{path}/tasks"))["data"]

@@ -7,7 +7,7 @@ import pytest
 from app.domain.job import Job
 from app.domain.plan import validated
 from app.store.acceptance import IdempotencyKey, NewRun, accept
-from app.store.retention import RUNS_AT_A_TIME, prune_ended
+from app.store.retention import RUNS_AT_A_TIME, Retention, prune_ended, set_retention, thin_one
 from app.store.runs import events_of
 from app.store.teams import put_team, team_named
 from app.tools.tool import ToolContext
@@ -21,6 +21,7 @@ from tests.support.waiting import until
 
 ONE = plan_of(task("t1"))
 OLD_DAYS, KEPT_DAYS = 40, 30
+KEPT = Retention(delete_after_days=KEPT_DAYS)
 HANGING = ("events", "tasks", "attempts", "plans", "run_inputs", "idempotency_keys")
 TURNS, OUTPUT_CHARACTERS = 50, 100_000
 GROWTH_BYTES = 15 * 2**20
@@ -42,10 +43,10 @@ async def with_key(service: Service, key: str) -> str:
     return (await accept(service.database, "default", new, key=used)).run_id
 
 
-def aged(sql: psycopg.Connection, run_id: str) -> None:
+def aged(sql: psycopg.Connection, run_id: str, days: int = OLD_DAYS) -> None:
     sql.execute(
-        f"UPDATE runs SET created_at = created_at - interval '{OLD_DAYS} days',"
-        f" finished_at = finished_at - interval '{OLD_DAYS} days' WHERE id = %s".encode(),
+        f"UPDATE runs SET created_at = created_at - interval '{days} days',"
+        f" finished_at = finished_at - interval '{days} days' WHERE id = %s".encode(),
         [run_id],
     )
 
@@ -76,7 +77,7 @@ async def test_old_ended_runs_go_with_all_that_hangs_on_them_and_others_stay(
     assert all(count > 0 for count in rows_of(sql, old).values())
     kept = rows_of(sql, young)
 
-    assert await prune_ended(service.database, days=KEPT_DAYS) == 1
+    assert await prune_ended(service.database, KEPT) == 1
 
     left = {row[0] for row in sql.execute("SELECT id FROM runs")}
     assert old not in left
@@ -111,7 +112,7 @@ async def test_old_runs_are_deleted_in_batches(services: Services, stub: StubPro
     aged(sql, run_id)
     copied(sql, run_id, 2 * RUNS_AT_A_TIME)
 
-    deleted = [await prune_ended(service.database, days=KEPT_DAYS) for _ in range(4)]
+    deleted = [await prune_ended(service.database, KEPT) for _ in range(4)]
 
     assert deleted == [RUNS_AT_A_TIME, RUNS_AT_A_TIME, 1, 0]
     assert sql.execute("SELECT count(*) FROM events").fetchone() == (0,)
@@ -130,9 +131,38 @@ async def test_an_engine_deletes_old_runs_by_itself_when_it_is_told_to(
     await until(lambda: sql.execute("SELECT id FROM runs").fetchall() == [(young,)])
 
 
+async def test_tenants_keep_runs_for_a_time_of_their_own(
+    services: Services, stub: StubProvider, sql: psycopg.Connection
+) -> None:
+    service = await services.start()
+    run_id = await ended_run(service, stub)
+    aged(sql, run_id)
+
+    await set_retention(service.database, "default", Retention(thin_after_days=OLD_DAYS + 1))
+    assert await prune_ended(service.database, KEPT) == 0
+    await set_retention(service.database, "default", Retention(delete_after_days=OLD_DAYS + 1))
+    assert await prune_ended(service.database, KEPT) == 0
+    await set_retention(service.database, "default", Retention(delete_after_days=OLD_DAYS - 1))
+    assert await prune_ended(service.database, Retention()) == 1
+
+    another = await ended_run(service, stub)
+    aged(sql, another)
+    await set_retention(service.database, "default", None)
+    assert await prune_ended(service.database, Retention()) == 0
+    assert await prune_ended(service.database, KEPT) == 1
+
+
 def database_bytes(sql: psycopg.Connection) -> int:
     """What the database holds, with indexes and long values."""
     found = sql.execute("SELECT pg_database_size(current_database())").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def log_bytes(sql: psycopg.Connection, run_id: str) -> int:
+    """Characters of the log of a run, as they are stored."""
+    query = "SELECT sum(octet_length(CAST(data AS text))) FROM events WHERE run_id = %s"
+    found = sql.execute(query.encode(), [run_id]).fetchone()
     assert found is not None
     return int(found[0])
 
@@ -168,3 +198,9 @@ async def test_a_long_conversation_is_stored_as_what_each_turn_adds(
         after = page[-1].seq
     assert [len(output) >= OUTPUT_CHARACTERS for output in outputs] == [True] * TURNS
     assert outputs[-1].startswith(f"page {TURNS - 1} ")
+
+    whole = log_bytes(sql, run_id)
+    aged(sql, run_id)
+    assert await thin_one(service.database, Retention(thin_after_days=KEPT_DAYS))
+    aged(sql, run_id, -OLD_DAYS)
+    assert 50 * log_bytes(sql, run_id) < whole

@@ -14,7 +14,7 @@ import app
 from app.domain.crew import Means
 from app.replay import Today, replay_run
 from app.store.database import Database
-from tests.support.rows import every
+from tests.support.rows import check_rows, every
 from tests.support.service import Service, running_service
 from tests.support.stub_provider import StubProvider
 
@@ -113,12 +113,13 @@ def _is_ours(task: asyncio.Task[Any]) -> bool:
 
 
 async def _check_every_ended_run(url: str, today: Today) -> None:
-    """The rows of each are what its log says, and the readers of replies come to what its log tells of them."""
+    """The rows of each are what its log says, in full and cut, and readers of replies come to what it tells of them."""
     database = Database(url, pool=2)
     try:
         for row in await every(database, "SELECT id, tenant FROM runs WHERE finished_at IS NOT NULL"):
             replay = await replay_run(database, row["tenant"], row["id"], today)
             assert replay is not None
             assert replay.differences == (), replay.differences
+            await check_rows(database, row["id"], cut=True)
     finally:
         await database.close()

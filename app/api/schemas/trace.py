@@ -137,3 +137,5 @@ class Trace(Shape):
     """What took how long, as a tree."""
     events: list[Event]
     """Every event, in order."""
+    thinned_at: datetime | None
+    """When the run had ended so long ago that long texts of its calls were cut; null while all is kept."""
