@@ -1,7 +1,8 @@
 """`make bench`: every figure, as a table in Markdown. Ratios within one run are what counts; machines differ.
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
-replicas, failures, dynamic_workers, reductions, hostile, nested, templates, findings, code_review, masking, metrics.
+replicas, failures, dynamic_workers, reductions, hostile, nested, templates, findings, code_review, masking, metrics,
+webhooks.
 """
 
 import asyncio
@@ -236,6 +237,19 @@ def metrics() -> None:
     )
 
 
+def webhooks() -> None:
+    """From the end of a run to its receiver, which fails every second time, while 500 runs end in a minute."""
+    with bench(call_seconds=0.05) as surroundings:
+        found = surroundings.measured("benchmarks.webhooks", surroundings.database_url, surroundings.stub_url, 500, 60)
+    first, delivered = found["first_ms"], found["delivered_ms"]
+    print(
+        f"\nWebhooks: {found['told']} runs ended in {found['wall_s']:.0f} s. From the end of a run to the first attempt"
+        f" {first[0]:.0f} ms (median), {first[1]:.0f} ms (99th percentile). {found['delivered']} were delivered by the"
+        f" second attempt, after {delivered[0]:.0f} ms (median), {delivered[1]:.0f} ms (99th percentile); "
+        f"{found['attempts']} attempts."
+    )
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
@@ -262,6 +276,7 @@ _PARTS = (
     code_review,
     masking,
     metrics,
+    webhooks,
 )
 PARTS = {part.__name__: part for part in _PARTS}
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import uvloop
 
@@ -26,12 +27,12 @@ ALONE = 7
 
 
 @asynccontextmanager
-async def tuned_service(url: str, stub_url: str, at_once: int) -> AsyncIterator[Service]:
-    """A service as `serve` would have it, against a provider that is there already."""
+async def tuned_service(url: str, stub_url: str, at_once: int, **changes: Any) -> AsyncIterator[Service]:
+    """A service as `serve` would have it, with some settings changed, against a provider that is there already."""
     stub = StubProvider()
     stub.url = stub_url
     settings = {"runs_at_once": at_once, "lease_seconds": 10, "poll_seconds": 2, "model_calls_at_once": 10_000}
-    async with running_service(url, stub, **settings) as service:
+    async with running_service(url, stub, **settings | changes) as service:
         tune_garbage_collection()
         yield service
 
