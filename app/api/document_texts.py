@@ -24,7 +24,7 @@ bodies, for instance. **Safe repetition**: a `POST /v1/jobs` that got no answer 
 
 **Growth**: a later release may add fields, event types and codes, and drops none. Ignore what you do not know.
 
-**Keys**: where the service asks for them, each request brings one: `Authorization: Bearer chk_…`. A key belongs to a
+**Keys**: where the service asks for them, each request brings one: `Authorization: Bearer <chk_…>`. A key belongs to a
 tenant, and what other tenants have is answered as if it were not there. What it allows are its scopes: `jobs:write` to
 send and steer jobs, `runs:read` to read, `teams:write` to change teams, and `admin` for all of it, keys and breakers.
 """

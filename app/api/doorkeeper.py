@@ -86,7 +86,7 @@ def _sent(authorization: list[str]) -> SentKey:
     """The key that a request brings. Raises `Refusal`."""
     kind, _, text = authorization[0].partition(" ") if len(authorization) == 1 else ("", "", "")
     if kind.lower() != "bearer":
-        detail = "Send a key of the API: Authorization: Bearer chk_…"
+        detail = "Send a key of the API: Authorization: Bearer <chk_…>"
         raise Refusal(401, "key_missing", detail, headers=_ASKED_WITH)
     sent = SentKey.read(text.strip())
     if sent is None:

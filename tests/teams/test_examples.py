@@ -2,6 +2,7 @@
 
 import json
 import mimetypes
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tests.support.api import client_of
 from tests.support.fixtures import Services
 from tests.support.postgres import ROOT
 
+SENT = re.compile(r"inputs=@([^ ;'\"]+)")
 EXAMPLES = ROOT / "docs" / "examples"
 FOLDERS = sorted(job.parent for job in EXAMPLES.glob("*/job.json"))
 PROMISED: Mapping[str, Mapping[str, Any]] = {
@@ -22,7 +24,7 @@ PROMISED: Mapping[str, Mapping[str, Any]] = {
     "test-generation": {
         "artifacts": ["test_basket.py", "test_rates.py", "test_money_more.py", "coverage.md", "tests.patch"],
     },
-    "contract-review": {"data": {"findings": 4}},
+    "contract-review": {"data": {"findings": 5}},
     "patient-case": {
         "conflicts": [
             "value of allergies",
@@ -53,9 +55,12 @@ the names of its files, and its status where that is not `succeeded`."""
 
 
 def parts_of(folder: Path) -> list[tuple[str, tuple[str, bytes, str]]]:
-    """The parts of the form: the job, and every other file of the folder, and of those in it, as an input."""
+    """The parts of the form: the job, and every other file of the folder, and of those in it, as an input, in the order
+    in which the README sends them."""
     job = ("job", ("job.json", (folder / "job.json").read_bytes(), "application/json"))
     files = [file for file in sorted(folder.rglob("*")) if file.is_file() and _is_input(file.relative_to(folder))]
+    sent = SENT.findall((folder / "README.md").read_text())
+    files.sort(key=lambda file: sent.index(name) if (name := file.relative_to(folder).as_posix()) in sent else len(sent))
     return [
         job,
         *(("inputs", (file.relative_to(folder).as_posix(), file.read_bytes(), _type_of(file))) for file in files),
