@@ -86,7 +86,7 @@ async def start_process(
 
 
 async def start_replica(
-    database_url: str, stub_url: str, *, program: str = "app", release: Path = ROOT, **settings: str
+    database_url: str, stub_url: str, release: Path = ROOT, *, program: str = "app", **settings: str
 ) -> Replica:
     """A replica that serves on a free port; returns once it does. `program` is the module that is run, of `release`."""
     environment = {
@@ -137,9 +137,9 @@ class Replicas:
     stub_url: str
     started: list[Replica] = field(default_factory=list)
 
-    async def start(self, *, release: Path = ROOT, **settings: str) -> Replica:
-        """One more."""
-        replica = await start_replica(self.database_url, self.stub_url, release=release, **settings)
+    async def start(self, release: Path = ROOT, /, **settings: str) -> Replica:
+        """One more, of a release."""
+        replica = await start_replica(self.database_url, self.stub_url, release, **settings)
         self.started.append(replica)
         return replica
 

@@ -65,7 +65,7 @@ class Fleet:
 
     async def older(self) -> Replica:
         """A replica of release 0.1."""
-        return await self.replicas.start(release=self.release)
+        return await self.replicas.start(self.release)
 
     async def newer(self) -> Replica:
         """One of this release."""
