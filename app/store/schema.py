@@ -119,27 +119,46 @@ def check_schema(url: str) -> Schema:
     """
     with looking_at(url) as connection:
         found = _found(connection)
-        if found is None:
-            raise DatabaseUnusable("the database has no schema yet: run `chargehand migrate`")
-        _check_needs(connection, found)
+        needed = _needed(connection) if found else None
         refused = _names(connection, _REFUSED)
-    if found.revision in REVISIONS[:-1]:
-        raise DatabaseUnusable(
-            f"the schema is at revision {found.revision}, older than {NEWEST}: run `chargehand migrate`"
-        )
+    if unfit := why_unfit(found.revision if found else None, needed):
+        raise DatabaseUnusable(unfit)
+    assert found is not None
     if refused:
         raise DatabaseUnusable(f"the role of DATABASE_URL may not read and write the table {refused[0]}: grant it that")
     return found
+
+
+def why_unfit(revision: str | None, needed: str | None) -> str | None:
+    """Why this release cannot work with a schema of that revision, and what to do; None when it can.
+
+    `needed` is the revision that the schema says a release must know.
+    """
+    if revision is None:
+        return "the database has no schema yet: run `chargehand migrate`"
+    if revision in REVISIONS[:-1]:
+        return f"the schema is at revision {revision}, older than {NEWEST}: run `chargehand migrate`"
+    return _why_too_new(revision, needed)
+
+
+def _why_too_new(revision: str, needed: str | None) -> str | None:
+    if needed is None or needed in REVISIONS:
+        return None
+    return (
+        f"the schema is at revision {revision}, with which no release works that does not know revision {needed}; "
+        f"this one knows {NEWEST}: run a newer release"
+    )
 
 
 def pending(url: str) -> tuple[Schema | None, tuple[str, ...]]:
     """The schema, and which revisions `migrate` would bring. Raises `DatabaseUnusable`."""
     with looking_at(url) as connection:
         found = _found(connection)
-        if found is not None:
-            _check_needs(connection, found)
+        needed = _needed(connection) if found else None
     if found is None:
         return None, REVISIONS
+    if too_new := _why_too_new(found.revision, needed):
+        raise DatabaseUnusable(too_new)
     return found, () if found.is_newer else REVISIONS[REVISIONS.index(found.revision) + 1 :]
 
 
@@ -246,13 +265,10 @@ def _found(connection: psycopg.Connection) -> Schema | None:
     return None
 
 
-def _check_needs(connection: psycopg.Connection, found: Schema) -> None:
+def _needed(connection: psycopg.Connection) -> str | None:
+    """The revision that a release must know to work with this schema, if the schema says so."""
     row = connection.execute(_NEEDS, [VERSION_TABLE]).fetchone()
-    if row and row[0] is not None and row[0] not in REVISIONS:
-        raise DatabaseUnusable(
-            f"the schema is at revision {found.revision}, with which no release works that does not know revision "
-            f"{row[0]}; this one knows {NEWEST}: run a newer release"
-        )
+    return row[0] if row else None
 
 
 def _names(connection: psycopg.Connection, query: str, names: list[str] | None = None) -> list[str]:
