@@ -16,6 +16,7 @@ context.configure(
     target_metadata=metadata,
     include_object=ours,
     compare_server_default=True,
+    transaction_per_migration=True,  # None holds its locks for longer than it needs them, and some need none at all.
 )
 with context.begin_transaction():
     context.run_migrations()

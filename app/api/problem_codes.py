@@ -97,6 +97,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "internal_error": Meaning(500, "A fault of this service; the request id finds it in the log."),
     "run_unreadable": Meaning(503, "The run is of another release than this process; one of that release answers."),
     "database_unavailable": Meaning(503, "The database does not answer; try again in a moment."),
+    "schema_unfit": Meaning(503, "The schema of the database is of another release, and this one cannot work with it."),
     "not_listening": Meaning(503, "This process has only just started, or has lost touch with its queue; try again."),
     "bodies_too_many": Meaning(503, "There is no room for this body beside others; try again in a moment."),
     "too_many_connections": Meaning(503, "This process has no room for another connection; try again in a moment."),

@@ -12,7 +12,8 @@ from app.cli.console import BAD_INPUT, say
 from app.cli.doctor import doctor
 from app.cli.kept_files import openapi, states, team_schema
 from app.cli.keys import create, list_keys, revoke
-from app.cli.processes import engine, migrate, serve, served_here
+from app.cli.migration import migrate
+from app.cli.processes import engine, serve, served_here
 from app.cli.team_check import check
 from app.domain.errors import ChargehandError
 from app.evaluation.command import add_eval

@@ -41,7 +41,7 @@ def serve(
     migrate: MigrateFirst = False,
 ) -> None:
     """Serve the API, and execute runs unless CHARGEHAND_ENGINE is false."""
-    settings = _start(host=host, port=port)
+    settings = start(host=host, port=port)
     refuse_open_door(settings)
     _check_team_files(settings)
     with (
@@ -60,7 +60,7 @@ def engine(
     """Execute runs without serving the API."""
     from uvicorn.loops.auto import auto_loop_factory  # The loop that `serve` gets: uvloop's where it is installed.
 
-    settings = _start(engine=True)
+    settings = start(engine=True)
     _check_team_files(settings)
     with (
         _stopped_by_signals(),
@@ -72,16 +72,7 @@ def engine(
             runner.run(_execute_until_stopped(_runtime(settings, database.url, for_metrics)))
 
 
-def migrate() -> None:
-    """Bring the database's schema to the newest revision; one that is newer is left as it is."""
-    settings = _start()
-    with database_of(settings, migrate=True) as database:
-        found = database.schema
-        state = "of a newer release, with which this one works" if found.is_newer else "up to date"
-        say(f"The schema is at revision {found.revision}, {state}.")
-
-
-def _start(*, host: str | None = None, port: int | None = None, engine: bool | None = None) -> Settings:
+def start(*, host: str | None = None, port: int | None = None, engine: bool | None = None) -> Settings:
     options = {"host": host, "port": port, "engine": engine}
     settings = read_settings().model_copy(update={name: value for name, value in options.items() if value is not None})
     set_up_logging(level=settings.log_level, form=settings.log_format)
@@ -112,11 +103,16 @@ def _check_team_files(settings: Settings) -> None:
     known_teams(settings)
 
 
-def database_of(settings: Settings, *, migrate: bool) -> "AbstractContextManager[UsableDatabase]":
+def database_of(
+    settings: Settings, *, migrate: bool, wait_seconds: float | None = None
+) -> "AbstractContextManager[UsableDatabase]":
+    """The database to work with. A migration says whom it waits for, and waits so long at most."""
+    from app.store.migrating import WAIT_SECONDS, Wait
     from app.store.preflight import usable_database
 
     url = settings.database_url.get_secret_value() if settings.database_url else None
-    return usable_database(url, settings.home, migrate_first=migrate)
+    wait = Wait(WAIT_SECONDS if wait_seconds is None else wait_seconds, tell=say)
+    return usable_database(url, settings.home, wait, migrate_first=migrate)
 
 
 @contextmanager
@@ -178,7 +174,7 @@ def served_here() -> Iterator[str]:
     """A service of this process's own on a free port, as `serve` would start it; its address."""
     from app.api.server import serving_beside
 
-    settings = _start(host="127.0.0.1", port=0, engine=True).model_copy(update={"auth": "off"})
+    settings = start(host="127.0.0.1", port=0, engine=True).model_copy(update={"auth": "off"})
     # Standard output is the report's, and what every run does is no news here.
     set_up_logging(level="warning", form=settings.log_format, output=sys.stderr)
     _check_team_files(settings)

@@ -9,6 +9,7 @@ import psycopg
 
 from app.store.connections import IS_READ_ONLY
 from app.store.embedded import embedded_postgres
+from app.store.migrating import Wait
 from app.store.schema import DatabaseUnusable, Schema, check_schema, looking_at, migrate
 
 _ROUNDS = 3
@@ -26,19 +27,19 @@ class UsableDatabase:
 
 
 @contextmanager
-def usable_database(url: str | None, home: Path, *, migrate_first: bool) -> Iterator[UsableDatabase]:
+def usable_database(url: str | None, home: Path, wait: Wait, *, migrate_first: bool) -> Iterator[UsableDatabase]:
     """The database at `url`, or without one the private one under `home`, which is always brought up to date.
 
-    Raises `DatabaseUnusable` or `EmbeddedPostgresError`.
+    Raises `DatabaseUnusable`, `SchemaBusy` or `EmbeddedPostgresError`.
     """
     if url is None:
         with embedded_postgres(home) as private:
             where = f"a private Postgres in {home.expanduser().resolve()}"
-            yield UsableDatabase(private, where, migrate(private))
+            yield UsableDatabase(private, where, migrate(private, wait=wait))
         return
     where = check_server(url)
     if migrate_first:
-        migrate(url)
+        migrate(url, wait=wait)
     yield UsableDatabase(url, where, check_schema(url))
 
 

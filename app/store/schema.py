@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from app.domain.errors import ChargehandError
 from app.store.connections import UrlUnreadable, with_defaults
+from app.store.migrating import Wait, in_turn
 from app.telemetry import MASK
 
 if TYPE_CHECKING:
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 # Alembic is imported where it is used: a process that finds the newest schema needs none of it.
 
 MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
-MIGRATION_LOCK = 7_204_119_620
-"""Advisory lock that lets one process migrate at a time."""
 VERSION_TABLE = "chargehand_version"
 REVISIONS = tuple(sorted(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").glob("[0-9]*.py")))
 """Every revision that this release knows, oldest first; each is the start of its file's name."""
@@ -72,6 +72,9 @@ _REFUSED = """
                AND has_table_privilege(to_regclass(name), 'UPDATE')
                AND has_table_privilege(to_regclass(name), 'DELETE'))
 """
+
+
+_PATIENTLY = Wait()
 
 
 class DatabaseUnusable(ChargehandError):
@@ -125,31 +128,59 @@ def check_schema(url: str) -> Schema:
     """
     with looking_at(url) as connection:
         found = _found(connection)
-        if found is None:
-            raise DatabaseUnusable("the database has no schema yet: run `chargehand migrate`")
-        _check_needs(connection, found)
+        needed = _needed(connection) if found else None
         refused = _names(connection, _REFUSED)
-    if found.revision in REVISIONS[:-1]:
-        raise DatabaseUnusable(
-            f"the schema is at revision {found.revision}, older than {NEWEST}: run `chargehand migrate`"
-        )
+    if unfit := why_unfit(found.revision if found else None, needed):
+        raise DatabaseUnusable(unfit)
+    assert found is not None
     if refused:
         raise DatabaseUnusable(f"the role of DATABASE_URL may not read and write the table {refused[0]}: grant it that")
     return found
 
 
-def migrate(url: str, revision: str = "head") -> Schema:
-    """Bring the schema to a revision, the newest by default; one that is newer is left as it is.
+def why_unfit(revision: str | None, needed: str | None) -> str | None:
+    """Why this release cannot work with a schema of that revision, and what to do; None when it can.
 
-    Blocks; several processes may call it at the same time. Raises `DatabaseUnusable`.
+    `needed` is the revision that the schema says a release must know.
     """
+    if revision is None:
+        return "the database has no schema yet: run `chargehand migrate`"
+    if revision in REVISIONS[:-1]:
+        return f"the schema is at revision {revision}, older than {NEWEST}: run `chargehand migrate`"
+    return _why_too_new(revision, needed)
+
+
+def _why_too_new(revision: str, needed: str | None) -> str | None:
+    if needed is None or needed in REVISIONS:
+        return None
+    return (
+        f"the schema is at revision {revision}, with which no release works that does not know revision {needed}; "
+        f"this one knows {NEWEST}: run a newer release"
+    )
+
+
+def pending(url: str) -> tuple[Schema | None, tuple[str, ...]]:
+    """The schema, and which revisions `migrate` would bring. Raises `DatabaseUnusable`."""
     with looking_at(url) as connection:
         found = _found(connection)
-        if found is not None and (found.is_newer or found.revision == NEWEST):
-            _check_needs(connection, found)
-            return found
+        needed = _needed(connection) if found else None
+    if found is None:
+        return None, REVISIONS
+    if too_new := _why_too_new(found.revision, needed):
+        raise DatabaseUnusable(too_new)
+    return found, () if found.is_newer else REVISIONS[REVISIONS.index(found.revision) + 1 :]
+
+
+def migrate(url: str, revision: str = "head", wait: Wait = _PATIENTLY) -> Schema:
+    """Bring the schema to a revision, the newest by default; one that is newer is left as it is.
+
+    Blocks; several processes may call it at the same time. Raises `DatabaseUnusable` or `SchemaBusy`.
+    """
+    found, to_bring = pending(url)
+    if found is not None and not to_bring:
+        return found
     try:
-        _upgrade(url, revision)
+        in_turn(lambda: _connect(url), wait, lambda connection, lock_ms: _upgrade(connection, lock_ms, revision))
     except psycopg.errors.InsufficientPrivilege as error:
         raise DatabaseUnusable(
             f"the role of DATABASE_URL may not make the schema: {_first_line(error)}; "
@@ -168,31 +199,42 @@ def _first_line(error: psycopg.Error) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _upgrade(url: str, revision: str) -> None:
+def _connect(url: str) -> psycopg.Connection:
+    named = {"application_name": "chargehand migrate"}
+    return psycopg.connect(make_conninfo(with_defaults(url), **named), autocommit=True, prepare_threshold=None)
+
+
+def _upgrade(connection: psycopg.Connection, lock_ms: int, revision: str) -> None:
+    """Bring the schema on, a transaction for each revision. What was done while we waited is not done again."""
     from alembic import command
-    from sqlalchemy import NullPool, create_engine, text
+    from sqlalchemy import NullPool, create_engine, event
     from sqlalchemy.exc import DBAPIError
 
+    found = _found(connection)
+    if found is not None and (found.is_newer or found.revision == NEWEST):
+        return
+    with connection.transaction():
+        _make_room(connection)
+    connection.autocommit = False
     engine = create_engine(
-        "postgresql+psycopg://",
-        creator=lambda: psycopg.connect(with_defaults(url)),
-        poolclass=NullPool,
-        hide_parameters=True,
+        "postgresql+psycopg://", creator=lambda: connection, poolclass=NullPool, hide_parameters=True
     )
     try:
-        with engine.begin() as connection:
-            # Whatever the database is set to: who has waited for the lock must see what was done meanwhile.
-            connection.execute(text("SET TRANSACTION ISOLATION LEVEL READ COMMITTED"))
-            connection.execute(text("SET LOCAL statement_timeout = 0"))
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
-            raw = connection.connection.driver_connection
-            assert isinstance(raw, psycopg.Connection)
-            _make_room(raw)
-            command.upgrade(migration_config(connection), revision)
+        with engine.connect() as bound:
+            event.listen(bound, "begin", lambda begun: _bound_locks(begun, lock_ms))
+            command.upgrade(migration_config(bound), revision)
     except DBAPIError as error:
         if isinstance(error.orig, psycopg.Error):
             raise error.orig from None
         raise
+
+
+def _bound_locks(begun: "Connection", lock_ms: int) -> None:
+    """Whoever makes an index concurrently begins no transaction of the database, and keeps nobody waiting."""
+    raw = begun.connection.driver_connection
+    assert isinstance(raw, psycopg.Connection)
+    if not raw.autocommit:
+        raw.execute(f"SET LOCAL lock_timeout = {lock_ms}".encode())
 
 
 def migration_config(connection: "Connection") -> "Config":
@@ -232,13 +274,10 @@ def _found(connection: psycopg.Connection) -> Schema | None:
     return None
 
 
-def _check_needs(connection: psycopg.Connection, found: Schema) -> None:
+def _needed(connection: psycopg.Connection) -> str | None:
+    """The revision that a release must know to work with this schema, if the schema says so."""
     row = connection.execute(_NEEDS, [VERSION_TABLE]).fetchone()
-    if row and row[0] is not None and row[0] not in REVISIONS:
-        raise DatabaseUnusable(
-            f"the schema is at revision {found.revision}, with which no release works that does not know revision "
-            f"{row[0]}; this one knows {NEWEST}: run a newer release"
-        )
+    return row[0] if row else None
 
 
 def _names(connection: psycopg.Connection, query: str, names: list[str] | None = None) -> list[str]:

@@ -12,28 +12,14 @@ depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
+    thin = sa.Column("thin_after_days", sa.Integer, comment="days after which logs of ended runs are cut; null: never")
+    delete = sa.Column("delete_after_days", sa.Integer, comment="days after which ended runs are deleted; null: never")
     op.create_table(
         "retention",
         sa.Column("tenant", sa.Text, primary_key=True),
-        sa.Column("thin_after_days", sa.Integer, comment="days after which logs of ended runs are cut; null: never"),
-        sa.Column("delete_after_days", sa.Integer, comment="days after which ended runs are deleted; null: never"),
+        thin,
+        delete,
         sa.CheckConstraint("thin_after_days > 0 AND delete_after_days > 0", name=op.f("retention_days_check")),
     )
-    op.add_column(
-        "runs",
-        sa.Column(
-            "thinned_at",
-            sa.DateTime(timezone=True),
-            comment="since when long texts in its log are cut; null while it is whole",
-        ),
-    )
-    op.create_index(
-        "runs_kept_idx", "runs", ["tenant", "finished_at"], postgresql_where=sa.text("finished_at IS NOT NULL")
-    )
-    op.create_index(
-        "runs_whole_idx",
-        "runs",
-        ["tenant", "finished_at"],
-        postgresql_where=sa.text("finished_at IS NOT NULL AND thinned_at IS NULL"),
-    )
-    op.drop_index("runs_ended_idx", "runs")
+    thinned = "since when long texts in its log are cut; null while it is whole"
+    op.add_column("runs", sa.Column("thinned_at", sa.DateTime(timezone=True), comment=thinned))

@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 from structlog.testing import capture_logs
 
@@ -115,6 +116,27 @@ async def test_a_process_that_stops_is_not_ready(api: Api) -> None:
     api.runtime.draining.set()
 
     check(await api.client.get("/readyz"), 503, "draining")
+    assert (await api.client.get("/livez")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        ("UPDATE chargehand_version SET version_num = '0003'", "at revision 0003, older than"),
+        ("COMMENT ON TABLE chargehand_version IS 'needs 0999'", "run a newer release"),
+        ("ALTER TABLE chargehand_version RENAME TO elsewhere", "has no schema yet"),
+    ],
+)
+async def test_a_process_under_which_the_schema_was_changed_is_not_ready_and_says_why(
+    api: Api, change: str, detail: str
+) -> None:
+    async with api.runtime.database.transaction() as connection:
+        await connection.execute(text(change))
+
+    answer = await api.client.get("/readyz")
+
+    check(answer, 503, "schema_unfit")
+    assert detail in answer.json()["detail"]
     assert (await api.client.get("/livez")).status_code == 200
 
 

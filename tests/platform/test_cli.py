@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 from urllib.request import urlopen
@@ -19,9 +20,10 @@ from app.cli.kept_files import STATES_MARKS
 from app.cli.processes import refuse_open_door
 from app.domain.keys import SentKey
 from app.settings import Settings
-from app.store.schema import NEWEST
+from app.store.schema import NEWEST, REVISIONS, migrate
 from tests.support.postgres import ROOT, Databases
 
+ALL = ", ".join(REVISIONS)
 Run = Callable[..., tuple[object, list[str], list[str]]]
 
 
@@ -238,6 +240,41 @@ def test_a_newer_schema_is_no_fault(run: Run, monkeypatch: pytest.MonkeyPatch, d
     code, _, said = run("migrate")
 
     assert (code, said) == (0, ["The schema is at revision 0999, of a newer release, with which this one works."])
+
+
+def test_whether_the_schema_is_up_to_date_can_be_asked_and_changes_nothing(
+    run: Run, monkeypatch: pytest.MonkeyPatch, databases: Databases
+) -> None:
+    with replace(databases, template="template0").fresh() as url:
+        monkeypatch.setenv("DATABASE_URL", url)
+        nothing = run("migrate", "--check")
+        migrate(url, REVISIONS[-3])
+
+        assert nothing == (1, [], [f"The database has no schema yet: `chargehand migrate` would bring {ALL}."])
+        behind = (
+            f"The schema is at revision {REVISIONS[-3]}: `chargehand migrate` would bring {', '.join(REVISIONS[-2:])}."
+        )
+        assert [run("migrate", option) for option in ("--check", "--dry-run")] == [(1, [], [behind])] * 2
+        assert (
+            run("migrate") == run("migrate", "--check") == (0, [], [f"The schema is at revision {NEWEST}, up to date."])
+        )
+
+
+def test_a_migration_that_waits_in_vain_says_for_whom_and_ends_with_1(
+    run: Run, monkeypatch: pytest.MonkeyPatch, databases: Databases
+) -> None:
+    with replace(databases, template="template0").fresh() as url, psycopg.connect(url) as other:
+        migrate(url, REVISIONS[0])
+        other.execute("SELECT count(*) FROM runs")
+        monkeypatch.setenv("DATABASE_URL", url)
+
+        code, _, said = run("migrate", "--wait", "1")
+
+    assert code == 1
+    assert re.match(r"Waiting for a lock that others hold: pid \d+ \(", said[0])
+    assert re.match(
+        r"chargehand: the schema cannot be brought up to date: others have kept it locked for 1 s", said[-1]
+    )
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")

@@ -67,13 +67,17 @@ class Replica:
             reader.cancel()
 
 
-async def start_process(arguments: Sequence[str], environment: dict[str, str]) -> asyncio.subprocess.Process:
-    """A Python process in the checkout, with nothing of ours in its environment but `environment`."""
+async def start_process(
+    arguments: Sequence[str], environment: dict[str, str], release: Path = ROOT
+) -> asyncio.subprocess.Process:
+    """A Python process in the checkout, with nothing of ours in its environment but `environment`.
+
+    `release` is another directory that has our packages, of which `-m` then takes the modules."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CHARGEHAND_", "ANTHROPIC_"))}
     return await asyncio.create_subprocess_exec(
         sys.executable,
         *arguments,
-        cwd=ROOT,
+        cwd=release,
         env=kept | environment,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -81,8 +85,10 @@ async def start_process(arguments: Sequence[str], environment: dict[str, str]) -
     )
 
 
-async def start_replica(database_url: str, stub_url: str, *, program: str = "app", **settings: str) -> Replica:
-    """A replica that serves on a free port; returns once it does. `program` is the module that is run."""
+async def start_replica(
+    database_url: str, stub_url: str, release: Path = ROOT, *, program: str = "app", **settings: str
+) -> Replica:
+    """A replica that serves on a free port; returns once it does. `program` is the module that is run, of `release`."""
     environment = {
         "DATABASE_URL": database_url,
         "ANTHROPIC_API_KEY": "sk-test",
@@ -90,7 +96,7 @@ async def start_replica(database_url: str, stub_url: str, *, program: str = "app
         **QUICK,
         **{f"CHARGEHAND_{name.upper()}": value for name, value in settings.items()},
     }
-    process = await start_process(["-m", program, "serve", "--port", "0"], environment)
+    process = await start_process(["-m", program, "serve", "--port", "0"], environment, release)
     replica = Replica(process, "")
     ready = asyncio.Event()
     assert process.stderr is not None
@@ -131,9 +137,9 @@ class Replicas:
     stub_url: str
     started: list[Replica] = field(default_factory=list)
 
-    async def start(self, **settings: str) -> Replica:
-        """One more."""
-        replica = await start_replica(self.database_url, self.stub_url, **settings)
+    async def start(self, release: Path = ROOT, /, **settings: str) -> Replica:
+        """One more, of a release."""
+        replica = await start_replica(self.database_url, self.stub_url, release, **settings)
         self.started.append(replica)
         return replica
 

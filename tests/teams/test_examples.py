@@ -60,7 +60,9 @@ def parts_of(folder: Path) -> list[tuple[str, tuple[str, bytes, str]]]:
     job = ("job", ("job.json", (folder / "job.json").read_bytes(), "application/json"))
     files = [file for file in sorted(folder.rglob("*")) if file.is_file() and _is_input(file.relative_to(folder))]
     sent = SENT.findall((folder / "README.md").read_text())
-    files.sort(key=lambda file: sent.index(name) if (name := file.relative_to(folder).as_posix()) in sent else len(sent))
+    files.sort(
+        key=lambda file: sent.index(name) if (name := file.relative_to(folder).as_posix()) in sent else len(sent)
+    )
     return [
         job,
         *(("inputs", (file.relative_to(folder).as_posix(), file.read_bytes(), _type_of(file))) for file in files),
