@@ -2,9 +2,11 @@
 
 from alembic import context
 
+from app.store.limit_tables import limits
 from app.store.webhook_tables import webhook_endpoints
 
-metadata = webhook_endpoints.metadata  # The last module of tables to be loaded knows all of them.
+assert limits.metadata is webhook_endpoints.metadata  # Modules of tables share it: once loaded, it knows all of them.
+metadata = limits.metadata
 
 
 def ours(_object: object, name: str | None, kind: str, _reflected: bool, _compare_to: object) -> bool:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from app import version
+from app.cli import limits
 from app.cli.console import BAD_INPUT, say
 from app.cli.kept_files import openapi, states, team_schema
 from app.cli.keys import create, list_keys, revoke
@@ -34,6 +35,11 @@ keys.command("create")(create)
 keys.command("list")(list_keys)
 keys.command("revoke")(revoke)
 cli.add_typer(keys)
+bounds = typer.Typer(name="limits", no_args_is_help=True, help="Limits of tenants and keys: requests, runs, money.")
+bounds.command("set")(limits.set_limits)
+bounds.command("show")(limits.show)
+bounds.command("clear")(limits.clear)
+cli.add_typer(bounds)
 add_eval(cli, served_here)
 
 

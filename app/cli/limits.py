@@ -1,0 +1,95 @@
+"""The commands about limits of tenants and keys. They work on the database alone, for all tenants."""
+
+import re
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from app.cli.console import CommandRefused, say
+from app.cli.keys import with_database
+from app.domain.keys import TENANT_PATTERN
+from app.domain.quotas import DEFAULTS, NOTHING_SAID, WHOLE_TENANT, Quota
+from app.store.limits import change_limits, list_limits
+
+DEFAULT_ROW = "(all tenants)"
+NONE = "none"
+"""What is written for a limit that is to be none, whatever holds for all tenants."""
+
+Tenant = Annotated[str | None, typer.Option(help="Whose limits; without it those of all tenants that have no own.")]
+Key = Annotated[str | None, typer.Option(help="Id of a key of the tenant: its own limits, beside those of the tenant.")]
+Value = Annotated[str | None, typer.Option(help="A number, or none.")]
+Money = Annotated[str | None, typer.Option(help="US dollars, or none.")]
+
+
+def set_limits(
+    tenant: Tenant = None,
+    key: Key = None,
+    requests_per_second: Value = None,
+    requests_burst: Value = None,
+    runs_in_flight: Value = None,
+    runs_queued: Value = None,
+    cost_usd_per_run: Money = None,
+    cost_usd_per_day: Money = None,
+    cost_usd_per_month: Money = None,
+) -> None:
+    """Set limits; those that are not named stay as they are. They hold within a few seconds, in every process."""
+    given = {
+        "requests_per_second": requests_per_second,
+        "requests_burst": requests_burst,
+        "runs_in_flight": runs_in_flight,
+        "runs_queued": runs_queued,
+        "cost_usd_per_run": cost_usd_per_run,
+        "cost_usd_per_day": cost_usd_per_day,
+        "cost_usd_per_month": cost_usd_per_month,
+    }
+    changes = _quota({name: value for name, value in given.items() if value is not None})
+    if not changes.said:
+        raise CommandRefused("name at least one limit, such as --runs-in-flight 5")
+    _change(tenant, key, changes, anew=False)
+
+
+def show(tenant: Annotated[str | None, typer.Option(help="Only of this tenant.")] = None) -> None:
+    """Show the limits that were set: tenant, key, limits."""
+    for each in with_database(lambda database: list_limits(database, tenant)):
+        columns = each.tenant or DEFAULT_ROW, each.key or "-", _shown(each.quota)
+        typer.echo("\t".join(columns))
+
+
+def clear(tenant: Tenant = None, key: Key = None) -> None:
+    """Take back all that was set of a tenant, a key, or all tenants that have no own."""
+    _change(tenant, key, NOTHING_SAID, anew=True)
+
+
+def _change(tenant: str | None, key: str | None, changes: Quota, *, anew: bool) -> None:
+    whose = _checked(tenant, key)
+    quota = with_database(lambda database: change_limits(database, whose, changes, key=key or WHOLE_TENANT, anew=anew))
+    if quota is None:
+        raise CommandRefused(f"{whose} has no key {key}")
+    of = f"key {key} of {whose}" if key else whose or "all tenants that have no own"
+    say(f"Limits of {of}: {_shown(quota) or 'none'}.")
+
+
+def _checked(tenant: str | None, key: str | None) -> str:
+    if tenant is None:
+        if key is not None:
+            raise CommandRefused("--key: say with --tenant whose key it is")
+        return DEFAULTS
+    if not re.fullmatch(TENANT_PATTERN, tenant):
+        raise CommandRefused(f"--tenant: {tenant} is no name of a tenant: lower-case letters, digits, - and _")
+    return tenant
+
+
+def _quota(given: dict[str, str]) -> Quota:
+    """The limits as they are written in a command."""
+    values = {name: None if text == NONE else int(text) if text.isdecimal() else text for name, text in given.items()}
+    try:
+        return Quota.model_validate(values)
+    except ValidationError as error:
+        found = error.errors()[0]
+        name = str(found["loc"][0])
+        raise CommandRefused(f"--{name.replace('_', '-')}: {given[name]} is no such limit: {found['msg']}") from None
+
+
+def _shown(quota: Quota) -> str:
+    return ", ".join(f"{name} {NONE if value is None else value}" for name, value in quota.said.items())
