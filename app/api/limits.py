@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.rate_limits import note, noted_on
 from app.api.resources import Resource, instant
-from app.api.schemas.limits import Limits
+from app.api.schemas.limits import CallerLimits
 from app.api.schemas.service import PROBLEMS
 from app.api.visits import VisitOf
 from app.domain.admission import Note, Standing, notes_of
@@ -18,7 +18,7 @@ from app.store.admission import look_at_standing
 router = APIRouter(prefix="/v1/limits", tags=["operations"], responses=PROBLEMS)
 
 
-@router.get("", response_model=Limits)
+@router.get("", response_model=CallerLimits)
 async def get_limits(request: Request, visit: VisitOf) -> Response:
     """What the caller may use: the limits of its tenant and of its key, and how much is left of each.
 

@@ -1,6 +1,7 @@
 """The commands about limits of tenants and keys. They work on the database alone, for all tenants."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -18,35 +19,16 @@ NONE = "none"
 
 Tenant = Annotated[str | None, typer.Option(help="Whose limits; without it those of all tenants that have no own.")]
 Key = Annotated[str | None, typer.Option(help="Id of a key of the tenant: its own limits, beside those of the tenant.")]
-Value = Annotated[str | None, typer.Option(help="A number, or none.")]
-Money = Annotated[str | None, typer.Option(help="US dollars, or none.")]
+Wanted = Annotated[list[str], typer.Argument(help="NAME=VALUE, such as runs_in_flight=5; VALUE is a number, or none.")]
 
 
-def set_limits(
-    tenant: Tenant = None,
-    key: Key = None,
-    requests_per_second: Value = None,
-    requests_burst: Value = None,
-    runs_in_flight: Value = None,
-    runs_queued: Value = None,
-    cost_usd_per_run: Money = None,
-    cost_usd_per_day: Money = None,
-    cost_usd_per_month: Money = None,
-) -> None:
-    """Set limits; those that are not named stay as they are. They hold within a few seconds, in every process."""
-    given = {
-        "requests_per_second": requests_per_second,
-        "requests_burst": requests_burst,
-        "runs_in_flight": runs_in_flight,
-        "runs_queued": runs_queued,
-        "cost_usd_per_run": cost_usd_per_run,
-        "cost_usd_per_day": cost_usd_per_day,
-        "cost_usd_per_month": cost_usd_per_month,
-    }
-    changes = _quota({name: value for name, value in given.items() if value is not None})
-    if not changes.said:
-        raise CommandRefused("name at least one limit, such as --runs-in-flight 5")
-    _change(tenant, key, changes, anew=False)
+def set_limits(wanted: Wanted, tenant: Tenant = None, key: Key = None) -> None:
+    """Set limits; those that are not named stay as they are. They hold within a few seconds, in every process.
+
+    requests_per_second, requests_burst, runs_in_flight, runs_queued, cost_usd_per_run, cost_usd_per_day,
+    cost_usd_per_month.
+    """
+    _change(tenant, key, _quota(wanted), anew=False)
 
 
 def show(tenant: Annotated[str | None, typer.Option(help="Only of this tenant.")] = None) -> None:
@@ -80,15 +62,18 @@ def _checked(tenant: str | None, key: str | None) -> str:
     return tenant
 
 
-def _quota(given: dict[str, str]) -> Quota:
+def _quota(wanted: Sequence[str]) -> Quota:
     """The limits as they are written in a command."""
+    given = dict(each.partition("=")[::2] for each in wanted)
+    if unknown := [name for name in given if name not in Quota.model_fields]:
+        raise CommandRefused(f"{unknown[0]} is no limit; there are: {', '.join(Quota.model_fields)}")
     values = {name: None if text == NONE else int(text) if text.isdecimal() else text for name, text in given.items()}
     try:
         return Quota.model_validate(values)
     except ValidationError as error:
         found = error.errors()[0]
         name = str(found["loc"][0])
-        raise CommandRefused(f"--{name.replace('_', '-')}: {given[name]} is no such limit: {found['msg']}") from None
+        raise CommandRefused(f"{name}={given[name]} is no such limit: {found['msg']}") from None
 
 
 def _shown(quota: Quota) -> str:

@@ -46,7 +46,7 @@ class CostLimit(Shape):
     """Its end, from which on all of it is there again."""
 
 
-class Limits(Shape):
+class CallerLimits(Shape):
     """What the caller may use, and how much of it is left."""
 
     object: Literal["limits"]
