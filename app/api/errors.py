@@ -49,6 +49,10 @@ def key_invalid() -> "Refusal":
     return Refusal(401, "key_invalid", "The key is unknown, revoked or expired.", headers=headers)
 
 
+LIMIT_NOTES = "limit_notes"
+"""Where a request keeps what its answer is to say of limits, if there are any."""
+
+
 def limit_reached(error: LimitReached) -> "Refusal":
     """The answer to what goes beyond a limit of its tenant or key."""
     return Refusal(429, error.code, error.detail, headers={"Retry-After": str(error.retry_after_s)})
@@ -143,6 +147,7 @@ async def _job_refused(request: Request, error: Any) -> Response:
 async def _limit_reached(request: Request, error: Any) -> Response:
     request.app.state.runtime.database.witness.heard_limit(error.limit)
     log.info("run refused", limit=error.limit, code=error.code)
+    getattr(request.state, LIMIT_NOTES, []).extend(error.notes)
     return await _refused(request, limit_reached(error))
 
 

@@ -11,7 +11,7 @@ from fastapi import Request
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.errors import Refusal, database_unavailable, limit_reached, problem
+from app.api.errors import LIMIT_NOTES, Refusal, database_unavailable, limit_reached, problem
 from app.domain.admission import Note, note_of_requests
 from app.domain.errors import LimitReached
 from app.domain.keys import Caller
@@ -20,8 +20,6 @@ from app.store.database import OUTAGE
 from app.store.request_rates import count_request
 
 log = structlog.get_logger(__name__)
-
-_NOTES = "limit_notes"
 
 
 class RateLimits:
@@ -36,7 +34,7 @@ class RateLimits:
             await self._app(scope, receive, send)
             return
         notes: list[Note] = []
-        scope["state"][_NOTES] = notes
+        scope["state"][LIMIT_NOTES] = notes
 
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.start" and notes:
@@ -73,12 +71,12 @@ async def _count(runtime: Runtime, caller: Caller, notes: list[Note]) -> None:
 
 def noted_on(request: Request) -> Sequence[Note]:
     """What the answer to a request says so far: how it stands with requests."""
-    return tuple(getattr(request.state, _NOTES, ()))
+    return tuple(getattr(request.state, LIMIT_NOTES, ()))
 
 
 def note(request: Request, notes: Iterable[Note]) -> None:
     """Have an answer say how it stands with these limits."""
-    if (noted := getattr(request.state, _NOTES, None)) is not None:
+    if (noted := getattr(request.state, LIMIT_NOTES, None)) is not None:
         noted.extend(notes)
 
 

@@ -5,7 +5,7 @@ side by side spend never passes a limit; the limit of a run that asks for more t
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import ROUND_DOWN, Decimal
 
@@ -62,6 +62,20 @@ class Standing:
     def of(self, owner: Owner) -> Taken:
         """What one of them has taken."""
         return self.tenant if owner == "tenant" else self.key
+
+    def with_one_more(self, admission: "Admission") -> "Standing":
+        """How it stands once a run has been accepted so."""
+        tenant, key = (_with_one_more(taken, admission) for taken in (self.tenant, self.key))
+        return replace(self, tenant=tenant, key=key)
+
+
+def _with_one_more(taken: Taken, admission: "Admission") -> Taken:
+    costs = {
+        name: replace(spending, reserved=spending.reserved + (admission.cost_usd or 0))
+        for name, spending in taken.costs.items()
+    }
+    in_flight, held = taken.in_flight + (not admission.held), taken.held + admission.held
+    return replace(taken, in_flight=in_flight, queued=taken.queued + 1, held=held, costs=costs)
 
 
 @dataclass(frozen=True, slots=True)

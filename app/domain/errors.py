@@ -17,7 +17,7 @@ Anything else is ours too: it ends the attempt or the run as `internal_error` an
 import traceback
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 from app.domain.usage import Usage
 
@@ -172,6 +172,8 @@ class LimitReached(ChargehandError):
     code: str
     detail: str
     retry_after_s: int
+    notes: tuple[Any, ...] = ()
+    """How it stands with the limits: each a `Note`."""
 
     def __str__(self) -> str:
         return f"{self.code}: {self.detail}"

@@ -53,8 +53,6 @@ class Quota(BaseModel):
     def over(self, other: "Quota") -> "Quota":
         """This one, with what it says nothing about taken from another. A limit that is said to be null is none."""
         said = {name: getattr(self, name) for name in self.model_fields_set}
-        if "requests_per_second" in said:  # A burst belongs to its rate.
-            said.setdefault("requests_burst", None)
         return other.model_copy(update=said)
 
     @property
@@ -131,7 +129,10 @@ UNBOUND = Quotas()
 def quotas_of(stored: Sequence[tuple[str, str, Any]], key: str | None) -> Quotas:
     """What a caller may use, by the limits that are `stored` for its tenant and for all: tenant, key, what is said."""
     said = {(tenant == DEFAULTS, of_key): Quota.model_validate(limits) for tenant, of_key, limits in stored}
-    of_tenant = said.get((False, WHOLE_TENANT), NOTHING_SAID).over(said.get((True, WHOLE_TENANT), NOTHING_SAID))
+    of_tenant, of_all = (said.get((is_default, WHOLE_TENANT), NOTHING_SAID) for is_default in (False, True))
+    if "requests_per_second" in of_tenant.model_fields_set:  # A burst belongs to its rate.
+        of_all = of_all.model_copy(update={"requests_burst": None})
+    of_tenant = of_tenant.over(of_all)
     return Quotas(of_tenant, said.get((False, key), NOTHING_SAID) if key else NOTHING_SAID)
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import structlog
 
 from app.domain import events as ev
-from app.domain.admission import Note, notes_of
+from app.domain.admission import Note
 from app.domain.brief import Brief
 from app.domain.events import Entry, Event
 from app.domain.fold import extend
@@ -40,7 +40,7 @@ class Accepted:
     row: Row | None = None
     """The run as it was stored, in the columns of its resource; None for one that was there already."""
     notes: tuple[Note, ...] = ()
-    """How it stood with the limits of its tenant and key just before."""
+    """How it stands with the limits of its tenant and key then."""
 
     @property
     def replayed(self) -> bool:
@@ -146,11 +146,10 @@ async def _store_within_quotas(
     await connection.execute(LOCK, {"tenant": tenant})
     if key is not None and (before := await run_under(connection, tenant, key)):
         return before
-    quotas = new.origin.quotas
-    admitted = await admit(connection, tenant, new.origin.key, quotas, new.limits.cost_usd)
+    admitted = await admit(connection, tenant, new.origin.key, new.origin.quotas, new.limits.cost_usd)
     limits = new.limits.model_copy(update={"cost_usd": admitted.admission.cost_usd})
     stored = await _store(connection, tenant, replace(new, limits=limits), key, admitted)
-    return replace(stored, notes=tuple(notes_of(quotas, admitted.standing))) if isinstance(stored, _Stored) else stored
+    return replace(stored, notes=admitted.notes) if isinstance(stored, _Stored) else stored
 
 
 async def _store(

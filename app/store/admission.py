@@ -9,7 +9,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from app.domain.admission import Admission, Standing, admitted
+from app.domain.admission import Admission, Note, Standing, admitted, notes_of
+from app.domain.errors import LimitReached
 from app.domain.quotas import CostPeriod, Quotas, Spending, Taken, period_at
 from app.store.connections import ImpatientConnection
 from app.store.database import Database
@@ -57,8 +58,8 @@ class Admitted:
     """A run that may be stored."""
 
     admission: Admission
-    standing: Standing
-    """As it was before."""
+    notes: tuple[Note, ...]
+    """How it stands with the limits then."""
     spend_day: date | None
     """The day of UTC on which its money counts; None where money is not counted."""
 
@@ -71,8 +72,13 @@ async def admit(
     Raises `LimitReached`.
     """
     standing = await standing_of(connection, tenant, key, quotas, keep=quotas.count_money)
-    admission = admitted(quotas, standing, cost_usd)
-    return Admitted(admission, standing, standing.now.date() if quotas.count_money else None)
+    try:
+        admission = admitted(quotas, standing, cost_usd)
+    except LimitReached as reached:
+        reached.notes = tuple(notes_of(quotas, standing))
+        raise
+    notes = tuple(notes_of(quotas, standing.with_one_more(admission)))
+    return Admitted(admission, notes, standing.now.date() if quotas.count_money else None)
 
 
 async def standing_of(
