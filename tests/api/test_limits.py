@@ -120,6 +120,24 @@ async def test_runs_beyond_those_in_flight_wait_until_one_has_ended(api: Api) ->
     assert (await api.get(f"/v1/runs/{runs[3]}"))["status"] == "cancelled"
 
 
+async def test_runs_that_wait_for_others_of_their_tenant_are_in_nobodys_way(start_api: Starts) -> None:
+    api = await start_api(auth="keys")
+    await limited(api, "acme", runs_in_flight=1)
+    acme, rival, third = [await keyed(api, tenant) for tenant in ("acme", "rival", "third")]
+    for headers in (acme, acme, acme, rival, rival, third):
+        assert (await post(api, headers)).status_code == 202
+    line = "SELECT tenant, turn FROM runs WHERE NOT held ORDER BY created_at"
+
+    assert [tuple(row.values()) for row in await every(api.runtime.database, line)] == [
+        ("acme", 0), ("rival", 0), ("rival", 1), ("third", 0),
+    ]  # fmt: skip
+    await every(api.runtime.database, "DELETE FROM runs WHERE tenant = 'acme' AND NOT held RETURNING id")
+    await every(api.runtime.database, "UPDATE runs SET turn = turn + 100 WHERE tenant <> 'acme' RETURNING id")
+    await let_go(api.runtime.database, api.runtime.queue)
+
+    assert next(tuple(row.values()) for row in await every(api.runtime.database, line)) == ("acme", 100)
+
+
 async def test_a_limit_that_is_taken_back_holds_nobody(api: Api) -> None:
     await limited(api, runs_in_flight=1)
     for _ in range(3):
