@@ -43,8 +43,9 @@ _TAKEN = """
     SELECT CASE WHEN day = %(day)s THEN 'day' ELSE 'month' END, own, sum(spent), coalesce(sum(reserved), 0), 0
     FROM costs GROUP BY 1, 2
 """
-_CLOCK = """
-    SELECT statement_timestamp() AS now, coalesce(
+_CLOCK = "SELECT statement_timestamp() AS now"
+_IS_KEPT = """
+    SELECT coalesce(
         (SELECT counted_at FROM spend_accounts WHERE tenant = %(tenant)s) > (
             SELECT max(changed_at) FROM limits WHERE tenant IN (%(tenant)s, '')) + make_interval(secs => %(settles)s),
         false) AS is_kept
@@ -71,7 +72,9 @@ async def admit(
 
     Raises `LimitReached`.
     """
-    standing = await standing_of(connection, tenant, key, quotas, keep=quotas.count_money)
+    if quotas.count_money and not await _is_kept(connection, tenant):
+        await add_up(connection, tenant)
+    standing = await _standing(connection, tenant, key, quotas)
     try:
         admission = admitted(quotas, standing, cost_usd)
     except LimitReached as reached:
@@ -81,14 +84,25 @@ async def admit(
     return Admitted(admission, notes, standing.now.date() if quotas.count_money else None)
 
 
-async def standing_of(
-    connection: ImpatientConnection, tenant: str, key: str | None, quotas: Quotas, *, keep: bool
-) -> Standing:
-    """What a tenant and its key have taken of what limits count. With `keep` the account of its money is made where
-    there is none that holds, for which the transaction must hold the tenant's lock."""
-    clock = (await connection.rows(_CLOCK, {"tenant": tenant, "settles": SETTLES_S}))[0]
-    if keep and not clock.is_kept:
-        await add_up(connection, tenant, clock.now)
+async def look_at_standing(database: Database, tenant: str, key: str | None, quotas: Quotas) -> Standing:
+    """What a tenant and its key have taken, for those who only ask."""
+    async with database.driver() as connection:
+        if quotas.count_money and not await _is_kept(connection, tenant):
+            async with connection.transaction():
+                await connection.execute(LOCK, {"tenant": tenant})
+                await add_up(connection, tenant)
+        return await _standing(connection, tenant, key, quotas)
+
+
+async def _is_kept(connection: ImpatientConnection, tenant: str) -> bool:
+    """Whether the account of a tenant's money holds."""
+    rows = await connection.rows(_IS_KEPT, {"tenant": tenant, "settles": SETTLES_S})
+    return bool(rows[0].is_kept)
+
+
+async def _standing(connection: ImpatientConnection, tenant: str, key: str | None, quotas: Quotas) -> Standing:
+    """What a tenant and its key have taken of what limits count."""
+    clock = (await connection.rows(_CLOCK, {}))[0]
     values = {
         "tenant": tenant,
         "key": key,
@@ -116,11 +130,3 @@ def _taken(rows: list[Any]) -> Taken:
 
 def _spending(rows: list[Any]) -> Spending:
     return Spending(sum((row.one for row in rows), Decimal(0)), sum((row.two for row in rows), Decimal(0)))
-
-
-async def look_at_standing(database: Database, tenant: str, key: str | None, quotas: Quotas) -> Standing:
-    """What a tenant and its key have taken, for those who only ask."""
-    async with database.driver() as connection, connection.transaction():
-        if quotas.count_money:
-            await connection.execute(LOCK, {"tenant": tenant})
-        return await standing_of(connection, tenant, key, quotas, keep=quotas.count_money)

@@ -16,7 +16,8 @@ _ADD_UP = """
     WITH month AS MATERIALIZED (
         SELECT id, coalesce(key_id, '') AS key_id, CAST(created_at AT TIME ZONE 'UTC' AS date) AS day, finished_at,
                CAST(usage ->> 'cost_usd' AS numeric) AS spent, CAST(limits ->> 'cost_usd' AS numeric) AS may_spend
-        FROM runs WHERE tenant = %(tenant)s AND created_at >= %(since)s AND parent IS NULL
+        FROM runs
+        WHERE tenant = %(tenant)s AND created_at >= date_trunc('month', statement_timestamp(), 'UTC') AND parent IS NULL
     ), ended AS (
         INSERT INTO spend (tenant, key_id, day, cost_usd)
         SELECT %(tenant)s, key_id, day, sum(spent) FROM month WHERE finished_at IS NOT NULL GROUP BY key_id, day
@@ -59,10 +60,9 @@ _SPENT = """
 """
 
 
-async def add_up(connection: ImpatientConnection, tenant: str, now: datetime) -> None:
+async def add_up(connection: ImpatientConnection, tenant: str) -> None:
     """Begin the account of a tenant, or begin it anew, in a transaction that holds the tenant's lock."""
-    since = period_at("cost_usd_per_month", now).since
-    await connection.execute(_ADD_UP, {"tenant": tenant, "since": since})
+    await connection.execute(_ADD_UP, {"tenant": tenant})
 
 
 async def book_ends(connection: ImpatientConnection, tenant: str) -> None:
