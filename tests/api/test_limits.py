@@ -76,6 +76,8 @@ async def test_too_many_requests_are_refused_until_there_is_room_again(api: Api)
     ]
     assert {answer.headers["ratelimit-policy"] for answer in answers} == {'"requests";q=3;w=3'}
     assert refused(answers[3], "too_many_requests") == 1
+    counted = await api.runtime.scrape.text(api.runtime.database, 0)
+    assert b'chargehand_limit_refusals_total{limit="requests_per_second"} 1.0' in counted
     assert (await api.client.get("/livez")).status_code == 200
     await every(api.runtime.database, "UPDATE request_rates SET full_at = full_at - interval '1 s' RETURNING tenant")
     assert [(await api.client.get("/v1/runs")).status_code for _ in range(2)] == [200, 429]
