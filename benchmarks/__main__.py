@@ -241,7 +241,7 @@ def limits() -> None:
     """What keys and limits cost a request, and what limits cost a job beside 200,000 runs that have ended."""
     with bench(call_seconds=0.05) as surroundings:
         found = surroundings.measured(
-            "benchmarks.limits", surroundings.database_url, surroundings.stub_url, 1_000, 200_000
+            "benchmarks.limits", surroundings.database_url, surroundings.stub_url, 500, 200_000
         )
     for kind, costs in found.items():
         print(f"\n| {kind} | CPU | ratio | median time | ratio |\n|---|---|---|---|---|")
