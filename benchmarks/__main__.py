@@ -2,7 +2,7 @@
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
 replicas, failures, dynamic_workers, reductions, hostile, nested, templates, findings, code_review, masking, metrics,
-webhooks.
+webhooks, limits.
 """
 
 import asyncio
@@ -250,6 +250,22 @@ def webhooks() -> None:
     )
 
 
+def limits() -> None:
+    """What keys and limits cost a request, and what limits cost a job beside 200,000 runs that have ended."""
+    with bench(call_seconds=0.05) as surroundings:
+        found = surroundings.measured(
+            "benchmarks.limits", surroundings.database_url, surroundings.stub_url, 500, 200_000
+        )
+    for kind, costs in found.items():
+        print(f"\n| {kind} | CPU | ratio | median time | ratio |\n|---|---|---|---|---|")
+        first = next(iter(costs.values()))
+        for name, told in costs.items():
+            ratios = [told[each] / first[each] for each in ("cpu_ms", "median_ms")]
+            print(
+                f"| {name} | {told['cpu_ms']:.2f} ms | {ratios[0]:.2f} | {told['median_ms']:.2f} ms | {ratios[1]:.2f} |"
+            )
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
@@ -277,6 +293,7 @@ _PARTS = (
     masking,
     metrics,
     webhooks,
+    limits,
 )
 PARTS = {part.__name__: part for part in _PARTS}
 

@@ -22,6 +22,7 @@ from app.api import (
     inputs,
     jobs,
     keys,
+    limits,
     metrics,
     pages,
     plans,
@@ -44,6 +45,7 @@ from app.api.frames import SharedPages
 from app.api.keyring import KeyRing
 from app.api.long_polls import called_when_set
 from app.api.pace import Line
+from app.api.rate_limits import RateLimits
 from app.api.shared_looks import SharedLooks
 from app.parts import kept_up
 from app.runtime import Runtime
@@ -97,13 +99,14 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
     app.state.send_limit_s = send_limit_s
     parts = (
         pages, jobs, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace, teams, breakers,
-        keys, usage, webhooks, deliveries, health, metrics,
+        keys, limits, usage, webhooks, deliveries, health, metrics,
     )  # fmt: skip
     for part in parts:
         app.include_router(part.router)
     install_error_handlers(app)
     # The last one added is the first one passed.
     app.add_middleware(BodyLimit, limit_bytes=body_limit_bytes)
+    app.add_middleware(RateLimits)
     app.add_middleware(Doorkeeper)
     app.add_middleware(WholeBodies)
     app.add_middleware(HeadRequests)

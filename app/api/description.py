@@ -205,7 +205,7 @@ def _add_headers(document: Json) -> None:
         }
         for name, header in HEADERS.items()
     }
-    _may_have(components["responses"]["Refused"], ("Allow", "Connection", "Authenticate", *OF_DRY_RUNS))
+    _may_have(components["responses"]["Refused"], ("Allow", "Connection", "Authenticate", "RetryAfter", *OF_DRY_RUNS))
     _may_have(components["responses"]["Unavailable"], ("RetryAfter", *OF_DRY_RUNS))
     for operation in operations(document):
         for status, answer in operation["responses"].items():
@@ -214,5 +214,5 @@ def _add_headers(document: Json) -> None:
 
 
 def _may_have(answer: Json, names: Iterable[str]) -> None:
-    everywhere = ("RequestId", "CacheControl")
+    everywhere = ("RequestId", "CacheControl", "RateLimitPolicy", "RateLimit")
     answer["headers"] = {HEADERS[name].name: {"$ref": f"#/components/headers/{name}"} for name in (*everywhere, *names)}

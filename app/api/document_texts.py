@@ -27,6 +27,9 @@ bodies, for instance. **Safe repetition**: a `POST /v1/jobs` that got no answer 
 **Keys**: where the service asks for them, each request brings one: `Authorization: Bearer <chk_…>`. A key belongs to a
 tenant, and what other tenants have is answered as if it were not there. What it allows are its scopes: `jobs:write` to
 send and steer jobs, `runs:read` to read, `teams:write` to change teams, and `admin` for all of it, keys and breakers.
+
+**Limits**: what goes beyond a limit of its tenant or key is refused with 429 and `Retry-After`. `GET /v1/limits` says
+what applies, and `RateLimit` how much of it is left.
 """
 
 KEY = "A key of the API, as `chargehand keys create` or `POST /v1/keys` has shown it."
@@ -114,6 +117,17 @@ HEADERS: Mapping[str, Header] = {
         "Idempotent-Replayed", "`true` when the run had been made by an earlier request under the same key.", "true"
     ),
     "Buffering": Header("X-Accel-Buffering", "`no` on a stream: tells proxies to pass it on at once.", "no"),
+    "RateLimitPolicy": Header(
+        "RateLimit-Policy",
+        "The limits of the caller that the request has met (draft-ietf-httpapi-ratelimit-headers-10): how much (`q`), "
+        "in how many seconds (`w`), of what (`qu`; requests without it). Only where the caller has limits.",
+        '"requests";q=100;w=1',
+    ),
+    "RateLimit": Header(
+        "RateLimit",
+        "What is left of each (`r`), and when all of it is there again, in seconds (`t`).",
+        '"requests";r=50;t=1',
+    ),
     "Allow": Header("Allow", "The methods that the path takes, when it did not take this one.", "GET"),
     "Authenticate": Header("WWW-Authenticate", "How to bring a key (401).", 'Bearer realm="chargehand"'),
     "Connection": Header("Connection", "`close` when a body was refused.", "close"),

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.errors import Refusal, database_unavailable, key_invalid, problem
 from app.api.keyring import KeyRing
-from app.domain.keys import ANYBODY, Caller, SentKey
+from app.domain.keys import Caller, SentKey
 from app.domain.keys import Scope as KeyScope
 from app.runtime import Runtime
 from app.store.database import OUTAGE
@@ -65,10 +65,10 @@ async def _caller(scope: Scope) -> Caller:
     """Whom a request comes from. Raises `Refusal`."""
     state = scope["app"].state
     runtime, keys = cast(Runtime, state.runtime), cast(KeyRing, state.keys)
-    if not runtime.wants_keys:
-        return ANYBODY
-    sent = _sent(Headers(scope=scope).getlist("authorization"))
+    sent = _sent(Headers(scope=scope).getlist("authorization")) if runtime.wants_keys else None
     try:
+        if sent is None:
+            return await keys.anybody()
         caller = await keys.caller_of(sent)
         if caller is None:
             raise key_invalid()

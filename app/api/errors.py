@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from app.api.field_errors import field_errors_of
-from app.domain.errors import JobRefused
+from app.domain.errors import JobRefused, LimitReached
 from app.domain.text import clean
 from app.store.database import OUTAGE
 
@@ -47,6 +47,15 @@ def key_invalid() -> "Refusal":
     """The answer to a key that opens nothing, or nothing any more. Which of these it is, is not told."""
     headers = {"WWW-Authenticate": 'Bearer realm="chargehand", error="invalid_token"'}
     return Refusal(401, "key_invalid", "The key is unknown, revoked or expired.", headers=headers)
+
+
+LIMIT_NOTES = "limit_notes"
+"""Where a request keeps what its answer is to say of limits, if there are any."""
+
+
+def limit_reached(error: LimitReached) -> "Refusal":
+    """The answer to what goes beyond a limit of its tenant or key."""
+    return Refusal(429, error.code, error.detail, headers={"Retry-After": str(error.retry_after_s)})
 
 
 class Refusal(HTTPException):
@@ -102,6 +111,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(JobRefused, _job_refused)
+    app.add_exception_handler(LimitReached, _limit_reached)
     app.add_exception_handler(ClientDisconnect, _client_gone)
     for outage in OUTAGE:
         app.add_exception_handler(outage, _database_gone)
@@ -132,6 +142,13 @@ async def _invalid(request: Request, error: Any) -> Response:
 async def _job_refused(request: Request, error: Any) -> Response:
     errors = [{"pointer": pointer, "detail": detail} for pointer, detail in error.errors]
     return problem(request.state.request_id, 422, error.code, error.detail, errors=errors)
+
+
+async def _limit_reached(request: Request, error: Any) -> Response:
+    request.app.state.runtime.database.witness.heard_limit(error.limit)
+    log.info("run refused", limit=error.limit, code=error.code)
+    getattr(request.state, LIMIT_NOTES, []).extend(error.notes)
+    return await _refused(request, limit_reached(error))
 
 
 async def _client_gone(_: Request, __: Exception) -> Response:

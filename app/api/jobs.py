@@ -23,6 +23,7 @@ from app.api.field_errors import FIELD_ERRORS_SHOWN, pointer_to
 from app.api.forms import FORM_BODY, JobBodyRoute
 from app.api.job_webhooks import own_webhook
 from app.api.long_polls import check_room, has_room, run_settled
+from app.api.rate_limits import note
 from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
 from app.api.schemas.service import PROBLEMS
@@ -36,8 +37,9 @@ from app.domain.plan import Plan, PlanSource
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
 from app.runtime import Runtime
-from app.store.acceptance import Accepted, IdempotencyKey, NewRun, Origin, accept, accepted_before
+from app.store.acceptance import Accepted, NewRun, Origin, accept, accepted_before
 from app.store.database import OUTAGE
+from app.store.idempotency import IdempotencyKey
 from app.store.runs import Row
 from app.store.teams import offered_teams, team_named
 
@@ -50,7 +52,7 @@ SCHEMA_FAULT_CHARACTERS = 500
 
 
 async def _origin(request: Request, visit: VisitOf, traceparent: Traceparent) -> Origin:
-    return Origin(request.state.request_id, traceparent, visit.caller.key)
+    return Origin(request.state.request_id, traceparent, visit.caller.key, visit.caller.quotas)
 
 
 OriginOf = Annotated[Origin, Depends(_origin)]
@@ -101,6 +103,7 @@ async def accept_job(request: Request, visit: VisitOf, job: Job, terms: TermsOf,
         check_room(visit.runtime)  # Before planning is paid for: who asks waits for its end.
     accepted = await _accepted(visit, job, terms, origin)
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
+    note(request, accepted.notes)
     if terms.dry_run:
         return await _answer_dry(visit, accepted, wait_s)
     return await answer_with_run(visit, accepted, wait_s)
@@ -115,7 +118,7 @@ async def _accepted(visit: Visit, job: Job, terms: Terms, origin: Origin) -> Acc
     team = await team_named(visit.database, visit.tenant, job.team)
     if team is None:
         raise await _team_unknown(visit, job.team)
-    limits = job.limits.applied_to(team.team.limits)
+    limits = origin.quotas.within(job.limits.applied_to(team.team.limits))
     members = workers_at_depth(team.team, limits)
     refuse_unpriced(runtime, team.team, limits, "/limits/cost_usd" if job.limits.cost_usd is not None else "/team")
     _refuse_no_schema(job, team.team)

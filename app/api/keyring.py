@@ -5,12 +5,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import structlog
 
-from app.domain.keys import Caller, SentKey, StoredKey
+from app.domain.keys import ANYBODY, Caller, SentKey, StoredKey
 from app.store.database import OUTAGE, Database
 from app.store.keys import find_key, unusable
+from app.store.limits import find_quotas
 
 log = structlog.get_logger(__name__)
 
@@ -26,6 +28,7 @@ class KeyRing:
     def __init__(self, database: Callable[[], Database]) -> None:
         self._database = database
         self._known: OrderedDict[str, tuple[float, StoredKey | None]] = OrderedDict()
+        self._anybody: tuple[float, Caller] = 0.0, ANYBODY
         self._readers: dict[str, list[Callable[[], None]]] = {}
         """What to call when a key is taken back, by its id."""
         self._wanted = asyncio.Event()
@@ -35,7 +38,15 @@ class KeyRing:
         found = await self._find(sent.id)
         if found is None or not found.opens_for(sent):
             return None
-        return Caller(found.tenant, found.scopes, found.id)
+        return Caller(found.tenant, found.scopes, found.id, found.quotas)
+
+    async def anybody(self) -> Caller:
+        """Whoever comes while keys are not asked for."""
+        if time.monotonic() >= self._anybody[0]:
+            asked_at = time.monotonic()
+            quotas = await find_quotas(self._database(), ANYBODY.tenant)
+            self._anybody = asked_at + KNOWN_FOR_S, replace(ANYBODY, quotas=quotas)
+        return self._anybody[1]
 
     async def _find(self, key: str) -> StoredKey | None:
         known = self._known.get(key)

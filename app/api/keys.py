@@ -14,6 +14,7 @@ from app.api.schemas.keys import Key, KeyPage, NewKey
 from app.api.schemas.service import PROBLEMS
 from app.api.visits import VisitOf
 from app.domain.keys import Scope, StoredKey, in_order
+from app.domain.quotas import NOTHING_SAID, Quota
 from app.store import keys as stored_keys
 
 router = APIRouter(prefix="/v1/keys", route_class=JsonBodyRoute, tags=["operations"], responses=PROBLEMS)
@@ -34,6 +35,8 @@ class KeyWanted(BaseModel):
     """What it allows. `admin` allows everything."""
     expires_in_days: float | None = Field(default=None, gt=0, le=YEARS_OF_DAYS)
     """After how many days it opens nothing more; null for never."""
+    limits: Quota = NOTHING_SAID
+    """What may be used with it. What its tenant may use holds too."""
 
 
 @router.get("", response_model=KeyPage)
@@ -46,7 +49,7 @@ async def list_keys(visit: VisitOf) -> Response:
 async def create_a_key(visit: VisitOf, body: KeyWanted) -> Response:
     """Make a key of the tenant. `key` is shown in this answer alone."""
     expires_in = None if body.expires_in_days is None else timedelta(days=body.expires_in_days)
-    new = stored_keys.NewKey(visit.tenant, frozenset(body.scopes), body.name, expires_in)
+    new = stored_keys.NewKey(visit.tenant, frozenset(body.scopes), body.name, expires_in, body.limits)
     sent, stored = await stored_keys.create_key(visit.database, new)
     return JSONResponse({**_resource(stored), "key": sent.text}, 201)
 
@@ -70,6 +73,7 @@ def _resource(key: StoredKey) -> dict[str, Any]:
         "name": key.name,
         "tenant": key.tenant,
         "scopes": in_order(key.scopes),
+        "limits": key.quotas.key.model_dump(mode="json"),
         "created_at": instant(key.created_at),
         "expires_at": instant(key.expires_at),
         "revoked_at": instant(key.revoked_at),

@@ -23,6 +23,7 @@ from app.api.jobs import (
     refuse_unpriced,
     workers_at_depth,
 )
+from app.api.rate_limits import note
 from app.api.schemas.runs import Run
 from app.api.schemas.service import PROBLEMS
 from app.api.templates import plan_of_template
@@ -40,7 +41,8 @@ from app.domain.policy.handed_up import half_done
 from app.domain.second_looks import SUPERVISOR, all_results, results_kept, with_models, without_ties
 from app.domain.strategies import Strategy
 from app.domain.team_rules import ModelName
-from app.store.acceptance import IdempotencyKey, Inheritance, NewRun, Origin, accept, accepted_before
+from app.store.acceptance import Inheritance, NewRun, Origin, accept, accepted_before
+from app.store.idempotency import IdempotencyKey
 from app.store.inputs import contents_of
 from app.store.sources import NotEnded, Source, source_of
 
@@ -210,13 +212,15 @@ async def _accepted(look: _Look, body: BaseModel, changes: _Changes) -> Response
     if accepted is None:
         accepted = await accept(database, tenant, await _new_run(look, changes), key=key)
     look.request.state.run_id = accepted.run_id  # The line of this request in the log names it.
+    note(look.request, accepted.notes)
     return await answer_with_run(look.visit, accepted, look.wait_s)
 
 
 async def _new_run(look: _Look, changes: _Changes) -> NewRun:
     source, run = look.source, look.source.run
     before = Limits.model_validate({name: getattr(run.brief.limits, name) for name in Limits.model_fields})
-    limits, models = changes.limits.applied_to(before), {**source.models, **changes.models}
+    limits = look.origin.quotas.within(changes.limits.applied_to(before))
+    models = {**source.models, **changes.models}
     team = workers_at_depth(with_models(source.team.team, models), limits)
     refuse_unpriced(look.visit.runtime, team, limits, "/models" if changes.models else "/limits/cost_usd")
     strategy = changes.strategy or run.brief.own_strategy

@@ -14,7 +14,7 @@ from app.api.resources import instant, page
 from app.api.schemas.service import PROBLEMS
 from app.api.schemas.webhooks import Delivery, DeliveryPage, SignedWebhook, Webhook
 from app.api.visits import Visit, VisitOf
-from app.domain.webhooks import RUN_NEWS, RunNews, WebhookUrl, new_secret
+from app.domain.webhooks import TENANT_NEWS, TenantNews, WebhookUrl, new_secret
 from app.store import webhooks as stored
 from app.store.deliveries import deliveries_of_webhook, try_webhook
 
@@ -28,8 +28,9 @@ class WebhookWanted(BaseModel):
 
     url: WebhookUrl
     """Where to tell it: `https://…`."""
-    types: list[RunNews] = Field(default=list(RUN_NEWS), min_length=1, max_length=20)
-    """What to tell: ends of runs, and `run.waiting`: that one waits for a person."""
+    types: list[TenantNews] = Field(default=list(TENANT_NEWS), min_length=1, max_length=20)
+    """What to tell: ends of runs; `run.waiting`: that one waits for a person; and `limit.warning`: that most of what
+    may be spent is spent."""
 
 
 @router.get("", response_model=Webhook)
@@ -47,7 +48,7 @@ async def put_webhook(visit: VisitOf, body: WebhookWanted) -> Response:
     """
     webhooks = means_to_tell(visit.runtime, "")
     check_receiver(webhooks, body.url, "/url")
-    secret, types = new_secret(), [news for news in RUN_NEWS if news in body.types]
+    secret, types = new_secret(), [news for news in TENANT_NEWS if news in body.types]
     sealed = webhooks.vault.seal(secret)
     webhook, is_new = await stored.put_webhook(visit.database, visit.tenant, body.url, types, sealed=sealed)
     return JSONResponse({**_resource(webhook), "secret": secret if is_new else None})

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from app import version
+from app.cli import limits
 from app.cli import retention as retentions
 from app.cli.console import BAD_INPUT, say
 from app.cli.doctor import doctor
@@ -42,6 +43,11 @@ retention.command("show")(retentions.show)
 retention.command("set")(retentions.set_days)
 retention.command("clear")(retentions.clear)
 cli.add_typer(retention)
+bounds = typer.Typer(name="limits", no_args_is_help=True, help="Limits of tenants and keys: requests, runs, money.")
+bounds.command("set")(limits.set_limits)
+bounds.command("show")(limits.show)
+bounds.command("clear")(limits.clear)
+cli.add_typer(bounds)
 add_eval(cli, served_here)
 
 

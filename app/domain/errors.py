@@ -3,6 +3,7 @@
 ToolError      the model reads it as a tool result and goes on
 ModelError     the retry policy: `Transient` may be sent again, the rest never in the same form
 JobRefused     the client gets it as a problem document
+LimitReached   the same: it is told when to ask again
 DiffUnreadable whoever wanted the diff read: it says what is wrong with it, and where
 HeldBack       the engine decides again
 OwnershipLost  the engine drops the run and writes nothing more
@@ -16,7 +17,7 @@ Anything else is ours too: it ends the attempt or the run as `internal_error` an
 import traceback
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 from app.domain.usage import Usage
 
@@ -160,6 +161,22 @@ class BudgetSpent(ChargehandError):
     allowed: Decimal
     needed: Decimal
     left: Decimal
+
+
+@dataclass(eq=False)
+class LimitReached(ChargehandError):
+    """A tenant or a key has used what it may use; `detail` is shown to the client."""
+
+    limit: str
+    """Which limit it is: one of `LIMIT_NAMES`."""
+    code: str
+    detail: str
+    retry_after_s: int
+    notes: tuple[Any, ...] = ()
+    """How it stands with the limits: each a `Note`."""
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.detail}"
 
 
 @dataclass(eq=False)

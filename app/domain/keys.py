@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Self, get_args
 
+from app.domain.quotas import UNBOUND, Quotas
+
 Scope = Literal["jobs:write", "runs:read", "teams:write", "admin"]
 """What a key allows: sending and steering jobs; reading what its tenant has; teams; and all of this, with keys."""
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -64,6 +66,8 @@ class StoredKey:
     expires_at: datetime | None
     revoked_at: datetime | None
 
+    quotas: Quotas
+    """What it may use, and what its tenant may."""
     usable: bool
     """Whether it was neither revoked nor expired when it was read, by the database's clock."""
 
@@ -80,6 +84,8 @@ class Caller:
     scopes: frozenset[Scope]
     key: str | None = None
     """Id of the key; None where keys are not asked for."""
+    quotas: Quotas = UNBOUND
+    """What it may use, and what its tenant may."""
 
     def may(self, scope: Scope) -> bool:
         """Whether that is allowed. Who administers a tenant may do everything in it."""

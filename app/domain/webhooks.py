@@ -23,6 +23,12 @@ from app.domain.text import has_line_end
 RunNews = Literal["run.succeeded", "run.partial", "run.failed", "run.cancelled", "run.waiting"]
 """What a run may have told: its end, and that it waits for a person."""
 RUN_NEWS: tuple[RunNews, ...] = get_args(RunNews)
+LimitNews = Literal["limit.warning"]
+LIMIT_WARNING: LimitNews = "limit.warning"
+"""That most of what may be spent is spent."""
+TenantNews = Literal[RunNews, LimitNews]
+"""What the webhook of a tenant may be told."""
+TENANT_NEWS: tuple[TenantNews, ...] = (*RUN_NEWS, LIMIT_WARNING)
 TEST = "webhook.test"
 """What is sent to try a receiver."""
 
@@ -120,18 +126,21 @@ class News:
     type: str
     at: datetime
     run_id: str | None
-    """None for a test."""
+    """None where it is about none: for a test, and for a limit."""
     said: Mapping[str, Any]
-    """What the event says of the run: `status`, `stop_reason`, `waiting_for`."""
+    """What the event says of the run: `status`, `stop_reason`, `waiting_for`; what is said of a limit."""
 
     @property
     def body(self) -> str:
         """The body of the request, which is thin: whoever wants more follows the links."""
-        told = {"run_id": self.run_id, **self.said, "links": self._links}
+        about = {} if self.type == LIMIT_WARNING else {"run_id": self.run_id}
+        told = {**about, **self.said, "links": self._links}
         return to_json({"type": self.type, "timestamp": written(self.at), "data": told}).decode()
 
     @property
     def _links(self) -> Mapping[str, str]:
+        if self.type == LIMIT_WARNING:
+            return {"limits": "/v1/limits"}
         if self.run_id is None:
             return {}
         path = f"/v1/runs/{self.run_id}"

@@ -18,6 +18,7 @@ from app.engine.execution import Execution, Shared
 from app.engine.grounds import with_grounds
 from app.engine.housekeeping import prune_forever, thin_forever
 from app.engine.leases import Leases
+from app.engine.steward import Steward
 from app.parts import PAUSE_S, Parts
 from app.runtime import Runtime
 from app.store.database import TROUBLE
@@ -42,6 +43,7 @@ class Engine:
         self._runtime = runtime
         self._brake = Brake(runtime)
         self._nursery = Nursery(runtime)
+        self._steward = Steward(runtime)
         self._shared = Shared(runtime, self._brake, Journal(runtime.database, runtime.name), self._nursery)
         self._held: dict[str, Execution] = {}
         self._executing: set[asyncio.Task[None]] = set()
@@ -72,6 +74,7 @@ class Engine:
         # Runs go on without these.
         self._parts.start("loads", self._share_loads_forever)
         self._parts.start("nursery", self._nursery.look_forever)
+        self._parts.start("steward", self._steward.look_forever)
         if self._courier is not None:
             self._parts.start("courier", self._courier.deliver_forever)
         self._leaving = asyncio.create_task(self._leave_when_draining(), name="leaving")
@@ -169,6 +172,7 @@ class Engine:
             log.exception("run broke", epoch=claim.epoch)
         finally:
             await self._release(execution)
+            self._steward.hear_of_room()
             left = execution.log.snapshot
             if left.brief.is_nested and left.ended:
                 await self._nursery.tell_of_end()

@@ -57,3 +57,6 @@ class Instruments:
         self.losses = counter("leases_lost", "Runs that this process lost while it executed them.")
         self.takeovers = counter("takeovers", "Runs taken from a process that had let their leases lapse.")
         self.breaker_changes = counter("breaker_changes", "Times that a breaker changed its state.", "kind", "state")
+
+        self.limit_refusals = counter("limit_refusals", "Requests and jobs that went beyond a limit.", "limit")
+        self.limit_warnings = counter("limit_warnings", "Warnings that most of a limit is spent.", "limit")

@@ -13,6 +13,7 @@ from app.domain import events as ev
 from app.domain.codes import ERROR_CODES, STOP_REASONS
 from app.domain.events import Event
 from app.domain.policy.breakers import BreakerKind, BreakerState
+from app.domain.quotas import COST_PERIODS, LIMIT_NAMES, LimitName
 from app.domain.snapshot import Snapshot
 from app.domain.team import Team
 from app.domain.usage import Usage
@@ -47,6 +48,11 @@ class Meters(Witness):
         for kind in get_args(BreakerKind):
             for state in get_args(BreakerState):
                 self._count.breaker_changes.labels(kind, state)
+        for limit in LIMIT_NAMES:
+            if limit != "runs_in_flight":  # What goes beyond that one waits.
+                self._count.limit_refusals.labels(limit)
+        for limit in COST_PERIODS:
+            self._count.limit_warnings.labels(limit)
 
     def expect(self, teams: Iterable[Team], models: Iterable[str]) -> None:
         """Give these teams, their workers, and these models series of their own."""
@@ -112,6 +118,14 @@ class Meters(Witness):
     def heard_breaker(self, kind: BreakerKind, state: BreakerState) -> None:
         """Count a change."""
         self._count.breaker_changes.labels(kind, state).inc()
+
+    def heard_limit(self, limit: LimitName) -> None:
+        """Count a refusal."""
+        self._count.limit_refusals.labels(limit).inc()
+
+    def heard_limit_warning(self, limit: LimitName) -> None:
+        """Count a warning."""
+        self._count.limit_warnings.labels(limit).inc()
 
     # Runs.
 

@@ -70,6 +70,7 @@ class _Gauges(Collector):
         yield _gauge("runs", "Runs that have not ended.", _by_name(vitals.runs), "status")
         yield _gauge("runs_waiting", "Runs that wait, by what for.", _by_name(vitals.waiting), "reason")
         yield _gauge("runs_silent", "Runs whose lease has lapsed, and that nobody has yet.", {(): vitals.silent})
+        yield _gauge("runs_held", "Queued runs that a limit keeps waiting.", {(): vitals.held})
         yield _gauge("queue_oldest_seconds", "Since when the first run in line is there.", {(): vitals.oldest_s})
         yield _gauge("breakers", "Breakers that are not closed.", vitals.breakers, "kind", "state")
 

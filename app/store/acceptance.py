@@ -5,86 +5,31 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import structlog
-from sqlalchemy import text
 
 from app.domain import events as ev
+from app.domain.admission import Note
 from app.domain.brief import Brief
-from app.domain.errors import JobRefused
-from app.domain.events import Entry
+from app.domain.events import Entry, Event
 from app.domain.fold import extend
 from app.domain.job import Job, Limits
 from app.domain.masking import masked
 from app.domain.nested import Parent
 from app.domain.origin import RunOrigin
 from app.domain.plan import Plan, PlanSource
+from app.domain.quotas import UNBOUND, Quotas
 from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
+from app.store.acceptance_sql import ACCEPT
+from app.store.admission import LOCK, Admitted, admit
 from app.store.chronicle import tell
+from app.store.connections import ImpatientConnection
 from app.store.database import Database
+from app.store.idempotency import IdempotencyKey, run_under
 from app.store.projection import Row, as_json, plain, run_row
-from app.store.queue import NEW_ENTRY
 from app.store.teams import StoredTeam
 from app.store.webhooks import OwnWebhook, columns_of
 
 log = structlog.get_logger(__name__)
-
-_ACCEPT = f"""
-    WITH key AS (
-        INSERT INTO idempotency_keys (tenant, key, request, digest, run_id)
-        SELECT %(tenant)s, %(key)s, %(request)s, %(digest)s, %(id)s WHERE CAST(%(key)s AS text) IS NOT NULL
-        ON CONFLICT DO NOTHING RETURNING run_id
-    ), run AS (
-        INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
-                          progress, usage, timing, origin, parent, reports_to, last_seq, created_at, key_id)
-        SELECT %(id)s, %(tenant)s, 'queued', %(objective)s, %(team_name)s, %(team_version)s, %(priority)s,
-               coalesce(
-                   (SELECT turn FROM runs WHERE id = CAST(%(parent)s AS json) ->> 'run'),
-                   greatest((SELECT min(turn) FROM runs WHERE status = 'queued' AND priority = %(priority)s),
-                            (SELECT max(turn) + 1 FROM runs
-                             WHERE status = 'queued' AND priority = %(priority)s AND tenant = %(tenant)s), 0)),
-               CAST(%(metadata)s AS json), CAST(%(limits)s AS json), CAST(%(progress)s AS json),
-               CAST(%(usage)s AS json), CAST(%(timing)s AS json), CAST(%(origin)s AS json),
-               CAST(%(parent)s AS json), CAST(%(parent)s AS json) ->> 'run', %(last_seq)s, %(at)s,
-               coalesce(%(key_id)s, (SELECT key_id FROM runs WHERE id = CAST(%(parent)s AS json) ->> 'run'))
-        WHERE CAST(%(key)s AS text) IS NULL OR EXISTS (SELECT FROM key)
-        ON CONFLICT (id) DO NOTHING  -- A nested run has but one id, however often it is begun.
-        RETURNING id, priority, turn
-    ), event AS (
-        INSERT INTO events (run_id, seq, type, at, data)
-        SELECT id, 1, 'run.queued', %(at)s, CAST(%(queued)s AS json) FROM run
-    ), reused AS (
-        INSERT INTO events (run_id, seq, type, at, data)
-        SELECT id, 2, 'results.reused', %(at)s, CAST(%(reused)s AS json) FROM run
-        WHERE CAST(%(reused)s AS text) IS NOT NULL
-    ), copied AS (
-        -- Each run has its own, for each is deleted at its own time.
-        INSERT INTO run_inputs (run_id, position, name, media_type, content)
-        SELECT run.id, source.position, source.name, source.media_type, source.content
-        FROM run JOIN run_inputs AS source ON source.run_id = CAST(%(source)s AS text)
-    ), inputs AS (
-        INSERT INTO run_inputs (run_id, position, name, media_type, content)
-        SELECT run.id, n.position - 1, n.name, n.media_type, n.content
-        FROM run, unnest(CAST(%(names)s AS text[]), CAST(%(media_types)s AS text[]), CAST(%(contents)b AS text[]))
-                  WITH ORDINALITY AS n(name, media_type, content, position)
-    ), webhook AS (
-        INSERT INTO webhook_endpoints (id, tenant, run_id, url, types, secret)
-        SELECT %(endpoint)s, %(tenant)s, id, %(url)s, CAST(%(news)s AS text[]), %(secret)s FROM run
-        WHERE CAST(%(url)s AS text) IS NOT NULL
-    )
-    SELECT {NEW_ENTRY} FROM run
-"""
-_KEY = text("SELECT run_id, digest FROM idempotency_keys WHERE tenant = :tenant AND key = :key AND request = :request")
-
-
-@dataclass(frozen=True, slots=True)
-class IdempotencyKey:
-    """A client's word that a repetition of the same request is meant to be the same job."""
-
-    key: str
-    request: str
-    """Method and path."""
-    digest: str
-    """SHA-256 of the canonical body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +39,8 @@ class Accepted:
     run_id: str
     row: Row | None = None
     """The run as it was stored, in the columns of its resource; None for one that was there already."""
+    notes: tuple[Note, ...] = ()
+    """How it stands with the limits of its tenant and key then."""
 
     @property
     def replayed(self) -> bool:
@@ -109,6 +56,8 @@ class Origin:
     traceparent: str | None = None
     key: str | None = None
     """Id of the key of the API that it came with."""
+    quotas: Quotas = UNBOUND
+    """What whoever sent it may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,26 +107,78 @@ class NewRun:
 async def accept(database: Database, tenant: str, new: NewRun, *, key: IdempotencyKey | None = None) -> Accepted:
     """Store the run, its first event and its queue entry in one statement, unless the key was used before.
 
-    Raises `JobRefused` (`idempotency_key_reused`) when the key was used with another body.
+    Where limits count runs or money it is a transaction, in which they are counted: the run may have to wait in the
+    queue then, and its limit of money may be cut. Raises `JobRefused` (`idempotency_key_reused`) when the key was used
+    with another body, and `LimitReached`.
     """
     new = replace(new, job=masked(new.job, inputs=new.team.team.mask_inputs))
+    if new.nested is None:
+        new = replace(new, limits=new.origin.quotas.within(new.limits))
+    async with database.driver() as connection:
+        # A nested run is a part of its parent, which was counted.
+        if new.nested is None and new.origin.quotas.count:
+            async with connection.transaction():
+                stored = await _store_within_quotas(connection, tenant, new, key)
+        else:
+            stored = await _store(connection, tenant, new, key)
+    if not isinstance(stored, _Stored):
+        return Accepted(stored)
+    team = f"{new.team.team.name}@{new.team.version}"
+    log.info("run accepted", run_id=new.run_id, team=team, inputs=len(_inputs(new)), priority=new.job.priority)
+    tell(database.witness, stored.run, stored.events)
+    return Accepted(new.run_id, stored.row, stored.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A run that is there now."""
+
+    run: Snapshot
+    events: list[Event]
+    row: Row
+    notes: tuple[Note, ...] = ()
+
+
+async def _store_within_quotas(
+    connection: ImpatientConnection, tenant: str, new: NewRun, key: IdempotencyKey | None
+) -> _Stored | str:
+    """The same for one that counts, in a transaction. Raises `LimitReached`."""
+    await connection.execute(LOCK, {"tenant": tenant})
+    if key is not None and (before := await run_under(connection, tenant, key)):
+        return before
+    admitted = await admit(connection, tenant, new.origin.key, new.origin.quotas, new.limits.cost_usd)
+    limits = new.limits.model_copy(update={"cost_usd": admitted.admission.cost_usd})
+    stored = await _store(connection, tenant, replace(new, limits=limits), key, admitted)
+    return replace(stored, notes=admitted.notes) if isinstance(stored, _Stored) else stored
+
+
+async def _store(
+    connection: ImpatientConnection,
+    tenant: str,
+    new: NewRun,
+    key: IdempotencyKey | None,
+    admitted: Admitted | None = None,
+) -> _Stored | str:
+    """Store a run; the id of the one that is there already, where there is."""
     queued = _queued(new)
     told = [Entry(queued), *([Entry(new.inherited.reused)] if new.inherited else [])]
     run, events = extend(Snapshot(_brief(new)), told, datetime.now(UTC))
     row = _row(new, run, events[0].at)
-    async with database.driver() as connection:
-        stored = await connection.rows(_ACCEPT, _values_of(tenant, new, queued, row, key))
-    if not stored and new.nested is not None:
-        return Accepted(new.run_id)
-    if not stored:  # Somebody else has used the key while we were at it.
-        assert key is not None
-        found = await accepted_before(database, tenant, key)
-        assert found is not None
-        return found
-    team = f"{new.team.team.name}@{new.team.version}"
-    log.info("run accepted", run_id=new.run_id, team=team, inputs=len(_inputs(new)), priority=new.job.priority)
-    tell(database.witness, run, events)
-    return Accepted(new.run_id, row)
+    values = _values_of(tenant, new, queued, row, key) | _counted(new, admitted)
+    if await connection.rows(ACCEPT, values):
+        return _Stored(run, events, row)
+    # Somebody else has used the key while we were at it, or has begun the nested run.
+    before = await run_under(connection, tenant, key) if key is not None else None
+    return before or new.run_id
+
+
+def _counted(new: NewRun, admitted: Admitted | None) -> Row:
+    """What `ACCEPT` stores of a run for those who count."""
+    return {
+        "held": admitted is not None and admitted.admission.held,
+        "spend_day": admitted and admitted.spend_day,
+        "may_spend": new.limits.cost_usd,
+    }
 
 
 def _inputs(new: NewRun) -> tuple[ev.InputListed, ...]:
@@ -243,7 +244,7 @@ def _row(new: NewRun, run: Snapshot, at: datetime) -> Row:
 
 
 def _values_of(tenant: str, new: NewRun, queued: ev.RunQueued, row: Row, key: IdempotencyKey | None) -> Row:
-    """What `_ACCEPT` stores.
+    """What `ACCEPT` stores.
 
     A tenant's runs stand one behind the other, side by side with those of other tenants. Each priority has a line of
     its own. A turn is never before that of the run which waits longest, so a new tenant overtakes nobody who was there
@@ -283,11 +284,6 @@ def _source(new: NewRun) -> str | None:
 
 async def accepted_before(database: Database, tenant: str, key: IdempotencyKey) -> Accepted | None:
     """The run that an earlier request under the key has made. Raises `JobRefused` when that had another body."""
-    async with database.transaction() as connection:
-        found = await connection.execute(_KEY, {"tenant": tenant, "key": key.key, "request": key.request})
-        row = found.one_or_none()
-    if row is None:
-        return None
-    if row.digest != key.digest:
-        raise JobRefused("idempotency_key_reused", "This Idempotency-Key was used before with a different body.")
-    return Accepted(row.run_id)
+    async with database.driver() as connection:
+        before = await run_under(connection, tenant, key)
+    return Accepted(before) if before else None

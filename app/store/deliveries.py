@@ -108,7 +108,7 @@ _TRY = text(
     f"""
     WITH earlier AS (
         DELETE FROM webhook_deliveries
-        WHERE tenant = :tenant AND run_id IS NULL AND created_at < now() - interval '1 day'
+        WHERE tenant = :tenant AND run_id IS NULL AND type = :type AND created_at < now() - interval '1 day'
     ), delivery AS (
         INSERT INTO webhook_deliveries (id, tenant, endpoint_id, type, at, said)
         SELECT 'msg_' || replace(CAST(gen_random_uuid() AS text), '-', ''), tenant, id, :type, now(), '{{}}'

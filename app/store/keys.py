@@ -10,12 +10,16 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.keys import Scope, SentKey, StoredKey, in_order
+from app.domain.quotas import NOTHING_SAID, Quota
 from app.store.database import Database
+from app.store.limits import LIMITS_OF_KEY, put_limits, quotas_from
 
 log = structlog.get_logger(__name__)
 
 _USABLE = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())"
-_COLUMNS = f"id, tenant, name, scopes, digest, created_at, expires_at, revoked_at, {_USABLE} AS usable"
+_COLUMNS = f"""
+    id, tenant, name, scopes, digest, created_at, expires_at, revoked_at, {_USABLE} AS usable, {LIMITS_OF_KEY}
+"""
 _FIND = text(f"SELECT {_COLUMNS} FROM api_keys WHERE id = :id")
 _LIST = text(
     f"""
@@ -25,10 +29,9 @@ _LIST = text(
     """
 )
 _ADD = text(
-    f"""
+    """
     INSERT INTO api_keys (id, tenant, name, scopes, digest, expires_at)
     VALUES (:id, :tenant, :name, :scopes, :digest, now() + CAST(:expires_in AS interval))
-    RETURNING {_COLUMNS}
     """
 )
 _REVOKE = text(
@@ -52,6 +55,8 @@ class NewKey:
     scopes: frozenset[Scope]
     name: str = ""
     expires_in: timedelta | None = None
+    quota: Quota = NOTHING_SAID
+    """What it may use, beside what its tenant may."""
 
 
 async def create_key(database: Database, new: NewKey) -> tuple[SentKey, StoredKey]:
@@ -65,8 +70,11 @@ async def create_key(database: Database, new: NewKey) -> tuple[SentKey, StoredKe
         "digest": sent.digest,
         "expires_in": new.expires_in,
     }
-    async with database.statement() as connection:
-        stored = _stored((await connection.execute(_ADD, values)).one())
+    async with database.transaction() as connection:
+        await connection.execute(_ADD, values)
+        if new.quota.said:
+            await put_limits(connection, new.tenant, sent.id, new.quota)
+        stored = _stored((await connection.execute(_FIND, {"id": sent.id})).one())
     log.info("key created", key=stored.id, tenant=stored.tenant, scopes=in_order(stored.scopes))
     return sent, stored
 
@@ -113,5 +121,6 @@ def _stored(row: Any) -> StoredKey:
         created_at=row.created_at,
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,
+        quotas=quotas_from(row.limits, row.id),
         usable=row.usable,
     )

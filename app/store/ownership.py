@@ -41,6 +41,7 @@ _CLAIM = f"""
         ) AS told
         WHERE runs.id = %(id)s AND NOT runs.status = ANY(%(ended)s) AND (runs.owner IS NULL OR runs.lease_until < now())
           AND (runs.status <> 'waiting' OR runs.wake_at <= now())
+          AND (NOT runs.held OR runs.status <> 'queued' OR runs.cancellation IS NOT NULL)
           AND (runs.idle_claims < %(suspect_after)s OR %(suspects)s)
           -- What is selected beside a row may be older than the row. Whoever begins a run adds to the log that it sees.
           AND (NOT told.is_new OR runs.last_seq <= told.newest)

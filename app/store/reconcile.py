@@ -14,6 +14,7 @@ _UNATTENDED = text(
     SELECT runs.id, runs.priority, runs.turn FROM runs
     WHERE (runs.status IN ('queued', 'running') OR runs.status = 'waiting' AND runs.wake_at <= now())
       AND (runs.owner IS NULL OR runs.lease_until < now())
+      AND (NOT runs.held OR runs.status <> 'queued' OR runs.cancellation IS NOT NULL)
       AND NOT EXISTS (
         SELECT FROM procrastinate_jobs AS entry
         WHERE entry.queueing_lock = 'run:' || runs.id AND entry.status = 'todo')

@@ -47,6 +47,12 @@ TABLES = (
     "api_keys",
     "webhook_endpoints",
     "webhook_deliveries",
+    "limits",
+    "request_rates",
+    "spend_accounts",
+    "spend",
+    "spend_reserved",
+    "limit_warnings",
     "breakers",
     "worker_loads",
     "retention",
@@ -54,14 +60,10 @@ TABLES = (
     "procrastinate_workers",
 )
 ADDED_SINCE = {
-    "breakers",
-    "worker_loads",
-    "artifacts",
-    "api_keys",
-    "webhook_endpoints",
-    "webhook_deliveries",
+    "breakers", "worker_loads", "artifacts", "api_keys", "webhook_endpoints", "webhook_deliveries",
+    "limits", "request_rates", "spend_accounts", "spend", "spend_reserved", "limit_warnings",
     "retention",
-}
+}  # fmt: skip
 """Those of them that the first releases did not have."""
 
 _THERE = "SELECT coalesce(array_agg(name), '{}') FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"

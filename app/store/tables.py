@@ -57,6 +57,7 @@ def _states(moves: Mapping[tuple[State, str], State]) -> set[str]:
 
 _ENDED = one_of("status", TERMINAL_RUN)
 _ENDED_AND_WHOLE = "finished_at IS NOT NULL AND thinned_at IS NULL"
+_HELD = "whether a limit on runs in flight keeps it from being taken"
 
 teams = Table(
     "teams",
@@ -111,6 +112,7 @@ runs = Table(
     Column("owner_epoch", BigInteger, nullable=False, server_default=text("0"), comment="rises at every claim"),
     Column("lease_until", TIME, comment="when the run may be taken from its owner"),
     Column("idle_claims", Integer, nullable=False, server_default=text("0"), comment="claims since the run last moved"),
+    Column("held", Boolean, nullable=False, server_default=text("false"), comment=_HELD),
     ForeignKeyConstraint(["tenant", "team_name", "team_version"], ["teams.tenant", "teams.name", "teams.version"]),
     CheckConstraint(one_of("status", _states(RUN_MOVES)), name="status"),
     CheckConstraint(f"({_ENDED}) = (finished_at IS NOT NULL)", name="ended_has_finish_time"),
@@ -131,6 +133,7 @@ runs = Table(
     Index("runs_waiting_idx", "wake_at", postgresql_where=text("status = 'waiting'")),
     Index("runs_by_parent_idx", text("(parent ->> 'run')"), postgresql_where=text("parent IS NOT NULL")),
     Index("runs_reporting_idx", "reports_to", postgresql_where=text("reports_to IS NOT NULL")),
+    Index("runs_held_idx", "tenant", "key_id", postgresql_where=text("held AND status = 'queued'")),
     # Commits and renewals change no column of an index, and find room on the page: so they touch no index at all.
     postgresql_with={"fillfactor": 50},
 )

@@ -21,7 +21,8 @@ _LOOK = text(
     UNION ALL SELECT 'breaker', kind, state, count(*) FROM breakers WHERE state <> 'closed' GROUP BY kind, state
     UNION ALL
     SELECT 'oldest', '', '', CAST(greatest(extract(epoch FROM now() - min(created_at)), 0) AS float8)
-    FROM runs WHERE status = 'queued'
+    FROM runs WHERE status = 'queued' AND NOT held
+    UNION ALL SELECT 'held', '', '', count(*) FROM runs WHERE held AND status = 'queued'
     """
 )
 
@@ -36,8 +37,10 @@ class Vitals:
     """Those that wait, by what they wait for."""
     silent: int
     """Runs whose process has let the lease lapse, and that nobody has taken yet."""
+    held: int
+    """Queued runs that a limit of their tenant or key keeps waiting."""
     oldest_s: float
-    """How long the first of those in line has been there; 0 when none is."""
+    """How long the first of those in line has been there; 0 when none is. Those that a limit keeps waiting are not."""
     breakers: Mapping[tuple[str, str], int]
     """Breakers that are not closed, by kind and state."""
 
@@ -60,6 +63,7 @@ async def _look(connection: AsyncConnection) -> Vitals:
         },
         waiting=by_reason | {"other": waiting - sum(by_reason.values())},
         silent=int(found[("silent", "", "")]),
+        held=int(found[("held", "", "")]),
         oldest_s=float(found[("oldest", "", "")] or 0),
         breakers={
             (kind, state): int(found.get(("breaker", kind, state), 0))

@@ -9,7 +9,7 @@ from typing import get_args
 from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, text
 from sqlalchemy.dialects.postgresql import ARRAY, JSON
 
-from app.domain.webhooks import RUN_NEWS, DeliveryStatus
+from app.domain.webhooks import TENANT_NEWS, DeliveryStatus
 from app.store.tables import TIME, listed, metadata, one_of
 
 webhook_endpoints = Table(
@@ -26,7 +26,7 @@ webhook_endpoints = Table(
     Column("quiet_until", TIME, comment="until when the receiver wants to be left alone"),
     Column("disabled_at", TIME, comment="when the receiver said that it wants nothing more"),
     Column("created_at", TIME, nullable=False, server_default=text("now()")),
-    CheckConstraint(f"types <@ ARRAY[{listed(RUN_NEWS)}] AND cardinality(types) > 0", name="types"),
+    CheckConstraint(f"types <@ ARRAY[{listed(TENANT_NEWS)}] AND cardinality(types) > 0", name="types"),
     CheckConstraint("run_id IS NOT NULL OR secret IS NOT NULL", name="tenant_signs"),
     CheckConstraint("(earlier_secret IS NULL) = (earlier_until IS NULL)", name="earlier_ends"),
     Index("webhook_endpoints_tenant_idx", "tenant", unique=True, postgresql_where=text("run_id IS NULL")),

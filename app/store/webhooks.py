@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 from sqlalchemy import text
 
-from app.domain.webhooks import BOTH_SIGN, RUN_NEWS, RunNews
+from app.domain.webhooks import BOTH_SIGN, RUN_NEWS, TenantNews
 from app.store.database import Database
 
 log = structlog.get_logger(__name__)
@@ -44,7 +44,7 @@ class Webhook:
 
     id: str
     url: str
-    types: Sequence[RunNews]
+    types: Sequence[TenantNews]
     created_at: datetime
     disabled_at: datetime | None
     """When its receiver said that it wants nothing more."""
@@ -79,7 +79,7 @@ async def find_webhook(database: Database, tenant: str) -> Webhook | None:
 
 
 async def put_webhook(
-    database: Database, tenant: str, url: str, types: Sequence[RunNews], *, sealed: bytes
+    database: Database, tenant: str, url: str, types: Sequence[TenantNews], *, sealed: bytes
 ) -> tuple[Webhook, bool]:
     """Have a tenant told at `url`, and whether that is new: then `sealed` is its secret, otherwise it keeps its own.
 

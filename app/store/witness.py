@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from app.domain.events import Event
 from app.domain.policy.breakers import BreakerKind, BreakerState
+from app.domain.quotas import LimitName
 from app.domain.snapshot import Snapshot
 
 
@@ -33,3 +34,9 @@ class Witness:
 
     def heard_breaker(self, kind: BreakerKind, state: BreakerState) -> None:
         """This process has changed the state of a breaker."""
+
+    def heard_limit(self, limit: LimitName) -> None:
+        """This process has refused something that went beyond a limit of its tenant or key."""
+
+    def heard_limit_warning(self, limit: LimitName) -> None:
+        """This process has warned somebody that most of a limit is spent."""

@@ -183,6 +183,8 @@ def codes_in(tree: ast.AST) -> Iterator[str]:
                 yield code
             case ast.Call(func=ast.Name(id="JobRefused"), args=[ast.Constant(value=str(code)), *_]):
                 yield code
+            case ast.Call(func=ast.Name(id="LimitReached"), args=[_, ast.Constant(value=str(code)), *_]):
+                yield code
             case ast.Call(func=ast.Name(id="problem"), args=[_, _, ast.Constant(value=str(code)), *_]):
                 yield code
             case ast.Call(

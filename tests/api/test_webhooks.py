@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.webhooks import RUN_NEWS, Outcome, is_secret, new_secret
+from app.domain.webhooks import TENANT_NEWS, Outcome, is_secret, new_secret
 from app.store.deliveries import Room, settle, take_due
 from tests.api.test_keys import ask, key_of
 from tests.support.api import JOB, Api, Starts
@@ -42,7 +42,7 @@ async def test_the_secret_is_shown_when_it_is_made_and_never_again(api: Api) -> 
     shown = await api.get("/v1/webhooks")
 
     assert is_secret(made["secret"])
-    assert made["types"] == list(RUN_NEWS)
+    assert made["types"] == list(TENANT_NEWS)
     assert (changed["secret"], changed["id"]) == (None, made["id"])
     assert shown == {name: value for name, value in changed.items() if name != "secret"}
     assert (shown["url"], shown["types"]) == (f"{URL}/other", ["run.failed"])

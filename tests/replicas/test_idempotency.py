@@ -4,7 +4,8 @@ import httpx2
 import psycopg
 
 from app.domain.job import Job
-from app.store.acceptance import IdempotencyKey, NewRun, accept
+from app.store.acceptance import NewRun, accept
+from app.store.idempotency import IdempotencyKey
 from app.store.teams import put_team, team_named
 from tests.support.fixtures import Services
 from tests.support.processes import Replicas

@@ -6,7 +6,8 @@ import pytest
 
 from app.domain.job import Job
 from app.domain.plan import validated
-from app.store.acceptance import IdempotencyKey, NewRun, accept
+from app.store.acceptance import NewRun, accept
+from app.store.idempotency import IdempotencyKey
 from app.store.retention import RUNS_AT_A_TIME, Retention, prune_ended, set_retention, thin_one
 from app.store.runs import events_of
 from app.store.teams import put_team, team_named

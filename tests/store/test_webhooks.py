@@ -13,8 +13,9 @@ from app.domain.events import Entry
 from app.domain.job import Job
 from app.domain.keys import DEFAULT_TENANT
 from app.domain.webhooks import RUN_NEWS, Outcome, RunNews
-from app.store.acceptance import IdempotencyKey, NewRun, accept
+from app.store.acceptance import NewRun, accept
 from app.store.deliveries import Room, deliver_again, deliveries_of_run, settle, take_due
+from app.store.idempotency import IdempotencyKey
 from app.store.run_log import end_unreadable
 from app.store.vault import Vault
 from app.store.webhooks import OwnWebhook, find_webhook, put_webhook

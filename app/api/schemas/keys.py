@@ -5,6 +5,7 @@ from typing import Literal
 
 from app.api.schemas.shape import Page, Shape
 from app.domain.keys import Scope
+from app.domain.quotas import Quota
 
 
 class Key(Shape):
@@ -20,6 +21,8 @@ class Key(Shape):
     """Whose runs and teams it opens."""
     scopes: list[Scope]
     """What it allows."""
+    limits: Quota
+    """What may be used with it. What its tenant may use holds too."""
     created_at: datetime
     """When it was made."""
     expires_at: datetime | None

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from app.api.schemas.shape import Page, Shape
-from app.domain.webhooks import DeliveryError, DeliveryStatus, RunNews
+from app.domain.webhooks import DeliveryError, DeliveryStatus, TenantNews
 
 
 class Webhook(Shape):
@@ -16,7 +16,7 @@ class Webhook(Shape):
     """Always `webhook`."""
     url: str
     """Where it is told."""
-    types: list[RunNews]
+    types: list[TenantNews]
     """What it is told."""
     created_at: datetime
     """When it was put there first."""
