@@ -84,20 +84,38 @@ class Session:
 
 
 @dataclass(slots=True)
-class _Time:
-    """What is left of the time that may be waited."""
+class _Waiting:
+    """For how long one migration has waited for others, and for whom."""
 
     wait: Wait
-    began: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+    """So far. What it did itself does not count."""
+    told: set[int] = field(default_factory=set)
+    """Sessions that were named already."""
+    last: Sequence[Session] = ()
+    """Those that it has waited for last."""
 
     @property
     def left(self) -> float:
-        """In seconds."""
-        return self.began + self.wait.seconds - time.monotonic()
+        """Seconds that it may still wait."""
+        return self.wait.seconds - self.seconds
 
     def milliseconds(self, at_most: float = math.inf) -> int:
-        """What is left as a setting of Postgres, to which 0 would mean no end."""
+        """The same as a setting of Postgres, to which 0 would mean no end."""
         return max(1, round(1000 * min(self.left, at_most)))
+
+    def note(self, sessions: Sequence[Session], seconds: float, line: str) -> None:
+        """It has waited for these so long. The line says so, the first time that one of them is in the way."""
+        self.seconds += seconds
+        self.last = sessions
+        if not self.told >= (pids := {session.pid for session in sessions}):
+            self.told |= pids
+            self.wait.tell(f"{line}: {_named(sessions)}.")
+
+    def pause(self, seconds: float) -> None:
+        """Let others go first."""
+        time.sleep(seconds)
+        self.seconds += seconds
 
 
 def in_turn(
@@ -108,65 +126,58 @@ def in_turn(
     The work gets the milliseconds that a transaction of it may wait for a lock; what is outside of transactions may
     wait longer. Blocks. Raises `SchemaBusy`, and what the work raises.
     """
-    left = _Time(wait)
+    waiting = _Waiting(wait)
     while True:
-        with connect() as connection, _watched(connect, connection, wait) as blocking:
+        with connect() as connection:
             for setting in _SESSION_SETTINGS:
                 connection.execute(setting.encode())
-            _take_turn(connection, left)
-            connection.execute(f"SET lock_timeout = {left.milliseconds()}".encode())
+            _take_turn(connection, waiting)
+            connection.execute(f"SET lock_timeout = {waiting.milliseconds()}".encode())
             try:
-                return work(connection, left.milliseconds(TRY_SECONDS))
+                with _watched(connect, connection, waiting):
+                    return work(connection, waiting.milliseconds(TRY_SECONDS))
             except _IN_THE_WAY:
-                if left.left <= 0:
+                if waiting.left <= 0:
                     raise SchemaBusy(
                         f"the schema cannot be brought up to date: others have kept it locked for {wait.seconds:g} s, "
-                        f"the last of them {_named(blocking)}; wait for them to end, or end them (SELECT "
+                        f"the last of them {_named(waiting.last)}; wait for them to end, or end them (SELECT "
                         "pg_terminate_backend(pid)), then run `chargehand migrate` again: it goes on where it stopped"
                     ) from None
-        time.sleep(max(0, min(PAUSE_SECONDS, left.left)))
+        waiting.pause(max(0, min(PAUSE_SECONDS, waiting.left)))
 
 
-def _take_turn(connection: psycopg.Connection, left: _Time) -> None:
+def _take_turn(connection: psycopg.Connection, waiting: _Waiting) -> None:
     """Take the lock of those who migrate. It lasts as long as the session."""
-    told = False
     while connection.execute("SELECT pg_try_advisory_lock(%s)", [MIGRATION_LOCK]).fetchone() != (True,):
-        holders = _sessions(connection, _HOLD_THE_TURN, lock=MIGRATION_LOCK)
-        if left.left <= 0:
+        if holders := _sessions(connection, _HOLD_THE_TURN, lock=MIGRATION_LOCK):
+            waiting.note(holders, 0, "Another process migrates, and goes first")
+        if waiting.left <= 0:
             raise SchemaBusy(
-                f"another process has been migrating for longer than {left.wait.seconds:g} s: {_named(holders)}; its "
-                "log says what it waits for; run `chargehand migrate` again when it has ended"
+                f"another process has been migrating for longer than {waiting.wait.seconds:g} s: {_named(holders)}; "
+                "its log says what it waits for; run `chargehand migrate` again when it has ended"
             )
-        if holders and not told:
-            left.wait.tell(f"Another process migrates, and goes first: {_named(holders)}.")
-            told = True
-        time.sleep(LOOK_SECONDS)
+        waiting.pause(LOOK_SECONDS)
 
 
 @contextmanager
 def _watched(
-    connect: Callable[[], psycopg.Connection], watched: psycopg.Connection, wait: Wait
-) -> Iterator[list[Session]]:
-    """Tell whom the connection waits for, each of them once. The list has those whom it waited for last."""
-    last: list[Session] = []
+    connect: Callable[[], psycopg.Connection], watched: psycopg.Connection, waiting: _Waiting
+) -> Iterator[None]:
+    """Look now and then whom the connection waits for."""
     over, pid = threading.Event(), watched.info.backend_pid
 
     def look() -> None:
-        told: set[int] = set()
         with suppress(psycopg.Error), connect() as connection:
+            looked = time.monotonic()
             while not over.wait(LOOK_SECONDS):
-                if not (blocking := _sessions(connection, _BLOCK, waiting=pid)):
-                    continue
-                last[:] = blocking
-                if told >= {session.pid for session in blocking}:
-                    continue
-                told.update(session.pid for session in blocking)
-                wait.tell(f"Waiting for a lock that others hold: {_named(blocking)}.")
+                since, looked = looked, time.monotonic()
+                if blocking := _sessions(connection, _BLOCK, waiting=pid):
+                    waiting.note(blocking, looked - since, "Waiting for a lock that others hold")
 
     watch = threading.Thread(target=look, name="who blocks the migration")
     watch.start()
     try:
-        yield last
+        yield
     finally:
         over.set()
         watch.join()

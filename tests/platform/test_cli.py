@@ -103,6 +103,23 @@ def test_a_database_without_schema_is_refused_with_the_remedy(
     assert run("serve") == (2, [], ["chargehand: the database has no schema yet: run `chargehand migrate`"])
 
 
+def test_a_start_on_a_schema_that_is_too_old_or_too_new_ends_with_the_reason(
+    run: Run, monkeypatch: pytest.MonkeyPatch, database_url: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE chargehand_version SET version_num = '0003'")
+        older = run("serve")
+        connection.execute("UPDATE chargehand_version SET version_num = '0999'")
+        connection.execute("COMMENT ON TABLE chargehand_version IS 'needs 0999'")
+        newer = run("serve")
+
+    too_old = f"chargehand: the schema is at revision 0003, older than {NEWEST}: run `chargehand migrate`"
+    assert older == (2, [], [too_old])
+    assert newer[0] == 2
+    assert re.fullmatch(r"chargehand: the schema is at revision 0999, .* run a newer release", newer[2][0])
+
+
 def test_a_taken_port_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, database_url: str) -> None:
     monkeypatch.setenv("DATABASE_URL", database_url)
     with socket.create_server(("127.0.0.1", 0)) as taken:

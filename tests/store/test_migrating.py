@@ -88,10 +88,12 @@ async def test_ten_may_migrate_at_once_and_say_for_whom_they_wait(
 
 def test_who_waits_in_vain_is_told_for_whom_and_what_to_do(empty_url: str, other: psycopg.Connection) -> None:
     holding(empty_url, other, "SELECT count(*) FROM runs")
+    told: list[str] = []
 
     with pytest.raises(SchemaBusy) as busy:
-        migrate(empty_url, wait=Wait(0.5, print))
+        migrate(empty_url, wait=Wait(0.5, told.append))
 
+    assert len(told) == 1
     assert f"for 0.5 s, the last of them pid {other.info.backend_pid} (nightly report, for" in str(busy.value)
     assert pending(empty_url) == (Schema(BEFORE), (NEWEST,))
     other.commit()

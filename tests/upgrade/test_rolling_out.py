@@ -34,6 +34,10 @@ from tests.upgrade.outcomes import case_of
 
 BUILD = "from setuptools.build_meta import build_wheel; build_wheel('.')"
 COMMIT = "7d8200d8b84c3acf6ccf5e7e0e412522d1e818aa"
+LEASE_S = "2"
+"""Long enough for a process that is alive on a busy machine."""
+START_S = 30
+"""Until a job is worked on, there."""
 [WHEEL] = RELEASE_0_1.glob("*.whl")
 SHOWN = ("id", "objective", "status", "stop_reason", "result", "error", "usage", "progress", "last_seq", "finished_at")
 PARTS = ("/plan", "/tasks", "/events", "/trace", "/trace?include=content", "/inputs")
@@ -65,11 +69,11 @@ class Fleet:
 
     async def older(self) -> Replica:
         """A replica of release 0.1."""
-        return await self.replicas.start(self.release)
+        return await self.replicas.start(self.release, lease_seconds=LEASE_S)
 
     async def newer(self) -> Replica:
         """One of this release."""
-        return await self.replicas.start()
+        return await self.replicas.start(lease_seconds=LEASE_S)
 
     async def post(self, replica: Replica, case: str) -> str:
         """A job, through this replica."""
@@ -79,9 +83,7 @@ class Fleet:
         """A job whose run this replica has, and whose work hangs until it is released."""
         self.held |= {case}
         run_id = await self.post(replica, case)
-        await self.stub.until(
-            lambda: any(seen.role.startswith("work") and case_of(seen) == case for seen in self.stub.log)
-        )
+        await self.stub.until(lambda: "work:researcher" in self.asked(case), timeout_s=START_S)
         assert runs_on(replica, authority(self.sql, run_id)[0])
         return run_id
 
