@@ -19,7 +19,7 @@ from app.domain.origin import RunOrigin
 from app.domain.plan import Plan, PlanSource
 from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
-from app.store.chronicle import tell
+from app.store.chronicle import tell, whose
 from app.store.database import Database
 from app.store.projection import Row, as_json, plain, run_row
 from app.store.queue import NEW_ENTRY
@@ -163,7 +163,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
     new = replace(new, job=masked(new.job, inputs=new.team.team.mask_inputs))
     queued = _queued(new)
     told = [Entry(queued), *([Entry(new.inherited.reused)] if new.inherited else [])]
-    run, events = extend(Snapshot(_brief(new)), told, datetime.now(UTC))
+    run, events = extend(Snapshot(_brief(tenant, new)), told, datetime.now(UTC))
     row = _row(new, run, events[0].at)
     async with database.driver() as connection:
         stored = await connection.rows(_ACCEPT, _values_of(tenant, new, queued, row, key))
@@ -175,7 +175,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
         assert found is not None
         return found
     team = f"{new.team.team.name}@{new.team.version}"
-    log.info("run accepted", run_id=new.run_id, team=team, inputs=len(_inputs(new)), priority=new.job.priority)
+    log.info("run accepted", **whose(run.brief), team=team, inputs=len(_inputs(new)), priority=new.job.priority)
     tell(database.witness, run, events)
     return Accepted(new.run_id, row)
 
@@ -189,7 +189,7 @@ def _inputs(new: NewRun) -> tuple[ev.InputListed, ...]:
     )
 
 
-def _brief(new: NewRun) -> Brief:
+def _brief(tenant: str, new: NewRun) -> Brief:
     job = new.job
     return Brief(
         new.run_id,
@@ -201,6 +201,8 @@ def _brief(new: NewRun) -> Brief:
         rubric=job.rubric,
         own_strategy=job.strategy,
         ends_by=new.nested.ends_by if new.nested else None,
+        tenant=tenant,
+        traceparent=new.origin.traceparent,
     )
 
 

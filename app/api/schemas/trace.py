@@ -137,3 +137,10 @@ class Trace(Shape):
     """What took how long, as a tree."""
     events: list[Event]
     """Every event, in order."""
+
+
+class OtlpTraces(Shape):
+    """The spans of a run as OTLP/JSON: ids are hex, enums numbers, 64-bit numbers texts."""
+
+    resourceSpans: list[dict[str, Any]]
+    """One resource with one scope, which has the spans."""
