@@ -13,6 +13,7 @@ from app.api.errors import Refusal, database_unavailable, key_invalid, problem
 from app.api.keyring import KeyRing
 from app.domain.keys import ANYBODY, Caller, SentKey
 from app.domain.keys import Scope as KeyScope
+from app.domain.trace_ids import trace_id_by_shape
 from app.runtime import Runtime
 from app.store.database import OUTAGE
 
@@ -60,6 +61,7 @@ class Doorkeeper:
             return
         if (found := _OF_RUN.match(scope["path"])) is not None:
             scope["state"]["run_id"] = found[1]
+            scope["state"]["trace_id"] = trace_id_by_shape(found[1])
         with structlog.contextvars.bound_contextvars(**whose_request(scope)):
             await self._app(scope, receive, send)
 

@@ -1,4 +1,4 @@
-"""A run that goes on in another process is one trace at the collector, though the first one had brought nothing there."""
+"""A run that goes on in another process is one trace at the collector, though the first had brought nothing there."""
 
 import pytest
 
