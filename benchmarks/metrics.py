@@ -29,8 +29,8 @@ async def main(url: str, stub_url: str, runs: int, at_once: int) -> None:
     async with tuned_service(url, stub_url, at_once) as service:
         counting, spent = service.database.witness, {True: [0.0, 0.0], False: [0.0, 0.0]}
         await turn(service, team, at_once, at_once)
-        for turn in range(TURNS):
-            counts = turn % 4 in (0, 3)
+        for number in range(TURNS):
+            counts = number % 4 in (0, 3)
             service.database.witness = counting if counts else Witness()
             scraping = asyncio.create_task(_scrape_forever(service)) if counts else None
             cpu, wall = cpu_seconds(), time.perf_counter()
