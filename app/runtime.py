@@ -6,7 +6,7 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -206,10 +206,8 @@ async def _told(runtime: Runtime, tracing: "Tracing") -> AsyncIterator[None]:
     try:
         async with kept_up(traces=teller.tell_forever):
             yield
-        with suppress(TimeoutError):
-            async with asyncio.timeout(TELL_S):
-                await teller.tell()
     finally:
+        await teller.finish(within_s=TELL_S)
         await tracing.close()
 
 

@@ -80,6 +80,7 @@ class Teller(Witness):
         self._news = asyncio.Event()
         self._followed: OrderedDict[str, _Followed | None] = OrderedDict()
         """None for a run of ours that must be read again."""
+        self._telling: asyncio.Task[None] | None = None
 
     def heard_facts(self, run: Snapshot, events: Sequence[Event]) -> None:
         """Put them down, or count what could not be."""
@@ -92,14 +93,26 @@ class Teller(Witness):
         self._news.set()
 
     async def tell_forever(self) -> None:
-        """Tell of what is heard."""
+        """Tell of what is heard. What has been begun when this is cancelled goes on, for `finish` to wait for."""
         while True:
             await self._news.wait()
             self._news.clear()
-            await self.tell()
+            self._telling = asyncio.create_task(self._tell(), name="traces")
+            await asyncio.shield(self._telling)
 
-    async def tell(self) -> None:
-        """Tell of all that was heard up to now."""
+    async def finish(self, *, within_s: float) -> None:
+        """Tell of all that was heard, once nobody tells of it for ever."""
+        begun, self._telling = self._telling, None
+        if begun is not None:
+            await _ended(begun, within_s)
+        await _ended(asyncio.create_task(self._tell(), name="last traces"), within_s)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something that was heard is not told yet."""
+        return bool(self._heard) or (self._telling is not None and not self._telling.done())
+
+    async def _tell(self) -> None:
         while self._heard:
             work: _Work = []
             for _ in range(min(len(self._heard), AT_ONCE)):
@@ -111,6 +124,8 @@ class Teller(Witness):
         run_id = heard.trace.run_id
         known = self._followed.get(run_id)
         if known is None or heard.events[0].seq > known.seq + 1:
+            if not (self._is_ours(heard) and self._tracing.samples(heard.trace)):
+                return
             await self._tell_of(work)
             known = await self._catch_up(heard, known)
         if known is None:
@@ -138,10 +153,8 @@ class Teller(Witness):
                 log.error("run not traced", run_id=run.trace.run_id, error=type(error).__name__, where=place_of(error))
 
     async def _catch_up(self, heard: _Heard, known: _Followed | None) -> _Followed | None:
-        """Have what was written before these facts; None for a run that is not ours to tell of."""
+        """Have what was written before these facts; None when that cannot be read."""
         run_id, first = heard.trace.run_id, heard.events[0].seq
-        if not (self._is_ours(heard) and self._tracing.samples(heard.trace)):
-            return None
         run, earlier = known or _Followed(heard.trace, heard.tenant), Earlier()
         try:
             async for page in self._pages(run, first - 1):
@@ -202,6 +215,15 @@ class Teller(Witness):
             if span["id"] == ROOT:
                 shown = {"chargehand.tenant": run.tenant, **shown}
             self._tracing.hand_on(otel_span(run.trace, span, shown))
+
+
+async def _ended(task: asyncio.Task[None], within_s: float) -> None:
+    """Wait for the end of a task, and bring it about after a while."""
+    await asyncio.wait({task}, timeout=within_s)
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("runs not traced", exc_info=error)
 
 
 def _told(event: Event, *, with_content: bool) -> Told:
