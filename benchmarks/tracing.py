@@ -14,10 +14,14 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import uvloop
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
 
 from app.domain.team import Team
 from app.parts import kept_up
 from app.store.witness import Both
+from app.tracing.pipeline import Tracing
+from app.tracing.teller import Teller
 from benchmarks.floor import cpu_seconds
 from benchmarks.metrics import TURNS, turn
 from benchmarks.reference_job import TEAM
@@ -26,12 +30,6 @@ from benchmarks.service import tuned_service
 
 async def main(url: str, stub_url: str, collector_url: str, runs: int, at_once: int, with_content: bool) -> None:
     """Do `runs` jobs in each turn, `at_once` at a time."""
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk.resources import Resource
-
-    from app.tracing.pipeline import Tracing
-    from app.tracing.teller import Teller
-
     team = Team.model_validate(TEAM)
     tracing = Tracing(OTLPSpanExporter(endpoint=collector_url), Resource({}), "1", with_content=with_content)
     async with tuned_service(url, stub_url, at_once) as service:
@@ -45,9 +43,7 @@ async def main(url: str, stub_url: str, collector_url: str, runs: int, at_once: 
                 cpu, wall = cpu_seconds(), time.perf_counter()
                 await turn(service, team, runs, at_once)
                 if tells:
-                    while teller.is_behind:
-                        await asyncio.sleep(0.01)
-                    await asyncio.to_thread(tracing.provider.force_flush)
+                    await asyncio.to_thread(_bring_away, teller, tracing)
                 spent[tells][0] += cpu_seconds() - cpu
                 spent[tells][1] += time.perf_counter() - wall
     await tracing.close()
@@ -59,6 +55,12 @@ async def main(url: str, stub_url: str, collector_url: str, runs: int, at_once: 
     counts = tracing.counts
     told = {"spans_per_run": counts.exported / done, "lost": counts.failed + counts.dropped}
     print(json.dumps(figures | told))
+
+
+def _bring_away(teller: Teller, tracing: Tracing) -> None:
+    while teller.is_behind:
+        time.sleep(0.01)
+    tracing.provider.force_flush()
 
 
 class _Swallowing(BaseHTTPRequestHandler):

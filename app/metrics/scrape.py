@@ -18,6 +18,8 @@ log = structlog.get_logger(__name__)
 
 Spans = Callable[[], Mapping[str, int]]
 """How many spans have been exported, and how many not, by outcome."""
+NO_SPANS = {"exported": 0, "failed": 0, "dropped": 0}
+"""Where nobody wants any."""
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 FRESH_S = 1.0
 """For so long one look at the tables answers every scrape."""
@@ -68,8 +70,8 @@ class _Gauges(Collector):
         yield _gauge("build_info", "The release of this process.", {(self._release,): 1}, "version")
         yield _gauge("readers", "Streams and long polls that this process serves.", {(): self.readers})
         yield _gauge("database_up", "Whether the database has answered this scrape.", {(): vitals is not None})
-        if self._spans is not None:
-            yield _counter("spans", "What has become of spans for the collector.", _by_name(self._spans()), "outcome")
+        spans = NO_SPANS if self._spans is None else self._spans()
+        yield _counter("spans", "What has become of spans for a collector.", _by_name(spans), "outcome")
         if vitals is None:
             return
         yield _gauge("runs", "Runs that have not ended.", _by_name(vitals.runs), "status")
