@@ -37,6 +37,7 @@ from app.store.queue import RunQueue
 from app.store.retention import Retention
 from app.store.teams import Origin, put_team
 from app.store.wakeups import Wakeups
+from app.store.witness import Both
 from app.team_files import BUILT_IN_TEAMS, check_nesting, team_files_in, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.documents import Documents
@@ -49,9 +50,12 @@ from app.tools.tool import Tool
 
 if TYPE_CHECKING:
     from app.store.vault import Vault
+    from app.tracing.pipeline import Tracing
 
 log = structlog.get_logger(__name__)
 
+TELL_S = 5.0
+"""How long the end of a process may take to tell of what has ended in runs."""
 _PRICES = "CHARGEHAND_MODEL_PRICES"
 
 
@@ -98,6 +102,8 @@ class Runtime:
     """None where there is no key for their secrets: nobody is told anything then."""
     wants_keys: bool = False
     """Whether requests must bring a key of the API."""
+    tracing: "Tracing | None" = None
+    """Where spans go; None where nobody wants them."""
     shows_metrics: bool = True
     """Whether the API shows metrics too."""
     teams: Sequence[tuple[Team, Origin]] = ()
@@ -132,10 +138,12 @@ class Runtime:
 
 
 @asynccontextmanager
-async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_IN_TEAMS) -> AsyncIterator[Runtime]:
+async def open_runtime(
+    settings: Settings, url: str, *, built_in: Path = BUILT_IN_TEAMS, tracing: "Tracing | None" = None
+) -> AsyncIterator[Runtime]:
     """Open everything for the database at `url`, store the teams from their files, and close it all at the end.
 
-    `built_in` is the folder of the teams that come with the service.
+    `built_in` is the folder of the teams that come with the service. `tracing` is closed too.
     """
     sandbox = Sandbox()
     pages = PageFetcher(sandbox)
@@ -154,7 +162,7 @@ async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_I
         loads=LoadBoard(DEFAULT_TENANT, name, poll_s=settings.poll_seconds),
         model=model,
         tools=Toolbox(catalogue(sandbox, pages, documents), [server.offer for server in servers]),
-        scrape=Scrape(meters.registry, version("chargehand")),
+        scrape=Scrape(meters.registry, version("chargehand"), tracing.counts.by_outcome if tracing else None),
         documents=documents,
         patience=Patience(
             call_attempts=settings.call_attempts,
@@ -168,6 +176,7 @@ async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_I
         heartbeat_s=settings.heartbeat_seconds,
         retention=Retention(settings.thin_after_days, settings.retention_days),
         webhooks=_webhooks(settings),
+        tracing=tracing,
         wants_keys=settings.auth == "keys",
         shows_metrics=settings.auth != "keys" and settings.metrics_port is None,
     )
@@ -179,12 +188,29 @@ async def open_runtime(settings: Settings, url: str, *, built_in: Path = BUILT_I
         stack.push_async_callback(sandbox.close)
         stack.push_async_callback(pages.close)
         stack.push_async_callback(runtime.model.close)
+        if tracing is not None:
+            await stack.enter_async_context(_told(runtime, tracing))
         runtime.teams = _teams_of_files(runtime.tools, settings, built_in)
         meters.expect((team for team, _ in runtime.teams), (model.model_id(tier) for tier in TIERS))
         await runtime.welcome(DEFAULT_TENANT)
         await stack.enter_async_context(kept_up(**{f"mcp {server.name}": server.hold for server in servers}))
         await stack.enter_async_context(kept_up(deltas=runtime.deltas.share_forever, wakeups=wakeups.listen_forever))
         yield runtime
+
+
+@asynccontextmanager
+async def _told(runtime: Runtime, tracing: "Tracing") -> AsyncIterator[None]:
+    """Have a collector told of runs during the block, and of all that is known at its end."""
+    from app.tracing.teller import Teller  # Nobody else needs OpenTelemetry's SDK.
+
+    teller = Teller(tracing, lambda: runtime.database)
+    runtime.database.witness = Both(runtime.database.witness, teller)
+    try:
+        async with kept_up(traces=teller.tell_forever):
+            yield
+    finally:
+        await teller.finish(within_s=TELL_S)
+        await tracing.close()
 
 
 def _webhooks(settings: Settings) -> Webhooks | None:

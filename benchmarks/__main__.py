@@ -2,7 +2,7 @@
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
 replicas, failures, dynamic_workers, reductions, hostile, nested, templates, findings, code_review, masking, metrics,
-webhooks, limits.
+webhooks, limits, tracing.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from benchmarks.replicas import FAST, SLOW, cancel_seconds, first_calls, spread,
 from benchmarks.replicas import throughput as throughput_of
 from benchmarks.streams import measure
 from benchmarks.throughput import measure as measure_throughput
+from benchmarks.tracing import swallowing
 
 AT_ONCE = 50
 
@@ -266,6 +267,22 @@ def limits() -> None:
             )
 
 
+def tracing() -> None:
+    """What it costs to tell a collector of runs, without their content and with it."""
+    print("\n| told | runs/s with | without | ratio | CPU of a run with | without | ratio | spans a run | lost |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for content in (False, True):
+        with bench(call_seconds=0.05) as surroundings, swallowing() as collector_url:
+            arguments = (surroundings.database_url, surroundings.stub_url, collector_url, 200, AT_ONCE, content)
+            found = surroundings.measured("benchmarks.tracing", *arguments)
+        told, plain = found["with"], found["without"]
+        print(
+            f"| {'with' if content else 'without'} content | {told['runs_per_s']:.1f} | {plain['runs_per_s']:.1f} "
+            f"| {told['runs_per_s'] / plain['runs_per_s']:.3f} | {told['cpu_ms']:.2f} ms | {plain['cpu_ms']:.2f} ms "
+            f"| {told['cpu_ms'] / plain['cpu_ms']:.3f} | {found['spans_per_run']:.1f} | {found['lost']} |"
+        )
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
@@ -294,6 +311,7 @@ _PARTS = (
     metrics,
     webhooks,
     limits,
+    tracing,
 )
 PARTS = {part.__name__: part for part in _PARTS}
 

@@ -28,13 +28,13 @@ async def main(url: str, stub_url: str, runs: int, at_once: int) -> None:
     team = Team.model_validate(TEAM)
     async with tuned_service(url, stub_url, at_once) as service:
         counting, spent = service.database.witness, {True: [0.0, 0.0], False: [0.0, 0.0]}
-        await _turn(service, team, at_once, at_once)
-        for turn in range(TURNS):
-            counts = turn % 4 in (0, 3)
+        await turn(service, team, at_once, at_once)
+        for number in range(TURNS):
+            counts = number % 4 in (0, 3)
             service.database.witness = counting if counts else Witness()
             scraping = asyncio.create_task(_scrape_forever(service)) if counts else None
             cpu, wall = cpu_seconds(), time.perf_counter()
-            await _turn(service, team, runs, at_once)
+            await turn(service, team, runs, at_once)
             spent[counts][0] += cpu_seconds() - cpu
             spent[counts][1] += time.perf_counter() - wall
             if scraping is not None:
@@ -52,7 +52,8 @@ async def main(url: str, stub_url: str, runs: int, at_once: int) -> None:
     print(json.dumps(figures | {"scrape_ms": scrape_ms, "scrape_bytes": len(text)}))
 
 
-async def _turn(service: Service, team: Team, runs: int, at_once: int) -> None:
+async def turn(service: Service, team: Team, runs: int, at_once: int) -> None:
+    """Do `runs` jobs, `at_once` at a time."""
     slots = asyncio.Semaphore(at_once)
 
     async def next_one() -> None:

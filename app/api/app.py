@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from copy import deepcopy
 from functools import cached_property
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI
 
@@ -49,6 +49,10 @@ from app.api.rate_limits import RateLimits
 from app.api.shared_looks import SharedLooks
 from app.parts import kept_up
 from app.runtime import Runtime
+from app.tracing.requests import telemetry_of
+
+if TYPE_CHECKING:
+    from app.tracing.pipeline import Tracing
 
 SEND_LIMIT_S = 30.0
 """Seconds for which the reader of a stream may take nothing before it is dropped."""
@@ -69,8 +73,17 @@ class Application(FastAPI):
         return json.dumps(self.openapi(), ensure_ascii=False).encode()
 
 
-def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: float = SEND_LIMIT_S) -> FastAPI:
-    """The API over the runtime that `runtime` opens; nothing is opened before the application starts."""
+def create_app(
+    runtime: RuntimeFactory,
+    *,
+    body_limit_bytes: int,
+    send_limit_s: float = SEND_LIMIT_S,
+    tracing: "Tracing | None" = None,
+) -> FastAPI:
+    """The API over the runtime that `runtime` opens; nothing is opened before the application starts.
+
+    `tracing` takes the spans of requests.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -95,6 +108,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
         dependencies=[Depends(known_parameters_alone)],
         generate_unique_id_function=lambda route: route.name,
         lifespan=lifespan,
+        telemetry=telemetry_of(tracing),
     )
     app.state.send_limit_s = send_limit_s
     parts = (

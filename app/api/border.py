@@ -11,6 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.errors import Refusal, problem
+from app.domain.keys import Caller
 
 log = structlog.get_logger(__name__)
 
@@ -64,9 +65,20 @@ class RequestIds:
                 if scope["path"] not in _PROBES:
                     path, spent_ms = scope["path"][:_PATH_LOGGED], round((time.perf_counter() - started) * 1000)
                     about = {"method": scope["method"], "path": path, "status": status, "duration_ms": spent_ms}
-                    if (run_id := scope["state"].get("run_id")) is not None:
-                        about["run_id"] = run_id
-                    log.info("request", **about)
+                    log.info("request", **about, **whose_request(scope))
+
+
+def whose_request(scope: Scope) -> dict[str, str]:
+    """From whom a request comes, and about which run it is, as far as both are known."""
+    state = scope["state"]
+    caller: Caller | None = state.get("caller")
+    known = {
+        "tenant": caller and caller.tenant,
+        "key": caller and caller.key,
+        "run_id": state.get("run_id"),
+        "trace_id": state.get("trace_id"),
+    }
+    return {name: value for name, value in known.items() if value is not None}
 
 
 class HeadRequests:

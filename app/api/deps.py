@@ -16,7 +16,9 @@ from pydantic import BaseModel
 
 from app.api.errors import Refusal, RunNotFound
 from app.api.field_errors import FIELD_ERRORS_SHOWN, NAME_SHOWN
+from app.domain.trace_ids import place_in
 from app.runtime import Runtime
+from app.tracing.requests import place_of_request
 
 WAIT_CEILING_S = 60
 KEY_LENGTH = 255
@@ -24,7 +26,6 @@ KEY_LENGTH = 255
 HEADER_LENGTH = 1000
 """Characters of a header that we read a meaning from."""
 
-_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 RUN_ID = re.compile(r"run_[0-9a-z]{1,64}")
 _WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 
@@ -89,9 +90,14 @@ async def _traceparent(
         str | None, Header(alias="Traceparent", description="Where the job stands in the client's own trace (W3C).")
     ] = None,
 ) -> str | None:
-    """The client's place in its own trace; one that is not well-formed is ignored, as the standard has it."""
+    """The client's place in its own trace, or that of the request within it, where requests have spans of their own.
+
+    One that is not well-formed is ignored, as the standard has it.
+    """
+    if cast(Runtime, request.app.state.runtime).tracing is not None and (place := place_of_request()) is not None:
+        return place.traceparent
     values = request.headers.getlist("traceparent")
-    return values[0] if len(values) == 1 and _TRACEPARENT.fullmatch(values[0]) else None
+    return values[0] if len(values) == 1 and place_in(values[0]) else None
 
 
 async def _run_id(run_id: Annotated[str, Path(description="Id of a run.")]) -> str:

@@ -1,15 +1,19 @@
 """The door of the API: who may come in, by the key that a request brings, before anything of its body is read."""
 
+import re
 from typing import cast
 
 import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.api.border import whose_request
+from app.api.deps import RUN_ID
 from app.api.errors import Refusal, database_unavailable, key_invalid, problem
 from app.api.keyring import KeyRing
 from app.domain.keys import Caller, SentKey
 from app.domain.keys import Scope as KeyScope
+from app.domain.trace_ids import trace_id_by_shape
 from app.runtime import Runtime
 from app.store.database import OUTAGE
 
@@ -19,6 +23,7 @@ _GUARDED = "/v1/"
 _OPEN = "/v1/schemas/"
 """What is the same for everybody, and no secret: editors fetch it."""
 _FOR_ADMINS = ("/v1/keys", "/v1/webhooks")
+_OF_RUN = re.compile(rf"/v1/runs/({RUN_ID.pattern})(?:/|\Z)")
 _ASKED_WITH = {"WWW-Authenticate": 'Bearer realm="chargehand"'}
 
 
@@ -54,7 +59,11 @@ class Doorkeeper:
             answer = problem(request_id, refusal.status_code, refusal.code, refusal.detail, headers=refusal.headers)
             await answer(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        if (found := _OF_RUN.match(scope["path"])) is not None:
+            scope["state"]["run_id"] = found[1]
+            scope["state"]["trace_id"] = trace_id_by_shape(found[1])
+        with structlog.contextvars.bound_contextvars(**whose_request(scope)):
+            await self._app(scope, receive, send)
 
 
 def _needs_caller(path: str) -> bool:

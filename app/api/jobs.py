@@ -36,6 +36,7 @@ from app.domain.json_shape import LONGEST_SCHEMA, Path, SchemaInvalid, check_sch
 from app.domain.plan import Plan, PlanSource
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
+from app.domain.trace_ids import trace_id_of
 from app.runtime import Runtime
 from app.store.acceptance import Accepted, NewRun, Origin, accept, accepted_before
 from app.store.database import OUTAGE
@@ -104,6 +105,7 @@ async def accept_job(request: Request, visit: VisitOf, job: Job, terms: TermsOf,
     accepted = await _accepted(visit, job, terms, origin)
     request.state.run_id = accepted.run_id  # The line of this request in the log names it.
     note(request, accepted.notes)
+    request.state.trace_id = trace_id_of(accepted.run_id)
     if terms.dry_run:
         return await _answer_dry(visit, accepted, wait_s)
     return await answer_with_run(visit, accepted, wait_s)

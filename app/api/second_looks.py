@@ -41,6 +41,7 @@ from app.domain.policy.handed_up import half_done
 from app.domain.second_looks import SUPERVISOR, all_results, results_kept, with_models, without_ties
 from app.domain.strategies import Strategy
 from app.domain.team_rules import ModelName
+from app.domain.trace_ids import trace_id_of
 from app.store.acceptance import Inheritance, NewRun, Origin, accept, accepted_before
 from app.store.idempotency import IdempotencyKey
 from app.store.inputs import contents_of
@@ -213,6 +214,7 @@ async def _accepted(look: _Look, body: BaseModel, changes: _Changes) -> Response
         accepted = await accept(database, tenant, await _new_run(look, changes), key=key)
     look.request.state.run_id = accepted.run_id  # The line of this request in the log names it.
     note(look.request, accepted.notes)
+    look.request.state.trace_id = trace_id_of(accepted.run_id)
     return await answer_with_run(look.visit, accepted, look.wait_s)
 
 

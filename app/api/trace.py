@@ -1,4 +1,4 @@
-"""The trace: a run's whole execution as one JSON document."""
+"""The trace: a run's whole execution as one JSON document, or as OTLP."""
 
 import asyncio
 import json
@@ -12,11 +12,12 @@ from starlette.responses import Response, StreamingResponse
 
 from app.api.deps import RunId
 from app.api.errors import Refusal
+from app.api.otlp import otlp_document
 from app.api.pace import PIECE_CHARACTERS, Pace
 from app.api.resources import run_resource, task_resources
 from app.api.runs import existing_whole_run
 from app.api.schemas.service import PROBLEMS
-from app.api.schemas.trace import Trace
+from app.api.schemas.trace import OtlpTraces, Trace
 from app.api.visits import Visit, VisitOf
 from app.domain.contents import Contents
 from app.domain.moments import written
@@ -38,20 +39,23 @@ Form = Annotated[
     str,
     Query(
         alias="format",
-        description="Only `json` is offered; any other is refused, not ignored.",
-        json_schema_extra={"enum": ["json"]},
+        description="`json`, or `otlp`: the spans as OTLP/JSON for a collector. Any other is refused, not ignored.",
+        json_schema_extra={"enum": ["json", "otlp"]},
     ),
 ]
 Include = Annotated[
     str,
     Query(
         pattern=r"^(content)?$",
-        description="`content`: request and reply in the span of every model call, tool inputs and outputs in full.",
+        description=(
+            "`content`: request and reply in the span of every model call, tool inputs and outputs in full; as OTLP "
+            "each text is shortened, and without it there are none."
+        ),
     ),
 ]
 
 
-@router.get("/{run_id}/trace", response_model=Trace)
+@router.get("/{run_id}/trace", response_model=Trace | OtlpTraces)
 async def get_trace(
     request: Request, run_id: RunId, visit: VisitOf, form: Form = "json", include: Include = ""
 ) -> Response:
@@ -59,12 +63,19 @@ async def get_trace(
 
     First come the spans of the run, its tasks and their attempts in the order of their beginning, then those of model
     and tool calls in the order of their end.
+
+    With `format=otlp` it is the spans alone, by OpenTelemetry's GenAI conventions, as a collector takes them at
+    `/v1/traces`. A nested run's are part of its parent's trace.
     """
-    if form != "json":
-        raise Refusal(422, "format_not_offered", "Traces are offered as JSON alone.")
+    if form not in ("json", "otlp"):
+        raise Refusal(422, "format_not_offered", "Traces are offered as json and as otlp.")
     run = await existing_whole_run(visit, run_id)
     pace = Pace(request.app.state.line)
-    document = _document(_Log(visit, run.row, pace), run, bool(include))
+    log = _Log(visit, run.row, pace)
+    if form == "otlp":
+        document = otlp_document(log.events(), visit.tenant, with_content=bool(include))
+    else:
+        document = _document(log, run, bool(include))
     return StreamingResponse(_paced(document, pace), media_type="application/json")
 
 

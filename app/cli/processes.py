@@ -1,6 +1,7 @@
 """The commands that start a process: they read the settings and put it together from the parts that it needs."""
 
 import asyncio
+import os
 import signal
 import socket
 import sys
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Never
 
 import typer
 
+from app import version
 from app.cli.console import CommandRefused, say
 from app.settings import Settings, read_settings, variable
 from app.telemetry import set_up_logging
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from app.runtime import Runtime
     from app.store.preflight import UsableDatabase
+    from app.tracing.pipeline import Tracing
 
 # The heavy parts are imported where they are used: `--help` and `states` need none of them.
 
@@ -60,6 +63,8 @@ def engine(
     """Execute runs without serving the API."""
     from uvicorn.loops.auto import auto_loop_factory  # The loop that `serve` gets: uvloop's where it is installed.
 
+    from app.tracing.environment import tracing_of
+
     settings = start(engine=True)
     _check_team_files(settings)
     with (
@@ -69,7 +74,8 @@ def engine(
     ):
         _say_what_is_used(settings, database)
         with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
-            runner.run(_execute_until_stopped(_runtime(settings, database.url, for_metrics)))
+            tracing = tracing_of(os.environ, version)
+            runner.run(_execute_until_stopped(_runtime(settings, database.url, for_metrics, tracing)))
 
 
 def start(*, host: str | None = None, port: int | None = None, engine: bool | None = None) -> Settings:
@@ -188,17 +194,22 @@ def served_here() -> Iterator[str]:
 def application(settings: Settings, url: str, for_metrics: socket.socket | None = None) -> "FastAPI":
     """The API, which opens what it needs when it starts."""
     from app.api.app import create_app
+    from app.tracing.environment import tracing_of
 
-    return create_app(lambda: _runtime(settings, url, for_metrics), body_limit_bytes=settings.body_limit_bytes)
+    tracing = tracing_of(os.environ, version)
+    limit = settings.body_limit_bytes
+    return create_app(lambda: _runtime(settings, url, for_metrics, tracing), body_limit_bytes=limit, tracing=tracing)
 
 
 @asynccontextmanager
-async def _runtime(settings: Settings, url: str, for_metrics: socket.socket | None) -> "AsyncIterator[Runtime]":
+async def _runtime(
+    settings: Settings, url: str, for_metrics: socket.socket | None, tracing: "Tracing | None"
+) -> "AsyncIterator[Runtime]":
     from app.api.metrics import metrics_served
     from app.engine.engine import running_engine
     from app.runtime import open_runtime, tune_garbage_collection
 
-    async with open_runtime(settings, url) as runtime, AsyncExitStack() as stack:
+    async with open_runtime(settings, url, tracing=tracing) as runtime, AsyncExitStack() as stack:
         tune_garbage_collection()
         if for_metrics is not None:
             await stack.enter_async_context(metrics_served(runtime, for_metrics))

@@ -15,6 +15,7 @@ from app.domain.quote import Grounds
 from app.domain.retries import Patience
 from app.domain.strategies import Strategy
 from app.domain.team import Team
+from app.domain.trace_ids import RunTrace, place_in
 
 NOTHING_REUSED = ev.ResultsReused(run="")
 
@@ -47,6 +48,8 @@ class Brief:
     """What the tools of this process are good for, by their names."""
     tenant: str = DEFAULT_TENANT
     """Whose run it is."""
+    traceparent: str | None = None
+    """Where whoever has brought the run stands in its own trace."""
     given: Sequence[JobInput] = ()
     """The inputs with their contents, for a team whose results code checks or makes files of; for others they are
     fetched when needed."""
@@ -68,6 +71,11 @@ class Brief:
     def is_nested(self) -> bool:
         """Whether the run does the work of another one's task."""
         return self.ends_by is not None
+
+    @property
+    def trace(self) -> RunTrace:
+        """The run's place among traces."""
+        return RunTrace(self.run_id, place_in(self.traceparent), self.is_nested)
 
     @property
     def wants_review(self) -> bool:

@@ -14,6 +14,7 @@ from app.domain.span_values import Span, begun_before, ended, status_when_holder
 from app.domain.topics import Topic, topic_told
 
 _SPENT = ("llm_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd")
+_CACHED = ("cache_read_tokens", "cache_write_tokens")
 _HOLDERS: Mapping[str, str] = {
     "plan": "plan",
     "work": "attempt:{0}:{1}",
@@ -25,6 +26,8 @@ _HOLDERS: Mapping[str, str] = {
     "review": "review",
 }
 """The span that holds the calls of a purpose, by task and attempt; others are held by their task, or by the run."""
+_MADE_AGAIN = ("synthesis", "review")
+"""Frames that have ended for good when the run has."""
 _CALLED = ("purpose", "model", "max_tokens", "request_id")
 
 
@@ -38,6 +41,8 @@ class Spans:
         self._replies: dict[Topic, Span] = {}
         """Replies of which the next event may say that they were rejected."""
         self._complete: list[Span] = []
+        self._over: dict[str, None] = {}
+        """Frames that have ended for good since somebody asked."""
         self._titles: dict[str, str] = {}
         self._worked_until: str | None = None
         """When the last task ended."""
@@ -45,6 +50,11 @@ class Spans:
     def frames(self) -> list[Span]:
         """The spans that hold those of calls: of the run, its plan, tasks, attempts and synthesis, as they began."""
         return sorted(map(timed, self._frames.values()), key=lambda span: datetime.fromisoformat(span["started_at"]))
+
+    def ended_frames(self) -> list[Span]:
+        """Those of them that have ended for good since this was last asked."""
+        over, self._over = self._over, {}
+        return [timed(self._frames[name]) for name in over]
 
     def unfinished(self) -> list[Span]:
         """The spans of calls that are left at the end of the events, the run being under way."""
@@ -108,6 +118,7 @@ class Spans:
     def _end(self, at: str, status: str, attributes: Told) -> None:
         """Close the run, and with it whatever is still open."""
         self._close("run", at, status, attributes)
+        self._over |= {name: None for name in _MADE_AGAIN if name in self._frames}
         for name in self._frames:
             self._close(name, at, status_when_holder_ends(status), {})
         for topic in [*self._replies, *self._tools]:
@@ -206,6 +217,7 @@ class Spans:
         self._judge(topic)
         started = begun_before(event["at"], told["duration_ms"])
         attributes = {name: told.get(name) for name in _CALLED} | {spent: told["usage"][spent] for spent in _SPENT}
+        attributes |= {cached: told["usage"].get(cached, 0) for cached in _CACHED}
         parent, title = self._holder_of_call(topic, started), f"{told['purpose']} {told['model']}"
         span = self._begun(f"llm:{event['seq']}", parent, "llm", title, started, attributes)
         if what == "completed":
@@ -285,3 +297,4 @@ class Spans:
         span = self._frames.get(name)
         if span is not None and span["finished_at"] is None:
             ended(span, at, status, attributes)
+            self._over[name] = None

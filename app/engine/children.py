@@ -27,7 +27,7 @@ from app.domain.team import TeamRef
 from app.domain.topics import Topic
 from app.engine.run_desk import RunDesk
 from app.runtime import Runtime
-from app.store.acceptance import Nesting, NewRun, accept
+from app.store.acceptance import Nesting, NewRun, Origin, accept
 from app.store.children import cancel_orphans, nested_in_tree, tell_parents, terms_of
 from app.store.database import TROUBLE
 from app.store.inputs import contents_of
@@ -103,7 +103,12 @@ async def _accepted(runtime: Runtime, desk: RunDesk, topic: Topic, allowance: Al
         metadata=own["metadata"],
     )
     nesting = Nesting(parent, ends_by(run, topic), run.brief.inputs)
-    new = NewRun(child_id(parent), job, team, limits, plan, "template", nested=nesting)
+    # Its trace is ours: its spans are below that of the attempt.
+    trace, tracing = run.brief.trace, runtime.tracing
+    attempt = trace.place(f"attempt:{parent.task}:{parent.attempt}")
+    is_sampled = trace.is_sampled if tracing is None else tracing.samples(trace)
+    origin = Origin(traceparent=attempt._replace(is_sampled=is_sampled).traceparent)
+    new = NewRun(child_id(parent), job, team, limits, plan, "template", origin, nested=nesting)
     accepted = await accept(runtime.database, run.brief.tenant, new)
     if not accepted.replayed:
         return _told_of(run, new.run_id, TeamRef(name=team.team.name, version=team.version), limits)

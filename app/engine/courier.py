@@ -11,6 +11,7 @@ from functools import partial
 
 import structlog
 
+from app.domain.trace_ids import trace_id_of
 from app.domain.webhooks import Outcome, wait_after
 from app.engine.receivers import Receivers
 from app.runtime import Runtime
@@ -90,7 +91,9 @@ class Courier:
         told = {
             "delivery": due.id,
             "endpoint": due.endpoint,
+            "tenant": due.tenant,
             "run_id": due.news.run_id,
+            "trace_id": due.news.run_id and trace_id_of(due.news.run_id),  # Nobody is told of nested runs.
             "type": due.news.type,
             "attempt": due.attempt,
             "status": outcome.status,

@@ -21,6 +21,7 @@ from app.engine.leases import Leases
 from app.engine.steward import Steward
 from app.parts import PAUSE_S, Parts
 from app.runtime import Runtime
+from app.store.chronicle import whose
 from app.store.database import TROUBLE
 from app.store.history import Histories
 from app.store.journal import Journal
@@ -154,6 +155,7 @@ class Engine:
 
     async def _execute(self, claim: ClaimedRun, held_until: float) -> None:
         runtime, run_id = self._runtime, claim.snapshot.brief.run_id
+        structlog.contextvars.bind_contextvars(**whose(claim.snapshot.brief))
         if claim.snapshot.ended:
             await write_row(runtime.database, claim.snapshot, owner=runtime.name, epoch=claim.epoch)
             return

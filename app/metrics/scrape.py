@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import structlog
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from app.metrics.instruments import PREFIX
@@ -16,6 +16,10 @@ from app.store.vitals import Vitals, vitals_of
 
 log = structlog.get_logger(__name__)
 
+Spans = Callable[[], Mapping[str, int]]
+"""How many spans have been exported, and how many not, by outcome."""
+NO_SPANS = {"exported": 0, "failed": 0, "dropped": 0}
+"""Where nobody wants any."""
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 FRESH_S = 1.0
 """For so long one look at the tables answers every scrape."""
@@ -26,9 +30,9 @@ LOOK_S = 2.0
 class Scrape:
     """Answers scrapes of one process."""
 
-    def __init__(self, registry: CollectorRegistry, release: str) -> None:
+    def __init__(self, registry: CollectorRegistry, release: str, spans: Spans | None = None) -> None:
         self._registry = registry
-        self._gauges = _Gauges(release)
+        self._gauges = _Gauges(release, spans)
         self._looked_at = -FRESH_S
         registry.register(self._gauges)
         ProcessCollector(registry=registry)
@@ -54,10 +58,11 @@ async def _look(database: Database) -> Vitals | None:
 class _Gauges(Collector):
     """The figures of the moment."""
 
-    def __init__(self, release: str) -> None:
+    def __init__(self, release: str, spans: Spans | None) -> None:
         self.readers = 0
         self.vitals: Vitals | None = None
         self._release = release
+        self._spans = spans
 
     def collect(self) -> Iterator[Metric]:
         """This process's own figures, then those of all."""
@@ -65,6 +70,8 @@ class _Gauges(Collector):
         yield _gauge("build_info", "The release of this process.", {(self._release,): 1}, "version")
         yield _gauge("readers", "Streams and long polls that this process serves.", {(): self.readers})
         yield _gauge("database_up", "Whether the database has answered this scrape.", {(): vitals is not None})
+        spans = NO_SPANS if self._spans is None else self._spans()
+        yield _counter("spans", "What has become of spans for a collector.", _by_name(spans), "outcome")
         if vitals is None:
             return
         yield _gauge("runs", "Runs that have not ended.", _by_name(vitals.runs), "status")
@@ -80,6 +87,13 @@ def _gauge(name: str, meaning: str, values: Mapping[Any, float], *labels: str) -
     for label_values, value in values.items():
         gauge.add_metric(label_values, value)
     return gauge
+
+
+def _counter(name: str, meaning: str, values: Mapping[Any, float], *labels: str) -> Metric:
+    counter = CounterMetricFamily(PREFIX + name, meaning, labels=labels)
+    for label_values, value in values.items():
+        counter.add_metric(label_values, value)
+    return counter
 
 
 def _by_name(counts: Mapping[str, int]) -> Mapping[tuple[str], float]:

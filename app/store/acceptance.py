@@ -21,7 +21,7 @@ from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
 from app.store.acceptance_sql import ACCEPT
 from app.store.admission import LOCK, Admitted, admit
-from app.store.chronicle import tell
+from app.store.chronicle import tell, whose
 from app.store.connections import ImpatientConnection
 from app.store.database import Database
 from app.store.idempotency import IdempotencyKey, run_under
@@ -124,7 +124,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
     if not isinstance(stored, _Stored):
         return Accepted(stored)
     team = f"{new.team.team.name}@{new.team.version}"
-    log.info("run accepted", run_id=new.run_id, team=team, inputs=len(_inputs(new)), priority=new.job.priority)
+    log.info("run accepted", **whose(stored.run.brief), team=team, inputs=len(_inputs(new)), priority=new.job.priority)
     tell(database.witness, stored.run, stored.events)
     return Accepted(new.run_id, stored.row, stored.notes)
 
@@ -162,7 +162,7 @@ async def _store(
     """Store a run; the id of the one that is there already, where there is."""
     queued = _queued(new)
     told = [Entry(queued), *([Entry(new.inherited.reused)] if new.inherited else [])]
-    run, events = extend(Snapshot(_brief(new)), told, datetime.now(UTC))
+    run, events = extend(Snapshot(_brief(tenant, new)), told, datetime.now(UTC))
     row = _row(new, run, events[0].at)
     values = _values_of(tenant, new, queued, row, key) | _counted(new, admitted)
     if await connection.rows(ACCEPT, values):
@@ -190,7 +190,7 @@ def _inputs(new: NewRun) -> tuple[ev.InputListed, ...]:
     )
 
 
-def _brief(new: NewRun) -> Brief:
+def _brief(tenant: str, new: NewRun) -> Brief:
     job = new.job
     return Brief(
         new.run_id,
@@ -202,6 +202,8 @@ def _brief(new: NewRun) -> Brief:
         rubric=job.rubric,
         own_strategy=job.strategy,
         ends_by=new.nested.ends_by if new.nested else None,
+        tenant=tenant,
+        traceparent=new.origin.traceparent,
     )
 
 

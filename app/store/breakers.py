@@ -122,7 +122,7 @@ async def change_breaker(
             if after.state == "closed" != before.state and after.kind == "model":
                 await connection.execute(_WAKE, which)
             await connection.execute(_TELL, {"channel": BREAKERS_CHANNEL, "name": name})
-    _tell(database.witness, before, after)
+    _tell(database.witness, tenant, before, after)
     return _by_clock(after, datetime.now().astimezone() - row.now)
 
 
@@ -137,9 +137,9 @@ def _by_clock(breaker: Breaker, ahead: timedelta) -> Breaker:
     return replace(breaker, **{name: at and at + ahead for name, at in times.items()})
 
 
-def _tell(witness: Witness, before: Breaker, after: Breaker) -> None:
+def _tell(witness: Witness, tenant: str, before: Breaker, after: Breaker) -> None:
     if before.state == after.state:
         return
     witness.heard_breaker(after.kind, after.state)
     facts = {"breaker": after.name, "state": after.state, "reason": after.reason, "failures": after.failures}
-    log.log(30 if after.state == "open" else 20, "breaker changed", **facts)
+    log.log(30 if after.state == "open" else 20, "breaker changed", tenant=tenant, **facts)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import structlog
 
 from app.domain import events as ev
+from app.domain.brief import Brief
 from app.domain.events import RUN_ENDS, Event
 from app.domain.snapshot import Snapshot
 from app.domain.timing import timing_of
@@ -18,14 +19,19 @@ Line = tuple[Literal["info", "warning"], str, dict[str, Any]]
 """Level, words and fields of a log line."""
 
 
+def whose(brief: Brief) -> dict[str, str]:
+    """What names a run on each line about it."""
+    return {"run_id": brief.run_id, "tenant": brief.tenant, "trace_id": brief.trace.trace_id}
+
+
 def tell(witness: Witness, run: Snapshot, events: Sequence[Event]) -> None:
     """Have the witness hear of `events`, the newest of a run, and log what they say about its life."""
     witness.heard_facts(run, events)
     for event in events:
         if line := _ended(run) if event.type in RUN_ENDS else _line(event.data):
             level, words, fields = line
-            whose = {"task_id": event.task_id, "attempt": event.attempt} if event.task_id else {}
-            log.log(_LEVELS[level], words, run_id=event.run_id, **whose, **fields)
+            task = {"task_id": event.task_id, "attempt": event.attempt} if event.task_id else {}
+            log.log(_LEVELS[level], words, **whose(run.brief), **task, **fields)
 
 
 _LEVELS = {"info": 20, "warning": 30}

@@ -139,6 +139,7 @@ class DueDelivery:
     """A delivery that this process is to try now."""
 
     id: str
+    tenant: str
     endpoint: str
     news: News
     attempt: int
@@ -240,6 +241,7 @@ async def try_webhook(database: Database, tenant: str) -> Delivery | None:
 def _due(row: Any) -> DueDelivery:
     return DueDelivery(
         id=row.id,
+        tenant=row.tenant,
         endpoint=row.endpoint_id,
         news=News(row.type, row.at, row.run_id, row.said),
         attempt=row.attempts,

@@ -149,7 +149,7 @@ async def request_cancel(
     if done is False:
         done = await _cancel_unheld(database, queue, tenant, run_id, asked)
     if done:
-        log.info("run cancel requested", run_id=run_id)
+        log.info("run cancel requested", run_id=run_id, tenant=tenant)
     return done
 
 

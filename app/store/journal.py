@@ -26,7 +26,7 @@ from app.domain.events import Entry, Event
 from app.domain.fold import after, extend, renumber
 from app.domain.snapshot import Snapshot
 from app.store.appended import Appended
-from app.store.chronicle import tell
+from app.store.chronicle import tell, whose
 from app.store.database import OUTAGE, Database
 from app.store.journal_sql import Batch, commit, events_after
 from app.store.witness import Witness
@@ -234,7 +234,7 @@ class Journal:
         for run in behind:
             newer = found.get(run.run_id)
             if newer is None:
-                log.warning("ownership lost", run_id=run.run_id, epoch=run.epoch)
+                log.warning("ownership lost", **whose(run.snapshot.brief), epoch=run.epoch)
                 run.lose()
             else:
                 run.caught_up(newer)
@@ -261,7 +261,7 @@ class Journal:
         """
         run.refusals += 1
         cause = refusal.__cause__ if isinstance(refusal, Unwritable | RunUnreadable) else None
-        why = {"run_id": run.run_id, "error": _named(cause or refusal), "where": place_of(cause or refusal)}
+        why = {**whose(run.snapshot.brief), "error": _named(cause or refusal), "where": place_of(cause or refusal)}
         if isinstance(refusal, FOR_GOOD):
             log.error("events cannot be written", **why)
             run.take_back()

@@ -8,20 +8,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import structlog
 from sqlalchemy import text
 
 from app.domain import events as ev
 from app.domain.errors import RunUnreadable
 from app.domain.events import Entry
 from app.domain.fold import extend
+from app.domain.moments import written
 from app.domain.retries import Patience
 from app.domain.snapshot import Snapshot
 from app.domain.states import TERMINAL_RUN
-from app.store.chronicle import tell
+from app.store.chronicle import tell, whose
 from app.store.database import Database
 from app.store.journal_sql import EVENTS_CHANNEL
 from app.store.queue import Place, RunQueue
 from app.store.run_log import LOG_OF_RUN, Known, end_unreadable, read_run
+
+log = structlog.get_logger(__name__)
 
 IDLE_CLAIMS_ALLOWED = 5
 """Claims without a single event between them after which a run is held to be what kills its processes."""
@@ -160,6 +164,8 @@ async def claim_if_free(
             if ended:
                 database.witness.heard_unreadable()
         raise
+    if row.lapsed_at is not None:
+        log.warning("run taken over", **whose(snapshot.brief), epoch=row.owner_epoch, lapsed_at=written(row.lapsed_at))
     if row.begins:
         started = Entry(ev.RunStarted(engine=claimant.owner, epoch=row.owner_epoch))
         snapshot, events = extend(snapshot, [started], now)

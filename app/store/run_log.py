@@ -94,6 +94,7 @@ def brief_from(about: Known, log: Sequence[Event], patience: Patience, models: M
         rubric=job.rubric,
         own_strategy=job.strategy,
         ends_by=job.ends_by,
+        traceparent=job.traceparent,
         reused=next((event.data for event in log[1:2] if isinstance(event.data, ev.ResultsReused)), NOTHING_REUSED),
     )
 

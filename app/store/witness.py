@@ -40,3 +40,52 @@ class Witness:
 
     def heard_limit_warning(self, limit: LimitName) -> None:
         """This process has warned somebody that most of a limit is spent."""
+
+
+class Both(Witness):
+    """Has two witnesses hear of facts: one that hears of all the rest too, and one that wants nothing else."""
+
+    def __init__(self, all_ears: Witness, of_facts: Witness) -> None:
+        self._all_ears = all_ears
+        self._of_facts = of_facts
+
+    def heard_facts(self, run: Snapshot, events: Sequence[Event]) -> None:
+        """Both hear of them."""
+        self._all_ears.heard_facts(run, events)
+        self._of_facts.heard_facts(run, events)
+
+    def heard_unreadable(self) -> None:
+        """Passed on."""
+        self._all_ears.heard_unreadable()
+
+    def heard_commit(self, events: int, seconds: float) -> None:
+        """Passed on."""
+        self._all_ears.heard_commit(events, seconds)
+
+    def heard_failed_commit(self) -> None:
+        """Passed on."""
+        self._all_ears.heard_failed_commit()
+
+    def heard_renewals(self, leases: int) -> None:
+        """Passed on."""
+        self._all_ears.heard_renewals(leases)
+
+    def heard_loss(self) -> None:
+        """Passed on."""
+        self._all_ears.heard_loss()
+
+    def heard_takeover(self) -> None:
+        """Passed on."""
+        self._all_ears.heard_takeover()
+
+    def heard_breaker(self, kind: BreakerKind, state: BreakerState) -> None:
+        """Passed on."""
+        self._all_ears.heard_breaker(kind, state)
+
+    def heard_limit(self, limit: LimitName) -> None:
+        """Passed on."""
+        self._all_ears.heard_limit(limit)
+
+    def heard_limit_warning(self, limit: LimitName) -> None:
+        """Passed on."""
+        self._all_ears.heard_limit_warning(limit)

@@ -152,7 +152,9 @@ async def test_a_request_is_found_in_its_run_and_the_run_in_the_line_of_the_requ
     (queued,) = (await api.get(f"/v1/runs/{run_id}/events"))["data"]
 
     assert (queued["data"]["request_id"], queued["data"]["traceparent"]) == ("mine-1", TRACE)
-    assert [line["run_id"] for line in lines if line["event"] == "request"] == [run_id]
+    [line] = [dict(line) for line in lines if line["event"] == "request"]
+    names = {"run_id": run_id, "trace_id": run_id.removeprefix("run_"), "tenant": "default"}
+    assert line | names == line
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from standardwebhooks import WebhookVerificationError
+from structlog.testing import capture_logs
 
 from app.api.job_webhooks import own_webhook
 from app.domain.job import Job, dry
@@ -24,7 +25,7 @@ from tests.support.service import CREW, Service, new_run_id, plan_of, report, sy
 from tests.support.stub_answers import as_json
 from tests.support.stub_provider import StubProvider
 from tests.support.visits import visit_of
-from tests.support.waiting import until_stored
+from tests.support.waiting import until, until_stored
 
 
 @pytest.fixture
@@ -201,6 +202,23 @@ async def test_nested_runs_dry_runs_and_waits_for_others_tell_nothing(
     assert [said(each)["data"]["run_id"] for each in receiver.told] == [run_id]
     for nothing in (dry_run, child["id"]):
         assert await deliveries_of_run(service.database, DEFAULT_TENANT, nothing) == []
+
+
+async def test_each_attempt_at_a_delivery_has_a_line_that_names_whose_it_is(
+    service: Service, receiver: Receiver
+) -> None:
+    secret = await told_of_all(service, receiver.url)
+    with capture_logs() as lines:
+        run_id = await service.submit()
+        await service.ended(run_id)
+        [delivery] = await settled(service, run_id)
+        await until(lambda: "webhook delivered" in [line["event"] for line in lines])
+
+    [line] = [dict(line) for line in lines if line["event"] == "webhook delivered"]
+    whose = {"run_id": run_id, "tenant": DEFAULT_TENANT, "trace_id": run_id.removeprefix("run_")}
+    told = {"delivery": delivery.id, "type": "run.succeeded", "attempt": 1, "status": 204}
+    assert line | whose | told == line
+    assert [word for word in (receiver.url, secret) if word in str(line)] == []
 
 
 async def test_a_delivery_that_fails_comes_again_under_its_id(service: Service, receiver: Receiver) -> None:

@@ -88,7 +88,7 @@ async def client_of(runtime: Runtime, body_limit_bytes: int = BODY_LIMIT) -> Asy
     async def opened() -> AsyncIterator[Runtime]:
         yield runtime
 
-    app = create_app(opened, body_limit_bytes=body_limit_bytes)
+    app = create_app(opened, body_limit_bytes=body_limit_bytes, tracing=runtime.tracing)
     async with app.router.lifespan_context(app):
         transport = httpx2.ASGITransport(app)
         async with httpx2.AsyncClient(transport=transport, base_url="http://api.test", timeout=30) as client:

@@ -31,6 +31,7 @@ from app.store.interventions import request_cancel
 from app.store.runs import find_run
 from app.store.teams import StoredTeam, put_team, team_named
 from app.tools.tool import Tool
+from app.tracing.pipeline import Tracing
 from tests.support.rows import events_in, folded_run
 from tests.support.stub_provider import StubProvider
 from tests.support.waiting import until
@@ -225,15 +226,16 @@ async def running_service(
     tools: Iterable[Tool] = (),
     park_after_s: float = Patience().park_after_s,
     built_in: Path = FEW_TEAMS,
+    tracing: Tracing | None = None,
     **changes: Any,
 ) -> AsyncIterator[Service]:
     """A service on the database at `url`, with an engine unless told otherwise, and with `tools` beside its own.
 
     `changes` are settings; `park_after_s` is none, since no operator would tune it.
-    `built_in` is the folder of the teams that it has.
+    `built_in` is the folder of the teams that it has; `tracing` takes its spans.
     """
     settings = settings_for(stub, **changes)
-    async with open_runtime(settings, url, built_in=built_in) as runtime:
+    async with open_runtime(settings, url, built_in=built_in, tracing=tracing) as runtime:
         runtime.patience = replace(runtime.patience, park_after_s=park_after_s)
         await runtime.database.close()
         runtime.database = database = CutDatabase(url, pool=settings.database_pool, witness=runtime.database.witness)

@@ -139,3 +139,10 @@ class Trace(Shape):
     """Every event, in order."""
     thinned_at: datetime | None
     """When the run had ended so long ago that long texts of its calls were cut; null while all is kept."""
+
+
+class OtlpTraces(Shape):
+    """The spans of a run as OTLP/JSON: ids are hex, enums numbers, 64-bit numbers texts."""
+
+    resourceSpans: list[dict[str, Any]]
+    """One resource with one scope, which has the spans."""

@@ -1,0 +1,63 @@
+"""A run's trace as OTLP/JSON, for a collector: `curl … | curl -d @- http://collector:4318/v1/traces` has it there."""
+
+import json
+from collections.abc import AsyncIterator, Iterable
+
+from app import version
+from app.domain.contents import Content, Contents
+from app.domain.genai import otel_span
+from app.domain.genai_content import content_of
+from app.domain.otlp import SCOPE, Attributes, document_around, span_as_json
+from app.domain.span_values import Span
+from app.domain.spans import Spans
+from app.domain.trace_ids import ROOT, RunTrace, trace_of_job
+from app.store.runs import StoredEvent
+
+
+async def otlp_document(events: AsyncIterator[StoredEvent], tenant: str, *, with_content: bool) -> AsyncIterator[str]:
+    """The document, part by part. Spans that go on are shown as if they ended with the last event."""
+    spans, shown = Spans(), _Shown(tenant, with_content)
+    before, behind = document_around({"service.name": SCOPE, "service.version": version}, version)
+    yield before
+    comma, last = "", ""
+    async for event in events:
+        fact = json.loads(event.json)
+        shown.hear(fact)
+        last = fact["at"]
+        for text in shown.texts(spans.take(fact)):
+            yield comma + text
+            comma = ","
+    left = [span | {"finished_at": span["finished_at"] or last} for span in [*spans.frames(), *spans.unfinished()]]
+    for text in shown.texts(left):
+        yield comma + text
+        comma = ","
+    yield behind
+
+
+class _Shown:
+    """What is shown of a run's spans."""
+
+    def __init__(self, tenant: str, with_content: bool) -> None:
+        self._tenant = tenant
+        self._with_content = with_content
+        self._contents = Contents()
+        self._held: dict[str, Content] = {}
+        self._trace: RunTrace | None = None
+
+    def hear(self, fact: dict[str, object]) -> None:
+        """Take one more event; they must come in order."""
+        if self._trace is None:
+            queued = fact["data"]
+            assert isinstance(queued, dict)
+            self._trace = trace_of_job(str(fact["run_id"]), queued)
+        if self._with_content and (content := self._contents.take(fact)) is not None:
+            self._held[f"llm:{fact['seq']}"] = content
+
+    def texts(self, spans: Iterable[Span]) -> Iterable[str]:
+        """These spans as JSON."""
+        for span in spans:
+            assert self._trace is not None
+            content: Attributes = {"chargehand.tenant": self._tenant} if span["id"] == ROOT else {}
+            if self._with_content:
+                content = {**content, **content_of(span, self._held.pop(span["id"], None))}
+            yield span_as_json(otel_span(self._trace, span, content))
