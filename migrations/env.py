@@ -2,9 +2,11 @@
 
 from alembic import context
 
+from app.store.schedule_tables import schedules
 from app.store.webhook_tables import webhook_endpoints
 
-metadata = webhook_endpoints.metadata  # The last module of tables to be loaded knows all of them.
+metadata = webhook_endpoints.metadata
+assert schedules.metadata is metadata  # Each module of tables adds its own.
 
 
 def ours(_object: object, name: str | None, kind: str, _reflected: bool, _compare_to: object) -> bool:

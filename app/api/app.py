@@ -28,6 +28,7 @@ from app.api import (
     questions,
     replays,
     runs,
+    schedules,
     second_looks,
     teams,
     trace,
@@ -45,6 +46,8 @@ from app.api.keyring import KeyRing
 from app.api.long_polls import called_when_set
 from app.api.pace import Line
 from app.api.shared_looks import SharedLooks
+from app.api.timekeeper import Timekeeper
+from app.api.visits import Visit
 from app.parts import kept_up
 from app.runtime import Runtime
 
@@ -78,7 +81,8 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
             app.state.keys = ring = KeyRing(lambda: opened.database)
             app.state.feeds = feeds = Feeds(opened, SharedPages(opened.database))
             app.state.line = Line()
-            async with kept_up(keys=ring.watch_forever):
+            timekeeper = Timekeeper(opened, lambda caller: Visit(opened, app.state.looks, caller, ring))
+            async with kept_up(keys=ring.watch_forever, timekeeper=timekeeper.keep_forever):
                 with _draining_on_signals(opened.draining), called_when_set(opened.draining, feeds.ring):
                     yield
 
@@ -97,7 +101,7 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
     app.state.send_limit_s = send_limit_s
     parts = (
         pages, jobs, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace, teams, breakers,
-        keys, usage, webhooks, deliveries, health, metrics,
+        keys, usage, webhooks, deliveries, schedules, health, metrics,
     )  # fmt: skip
     for part in parts:
         app.include_router(part.router)

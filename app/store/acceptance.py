@@ -17,6 +17,7 @@ from app.domain.masking import masked
 from app.domain.nested import Parent
 from app.domain.origin import RunOrigin
 from app.domain.plan import Plan, PlanSource
+from app.domain.schedules import ScheduledFor
 from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
 from app.store.chronicle import tell
@@ -35,7 +36,7 @@ _ACCEPT = f"""
         ON CONFLICT DO NOTHING RETURNING run_id
     ), run AS (
         INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
-                          progress, usage, timing, origin, parent, reports_to, last_seq, created_at, key_id)
+                          progress, usage, timing, origin, parent, schedule, reports_to, last_seq, created_at, key_id)
         SELECT %(id)s, %(tenant)s, 'queued', %(objective)s, %(team_name)s, %(team_version)s, %(priority)s,
                coalesce(
                    (SELECT turn FROM runs WHERE id = CAST(%(parent)s AS json) ->> 'run'),
@@ -44,10 +45,11 @@ _ACCEPT = f"""
                              WHERE status = 'queued' AND priority = %(priority)s AND tenant = %(tenant)s), 0)),
                CAST(%(metadata)s AS json), CAST(%(limits)s AS json), CAST(%(progress)s AS json),
                CAST(%(usage)s AS json), CAST(%(timing)s AS json), CAST(%(origin)s AS json),
-               CAST(%(parent)s AS json), CAST(%(parent)s AS json) ->> 'run', %(last_seq)s, %(at)s,
+               CAST(%(parent)s AS json), CAST(%(schedule)s AS json), CAST(%(parent)s AS json) ->> 'run',
+               %(last_seq)s, %(at)s,
                coalesce(%(key_id)s, (SELECT key_id FROM runs WHERE id = CAST(%(parent)s AS json) ->> 'run'))
         WHERE CAST(%(key)s AS text) IS NULL OR EXISTS (SELECT FROM key)
-        ON CONFLICT (id) DO NOTHING  -- A nested run has but one id, however often it is begun.
+        ON CONFLICT (id) DO NOTHING  -- One that is nested or scheduled has but one id, however often it is begun.
         RETURNING id, priority, turn
     ), event AS (
         INSERT INTO events (run_id, seq, type, at, data)
@@ -151,6 +153,8 @@ class NewRun:
     """What it takes over from another run; then its job has no inputs of its own."""
     nested: Nesting | None = None
     """What it is part of, for one that does the work of another run's task."""
+    schedule: ScheduledFor | None = None
+    """Where it comes from, for one that no request brings."""
     webhook: OwnWebhook | None = None
     """The job's own, with its secret sealed: the job's stays out of all that is stored."""
 
@@ -167,7 +171,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
     row = _row(new, run, events[0].at)
     async with database.driver() as connection:
         stored = await connection.rows(_ACCEPT, _values_of(tenant, new, queued, row, key))
-    if not stored and new.nested is not None:
+    if not stored and key is None:
         return Accepted(new.run_id)
     if not stored:  # Somebody else has used the key while we were at it.
         assert key is not None
@@ -237,6 +241,7 @@ def _row(new: NewRun, run: Snapshot, at: datetime) -> Row:
         "limits": new.limits,
         "origin": new.inherited.origin if new.inherited else None,
         "parent": new.nested.parent if new.nested else None,
+        "schedule": new.schedule,
         "created_at": at,
     }
     return plain(run_row(run, at) | job)
@@ -262,6 +267,7 @@ def _values_of(tenant: str, new: NewRun, queued: ev.RunQueued, row: Row, key: Id
         "origin": as_json(row["origin"]) if row["origin"] else None,
         "reused": as_json(new.inherited.reused) if new.inherited else None,
         "parent": as_json(row["parent"]) if row["parent"] else None,
+        "schedule": as_json(row["schedule"]) if row["schedule"] else None,
         "source": _source(new),
         "names": [item.name for item in inputs],
         "media_types": [item.media_type for item in inputs],

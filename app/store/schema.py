@@ -47,12 +47,18 @@ TABLES = (
     "api_keys",
     "webhook_endpoints",
     "webhook_deliveries",
+    "schedules",
+    "schedule_inputs",
+    "schedule_firings",
     "breakers",
     "worker_loads",
     "procrastinate_jobs",
     "procrastinate_workers",
 )
-ADDED_SINCE = {"breakers", "worker_loads", "artifacts", "api_keys", "webhook_endpoints", "webhook_deliveries"}
+ADDED_SINCE = {
+    "breakers", "worker_loads", "artifacts", "api_keys", "webhook_endpoints", "webhook_deliveries",
+    "schedules", "schedule_inputs", "schedule_firings",
+}  # fmt: skip
 """Those of them that the first releases did not have."""
 
 _THERE = "SELECT coalesce(array_agg(name), '{}') FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"

@@ -9,6 +9,7 @@ import pytest
 from alembic.script import ScriptDirectory
 
 from app.store.preflight import check_server
+from app.store.schedule_tables import schedules
 from app.store.schema import (
     MIGRATIONS,
     NEWEST,
@@ -36,7 +37,7 @@ def test_the_revisions_are_those_that_alembic_knows() -> None:
     script = ScriptDirectory(str(MIGRATIONS))
 
     assert tuple(reversed([each.revision for each in script.walk_revisions()])) == REVISIONS
-    assert {*webhook_endpoints.metadata.tables} <= {*TABLES}
+    assert {*webhook_endpoints.metadata.tables, *schedules.metadata.tables} <= {*TABLES}
 
 
 def test_what_commits_and_renewals_change_stands_in_no_index_of_runs(sql: psycopg.Connection) -> None:
