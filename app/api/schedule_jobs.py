@@ -13,7 +13,8 @@ from app.domain.job import Job
 from app.domain.masking import masked
 from app.domain.schedules import ScheduledFor
 from app.store.acceptance import NewRun, Origin
-from app.store.schedules import StoredJob, contents_of_schedule
+from app.store.schedule_rows import StoredJob
+from app.store.schedules import contents_of_schedule
 
 _PLACE = "/job"
 

@@ -16,7 +16,8 @@ from app.domain.cron import LONGEST, checked_cron, checked_zone
 from app.domain.job import Job, one_line
 from app.domain.schedules import Missed, Overlap, Policy, Timing
 from app.store.acceptance import IdempotencyKey, Origin
-from app.store.schedules import Schedule, Terms, moment
+from app.store.schedule_rows import Schedule, Terms
+from app.store.schedules import moment
 
 _YEARS = 9_000
 """Moments behind that year have no place in every zone."""

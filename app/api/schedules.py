@@ -22,6 +22,7 @@ from app.domain.schedules import AT_MOST
 from app.store import schedules as stored
 from app.store.acceptance import IdempotencyKey, accept, accepted_before
 from app.store.firings import Firing, firings_of, note_run_by_hand
+from app.store.schedule_rows import Schedule as StoredSchedule
 
 router = APIRouter(prefix="/v1/schedules", route_class=JsonBodyRoute, tags=["schedules"], responses=PROBLEMS)
 
@@ -176,20 +177,18 @@ async def run_a_schedule(
     return await answer_with_run(visit, accepted, wait_s)
 
 
-async def _existing(visit: Visit, schedule_id: str) -> stored.Schedule:
+async def _existing(visit: Visit, schedule_id: str) -> StoredSchedule:
     """The schedule. Raises `Refusal`."""
     return _found(await stored.find_schedule(visit.database, visit.tenant, schedule_id))
 
 
-def _found(schedule: stored.Schedule | None) -> stored.Schedule:
+def _found(schedule: StoredSchedule | None) -> StoredSchedule:
     if schedule is None:
         raise _NotFound
     return schedule
 
 
-async def _answer(
-    visit: Visit, schedule: stored.Schedule, *, replayed: bool = False, created: bool = False
-) -> Response:
+async def _answer(visit: Visit, schedule: StoredSchedule, *, replayed: bool = False, created: bool = False) -> Response:
     """The whole schedule."""
     resource = _resource(schedule)
     is_active = resource["status"] == "active"
@@ -205,7 +204,7 @@ async def _answer(
     return JSONResponse(resource, 201 if created else 200, headers)
 
 
-def _resource(schedule: stored.Schedule) -> Resource:
+def _resource(schedule: StoredSchedule) -> Resource:
     """A schedule as a list shows it."""
     terms = schedule.terms
     status = "paused" if schedule.paused_at else "active" if schedule.next_at else "ended"

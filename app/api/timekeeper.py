@@ -17,7 +17,7 @@ from app.api.schedule_jobs import scheduled_run
 from app.api.visits import Visit
 from app.domain.errors import JobRefused
 from app.domain.keys import SCOPES, Caller
-from app.domain.schedules import REFUSALS, outcome_of, run_id_for, time_after
+from app.domain.schedules import REFUSALS, outcome_of, refusals_after, run_id_for, time_after
 from app.runtime import Runtime
 from app.store.acceptance import Origin, accept
 from app.store.database import TROUBLE
@@ -74,11 +74,7 @@ class Timekeeper:
 
     async def _see_to(self, due: DueSchedule) -> None:
         result, passes = await self._result_of(due)
-        refusals = due.refusals
-        if result.outcome == "fired":
-            refusals = 0
-        elif result.outcome == "refused" and not passes:
-            refusals += 1
+        refusals = refusals_after(due.refusals, result.outcome, passes=passes)
         next_at = time_after(due.terms.timing, due.due, due.now, due.terms.policy)
         pauses = refusals >= REFUSALS
         await settle_time(self._runtime.database, due, result, next_at, refusals=refusals, pauses=pauses)

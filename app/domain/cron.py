@@ -46,8 +46,9 @@ def checked_cron(expression: str) -> str:
     try:
         CronSim(" ".join(fields), datetime(2000, 1, 1, tzinfo=UTC))
     except CronSimError as error:
+        problem = "The field {field} is none of cron's, or names a day that these months do not have."
         field = str(error).removeprefix("Bad ")
-        raise PydanticCustomError("cron_invalid", "The field {field} is not one of cron.", {"field": field}) from None
+        raise PydanticCustomError("cron_invalid", problem, {"field": field}) from None
     return " ".join(fields)
 
 

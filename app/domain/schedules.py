@@ -90,6 +90,13 @@ def _is_late(due: datetime, now: datetime) -> bool:
     return now - due >= GRACE
 
 
+def refusals_after(before: int, outcome: Outcome, *, passes: bool) -> int:
+    """Refusals in a row after a further time; `passes` says that what kept its job from being taken will pass."""
+    if outcome == "fired":
+        return 0
+    return before + 1 if outcome == "refused" and not passes else before
+
+
 def run_id_for(schedule: str, due: datetime) -> str:
     """The id of the run that a schedule has at a time: whoever makes it, however often, makes that one."""
     told = f"{schedule} {due.timestamp():.6f}"

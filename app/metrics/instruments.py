@@ -58,7 +58,5 @@ class Instruments:
         self.losses = counter("leases_lost", "Runs that this process lost while it executed them.")
         self.takeovers = counter("takeovers", "Runs taken from a process that had let their leases lapse.")
         self.firings = counter("schedule_firings", "Times of schedules, by what has become of them.", "outcome")
-        self.firing_s = histogram(
-            "schedule_late_seconds", "From a time of a schedule until its run was there.", _LATE_S
-        )
+        self.firing_s = histogram("schedule_late_seconds", "From a time of a schedule until it was seen to.", _LATE_S)
         self.breaker_changes = counter("breaker_changes", "Times that a breaker changed its state.", "kind", "state")

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from app.domain.schedules import Outcome
 from app.domain.states import TERMINAL_RUN, RunStatus
 from app.store.database import Database
-from app.store.schedules import Terms, terms_in
+from app.store.schedule_rows import Terms, terms_in
 from app.store.tables import listed
 
 KEPT = 100

@@ -1,9 +1,7 @@
 """Schedules as they are kept. What is stored of their jobs is masked, and has its secret sealed."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 import structlog
 import uuid_utils
@@ -11,21 +9,15 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.errors import JobRefused
-from app.domain.schedules import AT_MOST, PauseReason, Policy, Timing
+from app.domain.schedules import AT_MOST
 from app.store.acceptance import IdempotencyKey
 from app.store.database import Database
-from app.store.projection import as_json
-from app.store.webhooks import OwnWebhook
+from app.store.schedule_rows import COLUMNS, IN_LISTS, Schedule, Terms, schedule_in, values_of
 
 log = structlog.get_logger(__name__)
 
 SCHEDULES_CHANNEL = "chargehand_schedules"
 
-_IN_LISTS = """
-    id, tenant, name, cron, timezone, once, missed, overlap, key_id, version, next_at, paused_at, pause_reason,
-    created_at, updated_at
-"""
-_COLUMNS = f"{_IN_LISTS}, job, webhook_secret"
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtext('schedules:' || :tenant))")
 _NOTIFY = text("SELECT pg_notify(:channel, '')")
 _CREATE = text(
@@ -35,7 +27,7 @@ _CREATE = text(
     SELECT :id, :tenant, :name, :cron, :timezone, :once, :missed, :overlap, CAST(:job AS json), :webhook_secret,
            :key_id, :next_at, :next_at, :idempotency_key, :digest
     WHERE (SELECT count(*) FROM schedules WHERE tenant = :tenant) < :at_most
-    RETURNING {_COLUMNS}
+    RETURNING {COLUMNS}
     """
 )
 _CHANGE = text(
@@ -47,7 +39,7 @@ _CHANGE = text(
         look_at = CASE WHEN NOT :retimed THEN look_at WHEN paused_at IS NULL THEN CAST(:next_at AS timestamptz) END,
         updated_at = now()
     WHERE id = :id AND tenant = :tenant AND version = :version
-    RETURNING {_COLUMNS}
+    RETURNING {COLUMNS}
     """
 )
 _FORGET_INPUTS = text("DELETE FROM schedule_inputs WHERE schedule_id = :id")
@@ -59,11 +51,11 @@ _ADD_INPUTS = text(
     """
 )
 _INPUTS = text("SELECT content FROM schedule_inputs WHERE schedule_id = :id ORDER BY position")
-_FIND = text(f"SELECT {_COLUMNS} FROM schedules WHERE id = :id AND tenant = :tenant")
-_FIND_BY_KEY = text(f"SELECT {_COLUMNS}, digest FROM schedules WHERE tenant = :tenant AND idempotency_key = :key")
+_FIND = text(f"SELECT {COLUMNS} FROM schedules WHERE id = :id AND tenant = :tenant")
+_FIND_BY_KEY = text(f"SELECT {COLUMNS}, digest FROM schedules WHERE tenant = :tenant AND idempotency_key = :key")
 _PAGE = text(
     f"""
-    SELECT {_IN_LISTS} FROM schedules
+    SELECT {IN_LISTS} FROM schedules
     WHERE tenant = :tenant AND (CAST(:after AS text) IS NULL OR id < :after) ORDER BY id DESC LIMIT :limit
     """
 )
@@ -71,7 +63,7 @@ _PAUSE = text(
     f"""
     UPDATE schedules
     SET paused_at = coalesce(paused_at, now()), pause_reason = coalesce(pause_reason, 'client'), look_at = NULL
-    WHERE id = :id AND tenant = :tenant RETURNING {_COLUMNS}
+    WHERE id = :id AND tenant = :tenant RETURNING {COLUMNS}
     """
 )
 _RESUME = text(
@@ -79,56 +71,10 @@ _RESUME = text(
     UPDATE schedules
     SET paused_at = NULL, pause_reason = NULL, refusals = CASE WHEN paused_at IS NULL THEN refusals ELSE 0 END,
         look_at = CASE WHEN paused_at IS NULL THEN look_at ELSE next_at END
-    WHERE id = :id AND tenant = :tenant RETURNING {_COLUMNS}
+    WHERE id = :id AND tenant = :tenant RETURNING {COLUMNS}
     """
 )
 _DELETE = text("DELETE FROM schedules WHERE id = :id AND tenant = :tenant RETURNING id")
-
-
-@dataclass(frozen=True, slots=True)
-class StoredJob:
-    """A job as it is stored with its schedule."""
-
-    told: Mapping[str, Any]
-    """All of it but what its inputs hold, and its secret."""
-    contents: Sequence[str] | None
-    """What its inputs hold; None where that was not read, or stays as it is."""
-    webhook_secret: bytes | None
-    """Sealed."""
-
-    @property
-    def webhook(self) -> OwnWebhook | None:
-        """Who is told of its runs."""
-        wanted = self.told.get("webhook")
-        return OwnWebhook(wanted["url"], self.webhook_secret) if wanted else None
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a client says of a schedule."""
-
-    name: str | None
-    timing: Timing
-    policy: Policy
-    job: StoredJob | None
-    """None in a list."""
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """A schedule as it is."""
-
-    id: str
-    terms: Terms
-    key: str | None
-    """Id of the key that it was made with."""
-    version: int
-    next_at: datetime | None
-    """The time that nothing has become of yet."""
-    paused_at: datetime | None
-    pause_reason: PauseReason | None
-    created_at: datetime
-    updated_at: datetime
 
 
 async def moment(database: Database) -> datetime:
@@ -153,7 +99,7 @@ async def create_schedule(
     Raises `JobRefused` (`idempotency_key_reused`) when the key was used with another body.
     """
     schedule_id = f"sch_{uuid_utils.uuid7().hex}"
-    values = _values_of(terms) | {
+    values = values_of(terms) | {
         "id": schedule_id,
         "tenant": tenant,
         "key_id": made_with,
@@ -172,7 +118,7 @@ async def create_schedule(
         await _put_inputs(connection, schedule_id, terms)
         await _tell(connection)
     log.info("schedule created", schedule=schedule_id, tenant=tenant)
-    return _schedule(row), True
+    return schedule_in(row), True
 
 
 async def schedule_made_before(database: Database, tenant: str, key: IdempotencyKey) -> Schedule | None:
@@ -187,7 +133,7 @@ async def _made_before(connection: AsyncConnection, tenant: str, key: Idempotenc
         return None
     if row.digest != key.digest:
         raise JobRefused("idempotency_key_reused", "This Idempotency-Key was used before with a different body.")
-    return _schedule(row)
+    return schedule_in(row)
 
 
 async def change_schedule(
@@ -197,7 +143,7 @@ async def change_schedule(
 
     With `next_at` that is its next time, else it stays as it is.
     """
-    values = _values_of(terms) | {
+    values = values_of(terms) | {
         "id": read.id,
         "tenant": tenant,
         "version": read.version,
@@ -211,7 +157,7 @@ async def change_schedule(
         await _put_inputs(connection, read.id, terms)
         await _tell(connection)
     log.info("schedule changed", schedule=read.id, tenant=tenant)
-    return _schedule(row)
+    return schedule_in(row)
 
 
 async def _put_inputs(connection: AsyncConnection, schedule_id: str, terms: Terms) -> None:
@@ -230,14 +176,14 @@ async def find_schedule(database: Database, tenant: str, schedule_id: str) -> Sc
     """A schedule; None when the tenant has no such one."""
     async with database.reading() as connection:
         row = (await connection.execute(_FIND, {"id": schedule_id, "tenant": tenant})).one_or_none()
-    return _schedule(row) if row else None
+    return schedule_in(row) if row else None
 
 
 async def page_of_schedules(database: Database, tenant: str, after: str | None, *, limit: int) -> Sequence[Schedule]:
     """Up to `limit` schedules behind the one called `after`, newest first, without their jobs."""
     async with database.reading() as connection:
         found = await connection.execute(_PAGE, {"tenant": tenant, "after": after, "limit": limit})
-        return [_schedule(row) for row in found]
+        return [schedule_in(row) for row in found]
 
 
 async def contents_of_schedule(database: Database, schedule_id: str) -> Sequence[str]:
@@ -264,7 +210,7 @@ async def _move(database: Database, tenant: str, schedule_id: str, *, paused: bo
             return None
         await _tell(connection)
     log.info("schedule paused" if paused else "schedule resumed", schedule=schedule_id, tenant=tenant)
-    return _schedule(row)
+    return schedule_in(row)
 
 
 async def delete_schedule(database: Database, tenant: str, schedule_id: str) -> bool:
@@ -275,37 +221,3 @@ async def delete_schedule(database: Database, tenant: str, schedule_id: str) -> 
             return False
     log.info("schedule deleted", schedule=schedule_id, tenant=tenant)
     return True
-
-
-def _values_of(terms: Terms) -> dict[str, Any]:
-    assert terms.job is not None
-    return {
-        "name": terms.name,
-        "cron": terms.timing.cron,
-        "timezone": terms.timing.timezone,
-        "once": terms.timing.once,
-        "missed": terms.policy.missed,
-        "overlap": terms.policy.overlap,
-        "job": as_json(terms.job.told),
-        "webhook_secret": terms.job.webhook_secret,
-    }
-
-
-def terms_in(row: Any) -> Terms:
-    """The terms that a row has."""
-    job = StoredJob(row.job, None, row.webhook_secret) if hasattr(row, "job") else None
-    return Terms(row.name, Timing(row.cron, row.timezone, row.once), Policy(row.missed, row.overlap), job)
-
-
-def _schedule(row: Any) -> Schedule:
-    return Schedule(
-        row.id,
-        terms_in(row),
-        row.key_id,
-        row.version,
-        row.next_at,
-        row.paused_at,
-        row.pause_reason,
-        row.created_at,
-        row.updated_at,
-    )

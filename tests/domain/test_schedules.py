@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
 from app.domain.cron import checked_cron, checked_zone, next_after, zones
-from app.domain.schedules import GRACE, Policy, Timing, outcome_of, run_id_for, time_after
+from app.domain.schedules import GRACE, Outcome, Policy, Timing, outcome_of, refusals_after, run_id_for, time_after
 
 DUE = datetime(2026, 11, 29, 9, 0, tzinfo=UTC)
 EACH_MINUTE = Timing("* * * * *", "UTC", None)
@@ -171,6 +171,14 @@ def test_a_downtime_costs_at_most_one_run_and_nothing_that_is_not_missed(late: t
         assert runs == sum(timedelta(0) <= late - timedelta(minutes=n) < GRACE for n in range(3000))
     elif late >= GRACE:
         assert runs == 1
+
+
+@pytest.mark.parametrize(
+    ("outcome", "passes", "after"),
+    [("fired", False, 0), ("refused", False, 8), ("refused", True, 7), ("missed", False, 7), ("overlapped", False, 7)],
+)
+def test_refusals_count_while_they_come_in_a_row_and_do_not_pass(outcome: Outcome, passes: bool, after: int) -> None:
+    assert refusals_after(7, outcome, passes=passes) == after
 
 
 def test_a_run_is_named_by_its_schedule_and_its_time_alone() -> None:
