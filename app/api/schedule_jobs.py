@@ -14,9 +14,16 @@ from app.domain.masking import masked
 from app.domain.schedules import ScheduledFor
 from app.store.acceptance import NewRun, Origin
 from app.store.schedule_rows import StoredJob
-from app.store.schedules import contents_of_schedule
+from app.store.schedules import job_of_schedule
 
 _PLACE = "/job"
+
+
+class ScheduleNotFound(Refusal):
+    """The tenant has no such schedule; whether another has is not told."""
+
+    def __init__(self) -> None:
+        super().__init__(404, "schedule_not_found", "There is no such schedule.")
 
 
 async def job_to_store(visit: Visit, job: Job, origin: Origin) -> StoredJob:
@@ -36,16 +43,18 @@ async def job_to_store(visit: Visit, job: Job, origin: Origin) -> StoredJob:
     return StoredJob(told, [each.content for each in kept.inputs], secret)
 
 
-async def scheduled_run(visit: Visit, schedule_id: str, stored: StoredJob, time: datetime, origin: Origin) -> NewRun:
+async def scheduled_run(visit: Visit, schedule_id: str, time: datetime, origin: Origin) -> NewRun:
     """The run that a schedule is to have for a time. Raises `Refusal`, `JobRefused`.
 
     The team is the one that bears the name now, unless the job names a version of it.
     """
-    contents = await contents_of_schedule(visit.database, schedule_id)
+    stored = await job_of_schedule(visit.database, schedule_id)
+    if stored is None or stored.contents is None:
+        raise ScheduleNotFound
     told = {name: value for name, value in stored.told.items() if name not in ("inputs", "webhook")}
     inputs = [
         {"name": each["name"], "media_type": each["media_type"], "content": content}
-        for each, content in zip(stored.told.get("inputs", ()), contents, strict=True)
+        for each, content in zip(stored.told.get("inputs", ()), stored.contents, strict=True)
     ]
     with _about_the_job():
         new = await new_run(visit, Job.model_validate(told | {"inputs": inputs}), origin)

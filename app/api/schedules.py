@@ -12,7 +12,7 @@ from app.api.deps import Key, WaitSeconds, only
 from app.api.errors import Refusal
 from app.api.jobs import ENDED, OriginOf, answer_with_run
 from app.api.resources import Resource, instant, page
-from app.api.schedule_jobs import scheduled_run
+from app.api.schedule_jobs import ScheduleNotFound, scheduled_run
 from app.api.schedule_terms import ScheduleChanges, ScheduleWanted, changed_terms, key_of, wanted_terms
 from app.api.schemas.runs import Run
 from app.api.schemas.schedules import Schedule, SchedulePage
@@ -35,16 +35,9 @@ After = Annotated[str | None, Query(max_length=500, description="`next_cursor` o
 PageLimit = Annotated[int, Query(ge=1, le=100, description="Schedules of a page.")]
 
 
-class _NotFound(Refusal):
-    """The tenant has no such schedule; whether another has is not told."""
-
-    def __init__(self) -> None:
-        super().__init__(404, "schedule_not_found", "There is no such schedule.")
-
-
 async def _schedule_id(schedule_id: Annotated[str, Path(description="Id of a schedule.")]) -> str:
     if not _ID.fullmatch(schedule_id):
-        raise _NotFound
+        raise ScheduleNotFound
     return schedule_id
 
 
@@ -137,7 +130,7 @@ async def change_a_schedule(
 async def delete_a_schedule(schedule_id: ScheduleId, visit: VisitOf) -> Response:
     """Delete a schedule. Its runs stay, and go on."""
     if not await stored.delete_schedule(visit.database, visit.tenant, schedule_id):
-        raise _NotFound
+        raise ScheduleNotFound
     return Response(status_code=204)
 
 
@@ -163,13 +156,12 @@ async def run_a_schedule(
 
     Its times stay as they are, and `overlap` does not count. `Idempotency-Key` and `Prefer: wait=N` work as for jobs.
     """
-    schedule = await _existing(visit, schedule_id)
+    await _existing(visit, schedule_id)
     meant = IdempotencyKey(key, f"POST {request.url.path}", "") if key is not None else None
     accepted = await accepted_before(visit.database, visit.tenant, meant) if meant else None
     if accepted is None:
-        assert schedule.terms.job is not None
         now = await stored.moment(visit.database)
-        new = await scheduled_run(visit, schedule_id, schedule.terms.job, now, origin)
+        new = await scheduled_run(visit, schedule_id, now, origin)
         accepted = await accept(visit.database, visit.tenant, new, key=meant)
         if not accepted.replayed:
             await note_run_by_hand(visit.database, schedule_id, accepted.run_id, now)
@@ -184,7 +176,7 @@ async def _existing(visit: Visit, schedule_id: str) -> StoredSchedule:
 
 def _found(schedule: StoredSchedule | None) -> StoredSchedule:
     if schedule is None:
-        raise _NotFound
+        raise ScheduleNotFound
     return schedule
 
 

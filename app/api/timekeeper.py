@@ -106,6 +106,5 @@ class Timekeeper:
         """Have the run of a time accepted, once however often that is tried. Raises `Refusal`, `JobRefused`."""
         await self._runtime.welcome(due.tenant)
         visit = self._visit_of(Caller(due.tenant, frozenset(SCOPES), due.key))
-        assert due.terms.job is not None
-        new = await scheduled_run(visit, due.id, due.terms.job, due.due, Origin(key=due.key))
+        new = await scheduled_run(visit, due.id, due.due, Origin(key=due.key))
         await accept(self._runtime.database, due.tenant, replace(new, run_id=run_id))

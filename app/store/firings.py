@@ -28,7 +28,9 @@ _TAKE = text(
         UPDATE schedules SET look_at = now() + make_interval(secs => CAST(:lease_s AS float8))
         FROM due WHERE schedules.id = due.id RETURNING schedules.*
     )
-    SELECT taken.*, now() AS now, runs.status NOT IN ({listed(TERMINAL_RUN)}) AS busy
+    SELECT taken.id, taken.tenant, taken.name, taken.cron, taken.timezone, taken.once, taken.missed, taken.overlap,
+           taken.key_id, taken.next_at, taken.refusals, now() AS now,
+           runs.status NOT IN ({listed(TERMINAL_RUN)}) AS busy
     FROM taken LEFT JOIN runs ON runs.id = taken.last_run_id
     """
 )

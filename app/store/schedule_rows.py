@@ -42,7 +42,7 @@ class Terms:
     timing: Timing
     policy: Policy
     job: StoredJob | None
-    """None in a list."""
+    """None where it was not read."""
 
 
 @dataclass(frozen=True, slots=True)

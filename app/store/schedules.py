@@ -12,7 +12,7 @@ from app.domain.errors import JobRefused
 from app.domain.schedules import AT_MOST
 from app.store.acceptance import IdempotencyKey
 from app.store.database import Database
-from app.store.schedule_rows import COLUMNS, IN_LISTS, Schedule, Terms, schedule_in, values_of
+from app.store.schedule_rows import COLUMNS, IN_LISTS, Schedule, StoredJob, Terms, schedule_in, values_of
 
 log = structlog.get_logger(__name__)
 
@@ -43,13 +43,8 @@ _CHANGE = text(
     """
 )
 _FORGET_INPUTS = text("DELETE FROM schedule_inputs WHERE schedule_id = :id")
-_ADD_INPUTS = text(
-    """
-    INSERT INTO schedule_inputs (schedule_id, position, content)
-    SELECT :id, n.position - 1, n.content
-    FROM unnest(CAST(:contents AS text[])) WITH ORDINALITY AS n(content, position)
-    """
-)
+_ADD_INPUT = text("INSERT INTO schedule_inputs (schedule_id, position, content) VALUES (:id, :position, :content)")
+_JOB = text("SELECT job, webhook_secret FROM schedules WHERE id = :id")
 _INPUTS = text("SELECT content FROM schedule_inputs WHERE schedule_id = :id ORDER BY position")
 _FIND = text(f"SELECT {COLUMNS} FROM schedules WHERE id = :id AND tenant = :tenant")
 _FIND_BY_KEY = text(f"SELECT {COLUMNS}, digest FROM schedules WHERE tenant = :tenant AND idempotency_key = :key")
@@ -162,9 +157,11 @@ async def change_schedule(
 
 async def _put_inputs(connection: AsyncConnection, schedule_id: str, terms: Terms) -> None:
     assert terms.job is not None
-    if terms.job.contents is not None:
-        await connection.execute(_FORGET_INPUTS, {"id": schedule_id})
-        await connection.execute(_ADD_INPUTS, {"id": schedule_id, "contents": list(terms.job.contents)})
+    if terms.job.contents is None:
+        return
+    await connection.execute(_FORGET_INPUTS, {"id": schedule_id})
+    for position, content in enumerate(terms.job.contents):
+        await connection.execute(_ADD_INPUT, {"id": schedule_id, "position": position, "content": content})
 
 
 async def _tell(connection: AsyncConnection) -> None:
@@ -186,10 +183,14 @@ async def page_of_schedules(database: Database, tenant: str, after: str | None, 
         return [schedule_in(row) for row in found]
 
 
-async def contents_of_schedule(database: Database, schedule_id: str) -> Sequence[str]:
-    """What the inputs of its job hold, in their order."""
-    async with database.reading() as connection:
-        return (await connection.execute(_INPUTS, {"id": schedule_id})).scalars().all()
+async def job_of_schedule(database: Database, schedule_id: str) -> StoredJob | None:
+    """The whole job of a schedule, with what its inputs hold; None when it is gone."""
+    async with database.one_view() as connection:
+        row = (await connection.execute(_JOB, {"id": schedule_id})).one_or_none()
+        if row is None:
+            return None
+        contents = (await connection.execute(_INPUTS, {"id": schedule_id})).scalars().all()
+    return StoredJob(row.job, contents, row.webhook_secret)
 
 
 async def pause_schedule(database: Database, tenant: str, schedule_id: str) -> Schedule | None:

@@ -15,7 +15,6 @@ from app.domain.schedules import REFUSALS, run_id_for
 from app.domain.webhooks import new_secret
 from app.store.acceptance import Origin, accept
 from app.store.firings import KEPT
-from app.store.schedules import find_schedule
 from tests.api.test_keys import ask, key_of
 from tests.support.api import JOB, Api, Starts
 from tests.support.receiver import SECRETS_KEY
@@ -135,11 +134,8 @@ async def test_what_a_process_has_begun_when_it_dies_another_ends_without_a_seco
 ) -> None:
     schedule = await make(api)
     database, due = api.runtime.database, datetime.now(UTC) - timedelta(seconds=seconds_ago)
-    stored = await find_schedule(database, DEFAULT_TENANT, schedule)
-    assert stored is not None
-    assert stored.terms.job is not None
     visit = Visit(api.runtime, api.app.state.looks, ANYBODY, api.app.state.keys)
-    new = await scheduled_run(visit, schedule, stored.terms.job, due, Origin())
+    new = await scheduled_run(visit, schedule, due, Origin())
     await accept(database, DEFAULT_TENANT, replace(new, run_id=run_id_for(schedule, due)))  # And then it died.
 
     await come(api, schedule, at=due)
