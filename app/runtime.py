@@ -35,6 +35,7 @@ from app.store.input_cache import InputCache
 from app.store.load_board import LoadBoard
 from app.store.queue import RunQueue
 from app.store.retention import Retention
+from app.store.schedules import SCHEDULES_CHANNEL
 from app.store.teams import Origin, put_team
 from app.store.wakeups import Wakeups
 from app.store.witness import Both
@@ -111,6 +112,8 @@ class Runtime:
     input_cache: InputCache = field(default_factory=InputCache)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the process has been told to stop."""
+    schedule_news: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a schedule may have an earlier time than before."""
     readers: int = 0
     """Streams and long polls that are served at this moment."""
 
@@ -182,6 +185,7 @@ async def open_runtime(
     )
     if (webhooks := runtime.webhooks) is not None:
         wakeups.hear(DELIVERIES_CHANNEL, lambda _: webhooks.news.set())
+    wakeups.hear(SCHEDULES_CHANNEL, lambda _: runtime.schedule_news.set())
     async with AsyncExitStack() as stack:
         # Read at the end: tests put another database in its place.
         stack.push_async_callback(lambda: runtime.database.close())

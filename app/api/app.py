@@ -29,6 +29,7 @@ from app.api import (
     questions,
     replays,
     runs,
+    schedules,
     second_looks,
     teams,
     trace,
@@ -47,6 +48,8 @@ from app.api.long_polls import called_when_set
 from app.api.pace import Line
 from app.api.rate_limits import RateLimits
 from app.api.shared_looks import SharedLooks
+from app.api.timekeeper import Timekeeper
+from app.api.visits import Visit
 from app.parts import kept_up
 from app.runtime import Runtime
 from app.tracing.requests import telemetry_of
@@ -93,7 +96,8 @@ def create_app(
             app.state.keys = ring = KeyRing(lambda: opened.database)
             app.state.feeds = feeds = Feeds(opened, SharedPages(opened.database))
             app.state.line = Line()
-            async with kept_up(keys=ring.watch_forever):
+            timekeeper = Timekeeper(opened, lambda caller: Visit(opened, app.state.looks, caller, ring))
+            async with kept_up(keys=ring.watch_forever, timekeeper=timekeeper.keep_forever):
                 with _draining_on_signals(opened.draining), called_when_set(opened.draining, feeds.ring):
                     yield
 
@@ -113,7 +117,7 @@ def create_app(
     app.state.send_limit_s = send_limit_s
     parts = (
         pages, jobs, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace, teams, breakers,
-        keys, limits, usage, webhooks, deliveries, health, metrics,
+        keys, limits, usage, webhooks, deliveries, schedules, health, metrics,
     )  # fmt: skip
     for part in parts:
         app.include_router(part.router)

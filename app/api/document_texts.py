@@ -37,6 +37,7 @@ KEY = "A key of the API, as `chargehand keys create` or `POST /v1/keys` has show
 TAGS: Mapping[str, str] = {
     "jobs": "Taking in jobs.",
     "runs": "Runs, and what belongs to them: inputs, plan, tasks, files, events, trace, cancellation.",
+    "schedules": "Jobs that come at times of their own: again and again, or once at a moment.",
     "breakers": "What is left alone for a while since it keeps failing, for all replicas.",
     "teams": "The teams that a job may name, their versions, and the tools their workers may have.",
     "operations": "For those who run the service.",
@@ -77,6 +78,10 @@ HEADERS: Mapping[str, Header] = {
         always=True,
     ),
     "Location": Header("Location", "Path of the run.", "/v1/runs/run_01a22168085c7788a2fef2a36551fa03", always=True),
+    "ScheduleLocation": Header(
+        "Location", "Path of the schedule.", "/v1/schedules/sch_01a2f31b08f97d2ea4c5d6e7f8091a2b"
+    ),
+    "ScheduleETag": Header("ETag", "The version of the schedule, for `If-Match` with a change.", '"1"', always=True),
     "TeamLocation": Header("Location", "Path of the new version.", "/v1/teams/invoices@2", always=True),
     "DryRunLocation": Header(
         "Location", "Path of the run of a dry run without a plan.", "/v1/runs/run_01a22168085c7788a2fef2a36551fa03"
@@ -154,6 +159,11 @@ ANSWER_HEADERS: Mapping[tuple[str, str], Sequence[str]] = {
     ("get_artifact", "200"): ("ArtifactETag", "Attachment", "NoSniffing", "SecurityPolicy"),
     ("get_artifact", "304"): ("ArtifactETag",),
     ("put_a_team", "201"): ("TeamLocation",),
+    ("create_a_schedule", "201"): ("ScheduleLocation", "ScheduleETag"),
+    ("create_a_schedule", "200"): ("ScheduleLocation", "ScheduleETag", "IdempotentReplayed"),
+    **{(f"{does}_a_schedule", "200"): ("ScheduleETag",) for does in ("get", "change", "pause", "resume")},
+    ("run_a_schedule", "202"): ("Location", "RetryAfter", "Vary", "PreferenceApplied", "IdempotentReplayed"),
+    ("run_a_schedule", "200"): ("Location", "Vary", "PreferenceApplied", "IdempotentReplayed"),
     ("home", "200"): ("Vary", "SecurityPolicy"),
 }
 """Which headers an answer may have besides `X-Request-Id` and `Cache-Control`, by operation and status."""

@@ -116,6 +116,12 @@ async def _accepted(visit: Visit, job: Job, terms: Terms, origin: Origin) -> Acc
     key = await _scoped(terms, job)
     if key and (before := await accepted_before(visit.database, visit.tenant, key)):
         return before  # Whatever it rests on may have gone since: its team, the webhook whose secret it takes.
+    new = await new_run(visit, job, origin, dry_run=terms.dry_run)
+    return await accept(visit.database, visit.tenant, new, key=key)
+
+
+async def new_run(visit: Visit, job: Job, origin: Origin, *, dry_run: bool = False) -> NewRun:
+    """The run that a job is to have, found fit to be executed. Raises `Refusal`, `JobRefused`."""
     runtime = visit.runtime
     team = await team_named(visit.database, visit.tenant, job.team)
     if team is None:
@@ -125,12 +131,11 @@ async def _accepted(visit: Visit, job: Job, terms: Terms, origin: Origin) -> Acc
     refuse_unpriced(runtime, team.team, limits, "/limits/cost_usd" if job.limits.cost_usd is not None else "/team")
     _refuse_no_schema(job, team.team)
     await refuse_false_documents(job.inputs)
-    applied = _applied(limits, job, dry_run=terms.dry_run)
+    applied = _applied(limits, job, dry_run=dry_run)
     inputs = tuple(given.name for given in job.inputs)
-    webhook = None if terms.dry_run else await own_webhook(visit, job.webhook)
+    webhook = None if dry_run else await own_webhook(visit, job.webhook)
     plan, made_by = await _plan_brought(job, Crew(members, runtime.means, limits, inputs, job.strategy))
-    new = NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, made_by, origin, webhook=webhook)
-    return await accept(visit.database, visit.tenant, new, key=key)
+    return NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, made_by, origin, webhook=webhook)
 
 
 async def _plan_brought(job: Job, crew: Crew) -> tuple[Plan | None, PlanSource | None]:

@@ -39,6 +39,7 @@ def run_resource(row: Row, now: datetime) -> Resource:
         "parent": row["parent"]["run"] if row["parent"] else None,
         "parent_task": _parent_task(row["parent"]),
         "origin": row["origin"],
+        "schedule": row["schedule"],
         "metadata": row["metadata"],
         "plan_revision": row["plan_revision"],
         "progress": row["progress"],

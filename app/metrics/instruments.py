@@ -10,6 +10,7 @@ _QUEUE_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 _RUN_S = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14_400)
 _CALL_S = (0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600)
 _TOOL_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_LATE_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 3600, 86_400)
 _COMMIT_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 
 _OF_WORKER = ("team", "worker")
@@ -56,6 +57,8 @@ class Instruments:
         self.renewals = counter("lease_renewals", "Leases of runs that were prolonged.")
         self.losses = counter("leases_lost", "Runs that this process lost while it executed them.")
         self.takeovers = counter("takeovers", "Runs taken from a process that had let their leases lapse.")
+        self.firings = counter("schedule_firings", "Times of schedules, by what has become of them.", "outcome")
+        self.firing_s = histogram("schedule_late_seconds", "From a time of a schedule until it was seen to.", _LATE_S)
         self.breaker_changes = counter("breaker_changes", "Times that a breaker changed its state.", "kind", "state")
 
         self.limit_refusals = counter("limit_refusals", "Requests and jobs that went beyond a limit.", "limit")

@@ -14,6 +14,7 @@ from app.domain.codes import ERROR_CODES, STOP_REASONS
 from app.domain.events import Event
 from app.domain.policy.breakers import BreakerKind, BreakerState
 from app.domain.quotas import COST_PERIODS, LIMIT_NAMES, LimitName
+from app.domain.schedules import OUTCOMES, Outcome
 from app.domain.snapshot import Snapshot
 from app.domain.team import Team
 from app.domain.usage import Usage
@@ -53,6 +54,8 @@ class Meters(Witness):
                 self._count.limit_refusals.labels(limit)
         for limit in COST_PERIODS:
             self._count.limit_warnings.labels(limit)
+        for outcome in OUTCOMES:
+            self._count.firings.labels(outcome)
 
     def expect(self, teams: Iterable[Team], models: Iterable[str]) -> None:
         """Give these teams, their workers, and these models series of their own."""
@@ -110,6 +113,12 @@ class Meters(Witness):
     def heard_loss(self) -> None:
         """Count a run that is lost."""
         self._count.losses.inc()
+
+    def heard_firing(self, outcome: Outcome, late_s: float) -> None:
+        """Count a time of a schedule."""
+        self._count.firings.labels(outcome).inc()
+        if outcome == "fired":
+            self._count.firing_s.observe(late_s)
 
     def heard_takeover(self) -> None:
         """Count a run that was taken over."""

@@ -17,6 +17,7 @@ from app.domain.nested import Parent
 from app.domain.origin import RunOrigin
 from app.domain.plan import Plan, PlanSource
 from app.domain.quotas import UNBOUND, Quotas
+from app.domain.schedules import ScheduledFor
 from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
 from app.store.acceptance_sql import ACCEPT
@@ -100,6 +101,8 @@ class NewRun:
     """What it takes over from another run; then its job has no inputs of its own."""
     nested: Nesting | None = None
     """What it is part of, for one that does the work of another run's task."""
+    schedule: ScheduledFor | None = None
+    """Where it comes from, for one that no request brings."""
     webhook: OwnWebhook | None = None
     """The job's own, with its secret sealed: the job's stays out of all that is stored."""
 
@@ -240,6 +243,7 @@ def _row(new: NewRun, run: Snapshot, at: datetime) -> Row:
         "limits": new.limits,
         "origin": new.inherited.origin if new.inherited else None,
         "parent": new.nested.parent if new.nested else None,
+        "schedule": new.schedule,
         "created_at": at,
     }
     return plain(run_row(run, at) | job)
@@ -265,6 +269,7 @@ def _values_of(tenant: str, new: NewRun, queued: ev.RunQueued, row: Row, key: Id
         "origin": as_json(row["origin"]) if row["origin"] else None,
         "reused": as_json(new.inherited.reused) if new.inherited else None,
         "parent": as_json(row["parent"]) if row["parent"] else None,
+        "schedule": as_json(row["schedule"]) if row["schedule"] else None,
         "source": _source(new),
         "names": [item.name for item in inputs],
         "media_types": [item.media_type for item in inputs],

@@ -9,7 +9,8 @@ ACCEPT = f"""
         ON CONFLICT DO NOTHING RETURNING run_id
     ), run AS (
         INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
-                          progress, usage, timing, origin, parent, reports_to, last_seq, created_at, key_id, held)
+                          progress, usage, timing, origin, parent, schedule, reports_to, last_seq, created_at, key_id,
+                          held)
         SELECT %(id)s, %(tenant)s, 'queued', %(objective)s, %(team_name)s, %(team_version)s, %(priority)s,
                coalesce(
                    (SELECT turn FROM runs WHERE id = CAST(%(parent)s AS json) ->> 'run'),
@@ -19,11 +20,12 @@ ACCEPT = f"""
                              WHERE status = 'queued' AND priority = %(priority)s AND tenant = %(tenant)s), 0)),
                CAST(%(metadata)s AS json), CAST(%(limits)s AS json), CAST(%(progress)s AS json),
                CAST(%(usage)s AS json), CAST(%(timing)s AS json), CAST(%(origin)s AS json),
-               CAST(%(parent)s AS json), CAST(%(parent)s AS json) ->> 'run', %(last_seq)s, %(at)s,
+               CAST(%(parent)s AS json), CAST(%(schedule)s AS json), CAST(%(parent)s AS json) ->> 'run',
+               %(last_seq)s, %(at)s,
                coalesce(%(key_id)s, (SELECT key_id FROM runs WHERE id = CAST(%(parent)s AS json) ->> 'run')),
                %(held)s
         WHERE CAST(%(key)s AS text) IS NULL OR EXISTS (SELECT FROM key)
-        ON CONFLICT (id) DO NOTHING  -- A nested run has but one id, however often it is begun.
+        ON CONFLICT (id) DO NOTHING  -- One that is nested or scheduled has but one id, however often it is begun.
         RETURNING id, priority, turn, held, key_id
     ), event AS (
         INSERT INTO events (run_id, seq, type, at, data)

@@ -19,7 +19,12 @@ LIMITS_OF_KEY = """
      WHERE tenant = api_keys.tenant AND key_id IN ('', api_keys.id) OR tenant = '') AS limits
 """
 """What a key may use, as a column of a query for its row; `quotas_from` reads it."""
-_OF_TENANT = text("SELECT tenant, key_id, limits FROM limits WHERE tenant = :tenant AND key_id = '' OR tenant = ''")
+_OF_CALLER = text(
+    """
+    SELECT tenant, key_id, limits FROM limits
+    WHERE tenant = :tenant AND key_id IN ('', CAST(:key AS text)) OR tenant = ''
+    """
+)
 _ALL = text(
     """
     SELECT tenant, key_id, limits FROM limits
@@ -55,14 +60,14 @@ def quotas_from(stored: Sequence[Sequence[Any]] | None, key: str | None) -> Quot
     return quotas_of([(tenant, of_key, said) for tenant, of_key, said in stored or ()], key)
 
 
-async def find_quotas(database: Database, tenant: str) -> Quotas:
-    """What a tenant may use."""
+async def find_quotas(database: Database, tenant: str, key: str | None = None) -> Quotas:
+    """What a tenant may use, or one of its keys."""
 
     async def read(connection: AsyncConnection) -> Quotas:
-        rows = (await connection.execute(_OF_TENANT, {"tenant": tenant})).all()
-        return quotas_from([tuple(row) for row in rows], None)
+        rows = (await connection.execute(_OF_CALLER, {"tenant": tenant, "key": key})).all()
+        return quotas_from([tuple(row) for row in rows], key)
 
-    return await database.read_together(("limits", tenant), read)
+    return await database.read_together(("limits", tenant, key), read)
 
 
 async def list_limits(database: Database, tenant: str | None = None) -> Sequence[StoredLimits]:

@@ -28,8 +28,8 @@ OBJECTIVE_PREVIEW = 200
 
 _COLUMNS = """
     id, status, phase, stop_reason, waiting_for, team_name, team_version, metadata, limits, plan_revision,
-    quote, progress, usage, timing, error, cancellation, origin, parent, last_seq, created_at, started_at, finished_at,
-    thinned_at
+    quote, progress, usage, timing, error, cancellation, origin, parent, schedule, last_seq, created_at, started_at,
+    finished_at, thinned_at
 """
 _RUN = text(f"SELECT {_COLUMNS}, objective, result FROM runs WHERE id = :id AND tenant = :tenant")
 _SHORT_OBJECTIVE = f"""

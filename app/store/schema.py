@@ -53,6 +53,9 @@ TABLES = (
     "spend",
     "spend_reserved",
     "limit_warnings",
+    "schedules",
+    "schedule_inputs",
+    "schedule_firings",
     "breakers",
     "worker_loads",
     "retention",
@@ -63,6 +66,7 @@ ADDED_SINCE = {
     "breakers", "worker_loads", "artifacts", "api_keys", "webhook_endpoints", "webhook_deliveries",
     "limits", "request_rates", "spend_accounts", "spend", "spend_reserved", "limit_warnings",
     "retention",
+    "schedules", "schedule_inputs", "schedule_firings",
 }  # fmt: skip
 """Those of them that the first releases did not have."""
 

@@ -107,6 +107,7 @@ runs = Table(
     Column("finished_at", TIME),
     Column("key_id", Text, comment="id of the key that it was posted with; null without keys"),
     Column("thinned_at", TIME, comment="since when long texts in its log are cut; null while it is whole"),
+    Column("schedule", JSON, comment="the schedule that it comes from, and for which time"),
     # Authority: who may write the run's progress.
     Column("owner", Text, comment="the process that executes the run; null when none does"),
     Column("owner_epoch", BigInteger, nullable=False, server_default=text("0"), comment="rises at every claim"),

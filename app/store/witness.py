@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from app.domain.events import Event
 from app.domain.policy.breakers import BreakerKind, BreakerState
 from app.domain.quotas import LimitName
+from app.domain.schedules import Outcome
 from app.domain.snapshot import Snapshot
 
 
@@ -31,6 +32,9 @@ class Witness:
 
     def heard_takeover(self) -> None:
         """This process has taken a run whose process had let its lease lapse."""
+
+    def heard_firing(self, outcome: Outcome, late_s: float) -> None:
+        """This process has seen to a time of a schedule, so many seconds after it had come."""
 
     def heard_breaker(self, kind: BreakerKind, state: BreakerState) -> None:
         """This process has changed the state of a breaker."""
@@ -89,3 +93,7 @@ class Both(Witness):
     def heard_limit_warning(self, limit: LimitName) -> None:
         """Passed on."""
         self._all_ears.heard_limit_warning(limit)
+
+    def heard_firing(self, outcome: Outcome, late_s: float) -> None:
+        """Passed on."""
+        self._all_ears.heard_firing(outcome, late_s)

@@ -137,6 +137,8 @@ def test_what_changes_something_takes_more_than_reading() -> None:
     assert scope_for("GET", "/v1/webhooks") == scope_for("POST", "/v1/webhooks/test") == "admin"
     assert scope_for("GET", "/v1/runs/run_1/deliveries") == "runs:read"
     assert scope_for("POST", "/v1/runs/run_1/redeliver") == "jobs:write"
+    assert scope_for("GET", "/v1/schedules/sch_1") == "runs:read"
+    assert scope_for("POST", "/v1/schedules/sch_1/run") == scope_for("PATCH", "/v1/schedules/sch_1") == "jobs:write"
     assert scope_for("GET", "/v1/keysmith") == "runs:read"
 
 
@@ -148,11 +150,16 @@ async def test_what_another_tenant_has_is_answered_like_what_nobody_has(api: Api
     team = {"workers": [{"name": "writer", "description": "Writes.", "instructions": "Write."}]}
     assert (await ask(api, "PUT", "/v1/teams/letters", owner, json=team)).status_code == 201
     assert (await ask(api, "POST", "/v1/breakers/worker:letters%2Fwriter/trip", owner)).status_code == 200
+    timed = {"cron": "0 9 * * *", "job": job}
+    schedule = (await ask(api, "POST", "/v1/schedules", owner, json=timed)).json()["id"]
     key = (await ask(api, "POST", "/v1/keys", owner, json={"scopes": ["runs:read"]})).json()["id"]
     document = (await api.client.get("/openapi.json")).json()
     theirs = {"run_id": run, "key_id": key, "task_id": "t1", "question_id": "q1", "name": "letters"}
+    theirs["schedule_id"] = schedule
     nobodys = {**theirs, "run_id": f"run_{uuid4().hex}", "key_id": "0" * 16, "name": "nothing"}
+    nobodys["schedule_id"] = f"sch_{uuid4().hex}"
     bodies: dict[str, Any] = {"/answer": {"answer": "yes"}, "/retry": {"only": "failed"}, "/plan": {"tasks": []}}
+    bodies["/{schedule_id}"] = {"name": "Mine."}
     walked = set()
 
     for method, path in operations(document):
@@ -171,9 +178,11 @@ async def test_what_another_tenant_has_is_answered_like_what_nobody_has(api: Api
         assert (foreign.status_code, told(foreign)) == (404, told(unknown)), (method, path)
         walked.add(path.split("/")[2])
 
-    assert walked == {"runs", "teams", "keys", "breakers"}
-    for path in ("/v1/runs", "/v1/keys", "/v1/breakers"):
+    assert walked == {"runs", "teams", "keys", "breakers", "schedules"}
+    assert (await ask(api, "GET", f"/v1/schedules/{schedule}", owner)).json()["name"] is None
+    for path in ("/v1/runs", "/v1/keys", "/v1/breakers", "/v1/schedules"):
         listed = (await ask(api, "GET", path, other)).json()["data"]
+        assert schedule not in json.dumps(listed)
         assert run not in json.dumps(listed)
         assert all(each.get("tenant", "rival") == "rival" for each in listed)
     again = await ask(api, "POST", "/v1/jobs", other, json=job, headers={"idempotency-key": "k"})

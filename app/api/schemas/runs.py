@@ -15,6 +15,7 @@ from app.domain.plan_difference import Difference
 from app.domain.questions import Question
 from app.domain.quote import Quote
 from app.domain.results import Delivered, Escalation, Problem, Result
+from app.domain.schedules import ScheduledFor
 from app.domain.states import AttemptStatus, Phase, RunStatus, TaskStatus, WaitReason
 from app.domain.team import TeamRef
 from app.domain.timing import Timing
@@ -118,6 +119,8 @@ class Run(Shape):
     """The task of that run whose work it does; null for a run of its own."""
     origin: RunOrigin | None
     """The run whose results it began with; null for a job of its own."""
+    schedule: ScheduledFor | None
+    """The schedule that it comes from, and for which time; null for a job of a request."""
     metadata: dict[str, Any]
     """The labels that the job came with."""
     plan_revision: int | None

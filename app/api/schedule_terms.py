@@ -1,0 +1,150 @@
+"""What clients say of a schedule, and what becomes of that: terms, and a first time that lies ahead."""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from app.api.errors import Refusal
+from app.api.jobs import digest_of
+from app.api.schedule_jobs import job_to_store
+from app.api.visits import Visit
+from app.domain.cron import LONGEST, checked_cron, checked_zone
+from app.domain.job import Job, one_line
+from app.domain.schedules import Missed, Overlap, Policy, Timing
+from app.store.acceptance import Origin
+from app.store.idempotency import IdempotencyKey
+from app.store.schedule_rows import Schedule, Terms
+from app.store.schedules import moment
+
+_YEARS = 9_000
+"""Moments behind that year have no place in every zone."""
+
+
+def _as_text(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise PydanticCustomError("moment_invalid", "This must be a moment with its time zone (RFC 3339).")
+    return value
+
+
+def _in_utc(at: datetime) -> datetime:
+    if at.year >= _YEARS:
+        raise PydanticCustomError("moment_invalid", "This moment lies too far ahead.")
+    return at.astimezone(UTC)
+
+
+Cron = Annotated[str, Field(max_length=LONGEST), AfterValidator(checked_cron)]
+Zone = Annotated[str, Field(max_length=LONGEST), AfterValidator(checked_zone)]
+Moment = Annotated[AwareDatetime, BeforeValidator(_as_text), AfterValidator(_in_utc)]
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, extra="forbid")
+
+
+class Times(_Body):
+    """A schedule without its job."""
+
+    name: Name | None = None
+    """What it is for, for people."""
+    cron: Cron | None = None
+    """When the job is to run: minute, hour, day of the month, month and day of the week, as in `0 9 * * 1-5`. Either
+    this or `once` is sent."""
+    timezone: Zone = "UTC"
+    """The time zone that `cron` is read in, by its name in the IANA database."""
+    once: Moment | None = None
+    """The one moment at which the job is to run (RFC 3339)."""
+    missed: Missed | None = None
+    """What becomes of times that nobody was there for: `skip` (nothing) or `run_once` (one run for all of them). Left
+    out or null: `skip` with `cron`, `run_once` with `once`."""
+    overlap: Overlap = "allow"
+    """What becomes of a time at which the run before has not ended: `allow` (another run) or `skip` (nothing)."""
+
+
+class ScheduleWanted(Times):
+    """A schedule that is to be made."""
+
+    job: Job
+    """The job, as `POST /v1/jobs` takes it."""
+
+
+class ScheduleChanges(_Body):
+    """What is to be different about a schedule; what is left out stays as it is."""
+
+    name: Name | None = None
+    """What it is for; null for nothing."""
+    cron: Cron | None = None
+    """Another expression; a schedule that was to run once is one with `cron` then."""
+    timezone: Zone | None = None
+    """Another time zone for `cron`."""
+    once: Moment | None = None
+    """Another moment; a schedule with `cron` runs once then."""
+    missed: Missed | None = None
+    """What else becomes of times that nobody was there for."""
+    overlap: Overlap | None = None
+    """What else becomes of a time at which the run before has not ended."""
+    job: Job | None = None
+    """Another job, in the place of the whole one so far."""
+
+
+async def wanted_terms(visit: Visit, wanted: ScheduleWanted, origin: Origin) -> tuple[Terms, datetime]:
+    """The terms of a new schedule, and its first time. Raises `Refusal`, `JobRefused`."""
+    timing = Timing(wanted.cron, wanted.timezone, wanted.once)
+    first = await _first_time(visit, timing)
+    policy = Policy(wanted.missed or ("run_once" if wanted.once else "skip"), wanted.overlap)
+    return Terms(wanted.name, timing, policy, await job_to_store(visit, wanted.job, origin)), first
+
+
+async def changed_terms(
+    visit: Visit, read: Schedule, changes: ScheduleChanges, origin: Origin
+) -> tuple[Terms, datetime | None]:
+    """The terms of a schedule with these changes, and its next time where that is another one. Raises `Refusal`,
+    `JobRefused`."""
+    terms = read.terms
+    timing = _timing_with(terms.timing, changes)
+    next_at = await _first_time(visit, timing) if timing != terms.timing else None
+    return replace(
+        terms,
+        name=changes.name if "name" in changes.model_fields_set else terms.name,
+        timing=timing,
+        policy=Policy(changes.missed or terms.policy.missed, changes.overlap or terms.policy.overlap),
+        job=await job_to_store(visit, changes.job, origin) if changes.job is not None else terms.job,
+    ), next_at
+
+
+def _timing_with(timing: Timing, changes: ScheduleChanges) -> Timing:
+    if changes.cron is not None and changes.once is not None:
+        return Timing(changes.cron, timing.timezone, changes.once)  # Which is refused.
+    cron = changes.cron or (timing.cron if changes.once is None else None)
+    once = changes.once or (timing.once if changes.cron is None else None)
+    return Timing(cron, changes.timezone or timing.timezone, once)
+
+
+async def _first_time(visit: Visit, timing: Timing) -> datetime:
+    """The first time that lies ahead. Raises `Refusal` where there is none."""
+    if (timing.cron is None) == (timing.once is None):
+        raise _refused("/cron", "A schedule has either `cron` or `once`.")
+    first = timing.after(await moment(visit.database))
+    if first is None and timing.cron is not None:
+        raise _refused("/cron", "No such time comes within the next 50 years.")
+    if first is None:
+        raise _refused("/once", "This moment is over.")
+    return first
+
+
+def _refused(pointer: str, detail: str) -> Refusal:
+    errors = [{"pointer": pointer, "detail": detail}]
+    return Refusal(422, "request_invalid", "The schedule would never run.", errors=errors)
+
+
+async def key_of(key: str | None, wanted: ScheduleWanted) -> IdempotencyKey | None:
+    """What says that a repetition of the request means the same schedule."""
+    if key is None:
+        return None
+    times = Times.model_construct(**{name: getattr(wanted, name) for name in Times.model_fields})
+    digest = f"{digest_of(times)} {await asyncio.to_thread(digest_of, wanted.job)}"
+    return IdempotencyKey(key, "POST /v1/schedules", digest)

@@ -1,0 +1,98 @@
+"""Schedules as values, and as rows of their table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from app.domain.schedules import PauseReason, Policy, Timing
+from app.store.projection import as_json
+from app.store.webhooks import OwnWebhook
+
+IN_LISTS = """
+    id, tenant, name, cron, timezone, once, missed, overlap, key_id, version, next_at, paused_at, pause_reason,
+    created_at, updated_at
+"""
+COLUMNS = f"{IN_LISTS}, job, webhook_secret"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """A job as it is stored with its schedule."""
+
+    told: Mapping[str, Any]
+    """All of it but what its inputs hold, and its secret."""
+    contents: Sequence[str] | None
+    """What its inputs hold; None where that was not read, or stays as it is."""
+    webhook_secret: bytes | None
+    """Sealed."""
+
+    @property
+    def webhook(self) -> OwnWebhook | None:
+        """Who is told of its runs."""
+        wanted = self.told.get("webhook")
+        return OwnWebhook(wanted["url"], self.webhook_secret) if wanted else None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a client says of a schedule."""
+
+    name: str | None
+    timing: Timing
+    policy: Policy
+    job: StoredJob | None
+    """None where it was not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A schedule as it is."""
+
+    id: str
+    terms: Terms
+    key: str | None
+    """Id of the key that it was made with."""
+    version: int
+    next_at: datetime | None
+    """The time that nothing has become of yet."""
+    paused_at: datetime | None
+    pause_reason: PauseReason | None
+    created_at: datetime
+    updated_at: datetime
+
+
+def values_of(terms: Terms) -> dict[str, Any]:
+    """What is stored of terms, by column."""
+    assert terms.job is not None
+    return {
+        "name": terms.name,
+        "cron": terms.timing.cron,
+        "timezone": terms.timing.timezone,
+        "once": terms.timing.once,
+        "missed": terms.policy.missed,
+        "overlap": terms.policy.overlap,
+        "job": as_json(terms.job.told),
+        "webhook_secret": terms.job.webhook_secret,
+    }
+
+
+def terms_in(row: Any) -> Terms:
+    """The terms that a row has."""
+    job = StoredJob(row.job, None, row.webhook_secret) if hasattr(row, "job") else None
+    return Terms(row.name, Timing(row.cron, row.timezone, row.once), Policy(row.missed, row.overlap), job)
+
+
+def schedule_in(row: Any) -> Schedule:
+    """The schedule that a row is."""
+    return Schedule(
+        row.id,
+        terms_in(row),
+        row.key_id,
+        row.version,
+        row.next_at,
+        row.paused_at,
+        row.pause_reason,
+        row.created_at,
+        row.updated_at,
+    )
