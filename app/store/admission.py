@@ -11,7 +11,7 @@ from typing import Any
 
 from app.domain.admission import Admission, Note, Standing, admitted, notes_of
 from app.domain.errors import LimitReached
-from app.domain.quotas import CostPeriod, Quotas, Spending, Taken, period_at
+from app.domain.quotas import CostPeriod, Quotas, Spending, Taken
 from app.store.connections import ImpatientConnection
 from app.store.database import Database
 from app.store.spending import add_up
@@ -20,30 +20,34 @@ WITH_PEOPLE = ("plan_approval", "answer")
 """What runs wait for that do not count as being in flight: it may be days, and takes nothing."""
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('admission'), hashtext(%(tenant)s))"
 _TAKEN = """
-    WITH open AS (
+    WITH today AS (
+        SELECT statement_timestamp() AS now, CAST(statement_timestamp() AT TIME ZONE 'UTC' AS date) AS day,
+               CAST(date_trunc('month', statement_timestamp() AT TIME ZONE 'UTC') AS date) AS month
+    ), open AS (
         SELECT key_id = %(key)s AS own, status = 'queued' AS queued, held AND status = 'queued' AS held,
                NOT (held AND status = 'queued') AND (status <> 'waiting' OR NOT waiting_for = ANY(%(people)s)) AS flying
         FROM runs
         WHERE %(runs)s AND tenant = %(tenant)s AND status IN ('queued', 'running', 'waiting') AND parent IS NULL
     ), costs AS (
         SELECT key_id = %(key)s AS own, day, cost_usd AS spent, 0 AS reserved
-        FROM spend WHERE %(money)s AND tenant = %(tenant)s AND day >= %(month)s
+        FROM spend WHERE %(money)s AND tenant = %(tenant)s AND day >= (SELECT month FROM today)
         UNION ALL
         SELECT reserved.key_id = %(key)s, reserved.day, cost.usd,
                CASE WHEN runs.finished_at IS NULL THEN greatest(reserved.cost_usd - cost.usd, 0) END
         FROM spend_reserved AS reserved JOIN runs ON runs.id = reserved.run_id,
              LATERAL (SELECT CAST(runs.usage ->> 'cost_usd' AS numeric) AS usd) AS cost
-        WHERE %(money)s AND reserved.tenant = %(tenant)s AND reserved.day >= %(month)s
+        WHERE %(money)s AND reserved.tenant = %(tenant)s AND reserved.day >= (SELECT month FROM today)
     )
     SELECT 'runs' AS about, own,
            count(*) FILTER (WHERE flying) AS one, count(*) FILTER (WHERE queued) AS two,
-           count(*) FILTER (WHERE held) AS three
+           count(*) FILTER (WHERE held) AS three, CAST(NULL AS timestamptz) AS now
     FROM open GROUP BY own
     UNION ALL
-    SELECT CASE WHEN day = %(day)s THEN 'day' ELSE 'month' END, own, sum(spent), coalesce(sum(reserved), 0), 0
+    SELECT CASE WHEN day = (SELECT day FROM today) THEN 'day' ELSE 'month' END, own,
+           sum(spent), coalesce(sum(reserved), 0), 0, NULL
     FROM costs GROUP BY 1, 2
+    UNION ALL SELECT 'clock', NULL, 0, 0, 0, now FROM today
 """
-_CLOCK = "SELECT statement_timestamp() AS now"
 _IS_KEPT = """
     SELECT coalesce(
         (SELECT counted_at FROM spend_accounts WHERE tenant = %(tenant)s) > (
@@ -102,24 +106,22 @@ async def _is_kept(connection: ImpatientConnection, tenant: str) -> bool:
 
 async def _standing(connection: ImpatientConnection, tenant: str, key: str | None, quotas: Quotas) -> Standing:
     """What a tenant and its key have taken of what limits count."""
-    clock = (await connection.rows(_CLOCK, {}))[0]
     values = {
         "tenant": tenant,
         "key": key,
         "people": list(WITH_PEOPLE),
         "runs": quotas.count_runs,
         "money": quotas.count_money,
-        "day": clock.now.date(),
-        "month": period_at("cost_usd_per_month", clock.now).since.date(),
     }
     rows = await connection.rows(_TAKEN, values)
-    return Standing(clock.now, _taken(rows), _taken([row for row in rows if row.own]))
+    now = next(row.now for row in rows if row.about == "clock")
+    return Standing(now, _taken(rows), _taken([row for row in rows if row.own]))
 
 
 def _taken(rows: list[Any]) -> Taken:
     runs = [row for row in rows if row.about == "runs"]
     of_day = [row for row in rows if row.about == "day"]
-    of_month = [row for row in rows if row.about != "runs"]
+    of_month = [row for row in rows if row.about in ("day", "month")]
     costs: dict[CostPeriod, Spending] = {
         "cost_usd_per_day": _spending(of_day),
         "cost_usd_per_month": _spending(of_month),
