@@ -32,21 +32,25 @@ def tracing_of(environment: Mapping[str, str], release: str) -> "Tracing | None"
     from app.tracing.pipeline import opened
 
     instance = f"{platform.node()}-{os.getpid()}"
-    return opened(wanted, release=release, instance=instance, with_content=_wants_content(environment))
+    try:
+        return opened(wanted, release=release, instance=instance, with_content=_wants_content(environment))
+    except (ValueError, OSError) as error:  # Of what a variable says, or a file that it names.
+        log.warning("no traces are exported", error=type(error).__name__, reason=str(error)[:200])
+        return None
 
 
 def exporter_of(environment: Mapping[str, str]) -> Exporter | None:
     """Who takes the spans: `otlp` or `console`; None when nobody does."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return None
-    named = environment.get(_EXPORTER, "").strip().lower()
+    named = [each.strip() for each in environment.get(_EXPORTER, "").lower().split(",") if each.strip()]
     if not named:
-        named = "otlp" if any(environment.get(name, "").strip() for name in _ENDPOINTS) else "none"
-    if named == "none":
+        named = ["otlp" if any(environment.get(name, "").strip() for name in _ENDPOINTS) else "none"]
+    if "none" in named:
         return None
-    if named == "console":
+    if "otlp" not in named and "console" in named:
         return "console"
-    if named != "otlp":
+    if "otlp" not in named:
         log.warning("no traces are exported", variable=_EXPORTER, known=[*get_args(Exporter), "none"])
         return None
     if (protocol := _protocol(environment)) != _SPOKEN:

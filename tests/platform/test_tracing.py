@@ -9,6 +9,7 @@ import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from structlog.testing import capture_logs
 
 from app.domain.otlp import OtelSpan
 from app.domain.trace_ids import RunTrace, place_in
@@ -31,6 +32,7 @@ CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0"
         ({"OTEL_TRACES_EXPORTER": "console"}, "console"),
         (ENDPOINT | {"OTEL_TRACES_EXPORTER": "none"}, None),
         (ENDPOINT | {"OTEL_TRACES_EXPORTER": "zipkin"}, None),
+        (ENDPOINT | {"OTEL_TRACES_EXPORTER": "console, otlp"}, "otlp"),
         (ENDPOINT | {"OTEL_SDK_DISABLED": "true"}, None),
         (ENDPOINT | {"OTEL_SDK_DISABLED": "false"}, "otlp"),
         (ENDPOINT | {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, None),
@@ -54,6 +56,14 @@ def test_content_is_told_when_the_environment_asks_for_it(said: str, content: bo
     assert tracing is not None
     assert tracing.with_content is content
     tracing.provider.shutdown()
+
+
+def test_what_the_sdk_cannot_go_by_keeps_no_process_from_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "0")
+    with capture_logs() as lines:
+        assert tracing_of({"OTEL_TRACES_EXPORTER": "console"}, "1") is None
+
+    assert [line["event"] for line in lines] == ["no traces are exported"]
 
 
 def test_nothing_of_the_sdk_is_loaded_where_nobody_wants_traces() -> None:
