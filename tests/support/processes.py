@@ -98,7 +98,16 @@ async def start_replica(
     }
     process = await start_process(["-m", program, "serve", "--port", "0"], environment, release)
     replica = Replica(process, "")
-    ready = asyncio.Event()
+    try:
+        await _comes_up(replica)
+    except BaseException:
+        await replica.end()
+        raise
+    return replica
+
+
+async def _comes_up(replica: Replica) -> None:
+    ready, process = asyncio.Event(), replica.process
     assert process.stderr is not None
     assert process.stdout is not None
     replica.readers.append(asyncio.create_task(_read(process.stderr, replica.said, ready)))
@@ -113,7 +122,6 @@ async def start_replica(
             )
     replica.url = found[0].removeprefix(READY)
     await _answers(replica)
-    return replica
 
 
 async def _read(stream: asyncio.StreamReader, lines: list[str], news: asyncio.Event) -> None:
