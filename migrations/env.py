@@ -2,9 +2,10 @@
 
 from alembic import context
 
-from app.store.webhook_tables import webhook_endpoints
+from app.store import admin_tables, run_indexes, webhook_tables
+from app.store.tables import metadata
 
-metadata = webhook_endpoints.metadata  # The last module of tables to be loaded knows all of them.
+assert admin_tables and run_indexes and webhook_tables  # They add to what `metadata` knows.
 
 
 def ours(_object: object, name: str | None, kind: str, _reflected: bool, _compare_to: object) -> bool:

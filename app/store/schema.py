@@ -17,6 +17,7 @@ import psycopg
 
 from app.domain.errors import ChargehandError
 from app.store.connections import UrlUnreadable, with_defaults
+from app.store.late_indexes import make_late_indexes
 from app.telemetry import MASK
 
 if TYPE_CHECKING:
@@ -49,10 +50,21 @@ TABLES = (
     "webhook_deliveries",
     "breakers",
     "worker_loads",
+    "engines",
+    "intake_pauses",
     "procrastinate_jobs",
     "procrastinate_workers",
 )
-ADDED_SINCE = {"breakers", "worker_loads", "artifacts", "api_keys", "webhook_endpoints", "webhook_deliveries"}
+ADDED_SINCE = {
+    "breakers",
+    "worker_loads",
+    "artifacts",
+    "api_keys",
+    "webhook_endpoints",
+    "webhook_deliveries",
+    "engines",
+    "intake_pauses",
+}
 """Those of them that the first releases did not have."""
 
 _THERE = "SELECT coalesce(array_agg(name), '{}') FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"
@@ -138,9 +150,13 @@ def migrate(url: str, revision: str = "head") -> Schema:
         found = _found(connection)
         if found is not None and (found.is_newer or found.revision == NEWEST):
             _check_needs(connection, found)
+        if found is not None and found.is_newer:
             return found
     try:
-        _upgrade(url, revision)
+        if found is None or found.revision != NEWEST:
+            _upgrade(url, revision)
+        if revision == "head":
+            make_late_indexes(url)
     except psycopg.errors.InsufficientPrivilege as error:
         raise DatabaseUnusable(
             f"the role of DATABASE_URL may not make the schema: {_first_line(error)}; "
