@@ -16,10 +16,13 @@ from fastapi import Depends, FastAPI
 from app.api import (
     artifacts,
     breakers,
+    bulk_cancel,
     deliveries,
+    engines,
     events,
     health,
     inputs,
+    intake,
     jobs,
     keys,
     metrics,
@@ -96,8 +99,8 @@ def create_app(runtime: RuntimeFactory, *, body_limit_bytes: int, send_limit_s: 
     )
     app.state.send_limit_s = send_limit_s
     parts = (
-        pages, jobs, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace, teams, breakers,
-        keys, usage, webhooks, deliveries, health, metrics,
+        pages, jobs, bulk_cancel, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace,
+        teams, breakers, keys, usage, webhooks, deliveries, engines, intake, health, metrics,
     )  # fmt: skip
     for part in parts:
         app.include_router(part.router)

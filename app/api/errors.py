@@ -12,11 +12,14 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from app.api.field_errors import field_errors_of
-from app.domain.errors import JobRefused
+from app.domain.errors import IntakePaused, JobRefused
 from app.domain.text import clean
 from app.store.database import OUTAGE
 
 log = structlog.get_logger(__name__)
+
+INTAKE_RETRY_S = "30"
+"""Seconds after which it makes sense to send a job again that was not taken in."""
 
 FieldError = Mapping[str, str]
 """`detail` and where it applies: `pointer` into the body, or `parameter`."""
@@ -102,6 +105,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(JobRefused, _job_refused)
+    app.add_exception_handler(IntakePaused, _intake_paused)
     app.add_exception_handler(ClientDisconnect, _client_gone)
     for outage in OUTAGE:
         app.add_exception_handler(outage, _database_gone)
@@ -132,6 +136,11 @@ async def _invalid(request: Request, error: Any) -> Response:
 async def _job_refused(request: Request, error: Any) -> Response:
     errors = [{"pointer": pointer, "detail": detail} for pointer, detail in error.errors]
     return problem(request.state.request_id, 422, error.code, error.detail, errors=errors)
+
+
+async def _intake_paused(request: Request, _: Exception) -> Response:
+    detail = "No new jobs are taken in for now; runs under way go on. Send it again later."
+    return await _refused(request, Refusal(503, "intake_paused", detail, headers={"Retry-After": INTAKE_RETRY_S}))
 
 
 async def _client_gone(_: Request, __: Exception) -> Response:

@@ -10,6 +10,7 @@ from app import version
 from app.cli.console import BAD_INPUT, say
 from app.cli.kept_files import openapi, states, team_schema
 from app.cli.keys import create, list_keys, revoke
+from app.cli.operators import engines, intake
 from app.cli.processes import engine, migrate, serve, served_here
 from app.cli.team_check import check
 from app.domain.errors import ChargehandError
@@ -34,6 +35,8 @@ keys.command("create")(create)
 keys.command("list")(list_keys)
 keys.command("revoke")(revoke)
 cli.add_typer(keys)
+cli.add_typer(engines)
+cli.add_typer(intake)
 add_eval(cli, served_here)
 
 

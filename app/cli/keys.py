@@ -45,21 +45,21 @@ def create(
     if not allowed:
         raise CommandRefused("--scopes: a key that allows nothing opens nothing")
     new = NewKey(tenant, allowed, name, _span(expires))
-    sent, stored = _with_database(lambda database: create_key(database, new))
+    sent, stored = with_database(lambda database: create_key(database, new))
     typer.echo(sent.text)
     say(f"Key {stored.id} of {stored.tenant}: {', '.join(in_order(stored.scopes))}; {_until(stored)}.")
 
 
 def list_keys(tenant: Annotated[str | None, typer.Option(help="Only of this tenant.")] = None) -> None:
     """List keys, of all tenants, newest first. Secrets are not kept."""
-    for key in _with_database(lambda database: keys_of(database, tenant)):
+    for key in with_database(lambda database: keys_of(database, tenant)):
         columns = key.id, key.tenant, ",".join(in_order(key.scopes)), _until(key), key.name
         typer.echo("\t".join(columns).rstrip())
 
 
 def revoke(key: KeyId) -> None:
     """Take a key back. Within a few seconds it opens nothing more, and streams that were opened with it end."""
-    revoked = _with_database(lambda database: revoke_key(database, key))
+    revoked = with_database(lambda database: revoke_key(database, key))
     if revoked is None:
         raise CommandRefused(f"there is no key {key}")
     say(f"Key {revoked.id} of {revoked.tenant} is revoked.")
@@ -82,7 +82,9 @@ def _until(key: StoredKey) -> str:
     return f"{'expires' if key.usable else 'expired'} {key.expires_at:%Y-%m-%d %H:%M}"
 
 
-def _with_database(work: Callable[[Database], Awaitable[T]]) -> T:
+def with_database(work: Callable[[Database], Awaitable[T]]) -> T:
+    """What some work on the database of the settings brings."""
+
     async def run(url: str) -> T:
         database = Database(url, pool=2)
         try:

@@ -3,6 +3,7 @@
 ToolError      the model reads it as a tool result and goes on
 ModelError     the retry policy: `Transient` may be sent again, the rest never in the same form
 JobRefused     the client gets it as a problem document
+IntakePaused   the client gets it as a problem document, and comes again
 DiffUnreadable whoever wanted the diff read: it says what is wrong with it, and where
 HeldBack       the engine decides again
 OwnershipLost  the engine drops the run and writes nothing more
@@ -182,6 +183,10 @@ class DiffUnreadable(ChargehandError):
 
     def __str__(self) -> str:
         return self.message if self.line is None else f"Line {self.line}: {self.message}"
+
+
+class IntakePaused(ChargehandError):
+    """No jobs of this tenant are taken in for now."""
 
 
 class HeldBack(ChargehandError):

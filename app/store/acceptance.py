@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.domain import events as ev
 from app.domain.brief import Brief
-from app.domain.errors import JobRefused
+from app.domain.errors import IntakePaused, JobRefused
 from app.domain.events import Entry
 from app.domain.fold import extend
 from app.domain.job import Job, Limits
@@ -21,6 +21,7 @@ from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
 from app.store.chronicle import tell
 from app.store.database import Database
+from app.store.intake import IS_OPEN
 from app.store.projection import Row, as_json, plain, run_row
 from app.store.queue import NEW_ENTRY
 from app.store.teams import StoredTeam
@@ -29,9 +30,12 @@ from app.store.webhooks import OwnWebhook, columns_of
 log = structlog.get_logger(__name__)
 
 _ACCEPT = f"""
-    WITH key AS (
+    WITH intake AS (
+        SELECT CAST(%(parent)s AS json) IS NOT NULL OR {IS_OPEN} AS may  -- What is under way goes on.
+    ), key AS (
         INSERT INTO idempotency_keys (tenant, key, request, digest, run_id)
-        SELECT %(tenant)s, %(key)s, %(request)s, %(digest)s, %(id)s WHERE CAST(%(key)s AS text) IS NOT NULL
+        SELECT %(tenant)s, %(key)s, %(request)s, %(digest)s, %(id)s FROM intake
+        WHERE CAST(%(key)s AS text) IS NOT NULL AND may
         ON CONFLICT DO NOTHING RETURNING run_id
     ), run AS (
         INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
@@ -46,7 +50,7 @@ _ACCEPT = f"""
                CAST(%(usage)s AS json), CAST(%(timing)s AS json), CAST(%(origin)s AS json),
                CAST(%(parent)s AS json), CAST(%(parent)s AS json) ->> 'run', %(last_seq)s, %(at)s,
                coalesce(%(key_id)s, (SELECT key_id FROM runs WHERE id = CAST(%(parent)s AS json) ->> 'run'))
-        WHERE CAST(%(key)s AS text) IS NULL OR EXISTS (SELECT FROM key)
+        WHERE (CAST(%(key)s AS text) IS NULL OR EXISTS (SELECT FROM key)) AND (SELECT may FROM intake)
         ON CONFLICT (id) DO NOTHING  -- A nested run has but one id, however often it is begun.
         RETURNING id, priority, turn
     ), event AS (
@@ -158,7 +162,8 @@ class NewRun:
 async def accept(database: Database, tenant: str, new: NewRun, *, key: IdempotencyKey | None = None) -> Accepted:
     """Store the run, its first event and its queue entry in one statement, unless the key was used before.
 
-    Raises `JobRefused` (`idempotency_key_reused`) when the key was used with another body.
+    Raises `JobRefused` (`idempotency_key_reused`) when the key was used with another body, `IntakePaused` while no jobs
+    of the tenant are taken in, but for nested runs.
     """
     new = replace(new, job=masked(new.job, inputs=new.team.team.mask_inputs))
     queued = _queued(new)
@@ -169,10 +174,10 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
         stored = await connection.rows(_ACCEPT, _values_of(tenant, new, queued, row, key))
     if not stored and new.nested is not None:
         return Accepted(new.run_id)
-    if not stored:  # Somebody else has used the key while we were at it.
-        assert key is not None
-        found = await accepted_before(database, tenant, key)
-        assert found is not None
+    if not stored:  # Somebody else has used the key while we were at it, or no jobs are taken in.
+        found = await accepted_before(database, tenant, key) if key else None
+        if found is None:
+            raise IntakePaused
         return found
     team = f"{new.team.team.name}@{new.team.version}"
     log.info("run accepted", run_id=new.run_id, team=team, inputs=len(_inputs(new)), priority=new.job.priority)

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, get_args
@@ -19,6 +20,7 @@ from tests.api.test_description import DESCRIPTION, OPERATIONS
 from tests.support.postgres import ROOT
 
 Json = dict[str, Any]
+REFERENCE = re.compile(r"#/components/schemas/([\w.-]+)")
 
 SCHEMAS: Json = DESCRIPTION["components"]["schemas"]
 EVENTS: Json = SCHEMAS["Event"]["discriminator"]["mapping"]
@@ -38,8 +40,25 @@ def problems(example: Any, schema: Json) -> list[str]:
 
 @cache
 def validator_of(schema: str) -> jsonschema_rs.Draft202012Validator:
-    whole = {"components": DESCRIPTION["components"], **json.loads(schema)}
+    """The schema with those of the document that it leads to: a validator holds all that it is given."""
+    named = {name: SCHEMAS[name] for name in leads_to(schema)}
+    whole = {"components": {"schemas": named}, **json.loads(schema)}
     return jsonschema_rs.Draft202012Validator(whole, validate_formats=True, offline=True)
+
+
+def leads_to(schema: str) -> set[str]:
+    """Names of the schemas that one refers to, and those refer to."""
+    found: set[str] = set()
+    ahead = set(REFERENCE.findall(schema))
+    while ahead:
+        found |= ahead
+        ahead = {inner for name in ahead for inner in referred_by(name)} - found
+    return found
+
+
+@cache
+def referred_by(name: str) -> list[str]:
+    return REFERENCE.findall(json.dumps(SCHEMAS[name]))
 
 
 def shown(value: Any) -> Iterator[tuple[Any, Json]]:
