@@ -102,6 +102,11 @@ def page_query(tenant: str, listing: Listing, limit: int) -> tuple[str, dict[str
     column, order = listing.sort, listing.order.upper()
     if has := _HAS.get(column):
         wanted.append(has)
+    # A run ends after it was accepted. Said of the column of the order, it bounds what is read in that order.
+    if column == "finished_at" and listing.which.created_after is not None:
+        wanted.append("finished_at >= %(created_after)s")
+    if column == "created_at" and listing.which.finished_before is not None:
+        wanted.append("created_at < %(finished_before)s")
     if listing.after is not None:
         wanted.append(f"({column}, id) {'<' if order == 'DESC' else '>'} (%(after)s, %(after_id)s)")
         values |= {"after": listing.after.value, "after_id": listing.after.run_id}
