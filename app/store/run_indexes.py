@@ -28,7 +28,9 @@ LATE_INDEXES = (
         text("finished_at DESC"),
         text("id DESC"),
         runs.c.created_at,  # Who asks for early runs by their end passes over the others within the index.
-        postgresql_where=text("finished_at IS NOT NULL"),
+        # The same runs as those that have `finished_at`; with that said, lists would go through the index of retention,
+        # which knows neither tenant nor acceptance.
+        postgresql_where=text("stop_reason IS NOT NULL"),
     ),
     Index(
         "runs_by_cost_idx",

@@ -85,7 +85,8 @@ _CONDITIONS = {
     "cost_usd_min": "cost_usd >= %(cost_usd_min)s",
     "cost_usd_max": "cost_usd <= %(cost_usd_max)s",
 }
-_HAS = {"finished_at": "finished_at IS NOT NULL", "cost_usd": "cost_usd IS NOT NULL"}
+_HAS = {"finished_at": "stop_reason IS NOT NULL", "cost_usd": "cost_usd IS NOT NULL"}
+"""What the indexes of the orders are limited to."""
 _UNTOLD = "cancellation IS NULL AND finished_at IS NULL"
 """Of runs that may still be asked to end."""
 
@@ -157,6 +158,8 @@ def _conditions(tenant: str, which: RunFilter) -> tuple[list[str], dict[str, Any
         if (value := getattr(which, name)) is not None:
             wanted.append(condition)
             values[name] = value
+    if which.finished_after is not None or which.finished_before is not None:
+        wanted.append(_HAS["finished_at"])
     if len(statuses := sorted({*which.statuses})) == 1:
         wanted.append("status = %(status)s")
         values["status"] = statuses[0]

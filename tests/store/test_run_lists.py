@@ -156,3 +156,17 @@ def test_late_indexes_are_made_again_when_their_making_was_broken_off(database_u
         assert connection.execute(valid).fetchone() == (15,)
         filled = "SELECT count(*) FROM runs WHERE cost_usd = CAST(usage ->> 'cost_usd' AS numeric)"
         assert connection.execute(filled).fetchone() == (5,)
+
+
+def test_early_runs_are_found_by_their_end_without_a_look_at_those_that_came_later(filled: psycopg.Connection) -> None:
+    row = filled.execute("SELECT created_at FROM runs WHERE tenant = 'many' ORDER BY id OFFSET 1500 LIMIT 1").fetchone()
+    assert row is not None
+    query, values = page_query("many", Listing(RunFilter(created_before=row[0]), "finished_at"), 21)
+
+    with psycopg.ClientCursor(filled) as cursor:
+        told = cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}".encode(), values).fetchone()
+
+    assert told is not None
+    [scan] = told[0][0]["Plan"]["Plans"]
+    assert (scan["Index Name"], scan.get("Rows Removed by Filter", 0)) == ("runs_by_finish_idx", 0)
+    assert "created_at <" in scan["Index Cond"]
