@@ -31,8 +31,8 @@ class Parts:
         self._tasks[name] = asyncio.create_task(self._keep_up(name, work, broke), name=name)
 
     async def stop(self, *names: str, within_s: float | None = None) -> None:
-        """Stop these parts, or all, and wait for their end."""
-        stopped = [self._tasks.pop(name) for name in names or tuple(self._tasks)]
+        """Stop those of these parts that are kept up, or all, and wait for their end."""
+        stopped = [self._tasks.pop(name) for name in names or tuple(self._tasks) if name in self._tasks]
         for task in stopped:
             task.cancel()
         if stopped:

@@ -31,6 +31,7 @@ from app.store.breaker_board import BreakerBoard
 from app.store.database import Database
 from app.store.deliveries import DELIVERIES_CHANNEL
 from app.store.deltas import Deltas
+from app.store.engines import ENGINES_CHANNEL
 from app.store.input_cache import InputCache
 from app.store.load_board import LoadBoard
 from app.store.queue import RunQueue
@@ -114,6 +115,8 @@ class Runtime:
     """Set once the process has been told to stop."""
     schedule_news: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a schedule may have an earlier time than before."""
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when somebody has asked a process to claim nothing more, or to claim again."""
     readers: int = 0
     """Streams and long polls that are served at this moment."""
 
@@ -186,6 +189,7 @@ async def open_runtime(
     if (webhooks := runtime.webhooks) is not None:
         wakeups.hear(DELIVERIES_CHANNEL, lambda _: webhooks.news.set())
     wakeups.hear(SCHEDULES_CHANNEL, lambda _: runtime.schedule_news.set())
+    wakeups.hear(ENGINES_CHANNEL, lambda _: runtime.asked.set())
     async with AsyncExitStack() as stack:
         # Read at the end: tests put another database in its place.
         stack.push_async_callback(lambda: runtime.database.close())

@@ -16,10 +16,13 @@ from fastapi import Depends, FastAPI
 from app.api import (
     artifacts,
     breakers,
+    bulk_cancel,
     deliveries,
+    engines,
     events,
     health,
     inputs,
+    intake,
     jobs,
     keys,
     limits,
@@ -116,8 +119,8 @@ def create_app(
     )
     app.state.send_limit_s = send_limit_s
     parts = (
-        pages, jobs, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace, teams, breakers,
-        keys, limits, usage, webhooks, deliveries, schedules, health, metrics,
+        pages, jobs, bulk_cancel, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace,
+        teams, breakers, keys, limits, usage, webhooks, deliveries, schedules, engines, intake, health, metrics,
     )  # fmt: skip
     for part in parts:
         app.include_router(part.router)

@@ -23,6 +23,8 @@ _GUARDED = "/v1/"
 _OPEN = "/v1/schemas/"
 """What is the same for everybody, and no secret: editors fetch it."""
 _FOR_ADMINS = ("/v1/keys", "/v1/webhooks")
+_CHANGED_BY_ADMINS = ("/v1/breakers", "/v1/engines", "/v1/intake")
+"""What others may look at."""
 _OF_RUN = re.compile(rf"/v1/runs/({RUN_ID.pattern})(?:/|\Z)")
 _ASKED_WITH = {"WWW-Authenticate": 'Bearer realm="chargehand"'}
 
@@ -35,7 +37,7 @@ def scope_for(method: str, path: str) -> KeyScope:
         return "runs:read"
     if _is_within(path, "/v1/teams"):
         return "teams:write"
-    return "admin" if _is_within(path, "/v1/breakers") else "jobs:write"
+    return "admin" if _is_within(path, *_CHANGED_BY_ADMINS) else "jobs:write"
 
 
 def _is_within(path: str, *places: str) -> bool:

@@ -12,11 +12,14 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from app.api.field_errors import field_errors_of
-from app.domain.errors import JobRefused, LimitReached
+from app.domain.errors import IntakePaused, JobRefused, LimitReached
 from app.domain.text import clean
 from app.store.database import OUTAGE
 
 log = structlog.get_logger(__name__)
+
+INTAKE_RETRY_S = "30"
+"""Seconds after which it makes sense to send a job again that was not taken in."""
 
 FieldError = Mapping[str, str]
 """`detail` and where it applies: `pointer` into the body, or `parameter`."""
@@ -56,6 +59,12 @@ LIMIT_NOTES = "limit_notes"
 def limit_reached(error: LimitReached) -> "Refusal":
     """The answer to what goes beyond a limit of its tenant or key."""
     return Refusal(429, error.code, error.detail, headers={"Retry-After": str(error.retry_after_s)})
+
+
+def intake_paused() -> "Refusal":
+    """The answer to a job while none are taken in."""
+    detail = "No new jobs are taken in for now; runs under way go on. Send it again later."
+    return Refusal(503, "intake_paused", detail, headers={"Retry-After": INTAKE_RETRY_S})
 
 
 class Refusal(HTTPException):
@@ -112,6 +121,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(JobRefused, _job_refused)
     app.add_exception_handler(LimitReached, _limit_reached)
+    app.add_exception_handler(IntakePaused, _intake_paused)
     app.add_exception_handler(ClientDisconnect, _client_gone)
     for outage in OUTAGE:
         app.add_exception_handler(outage, _database_gone)
@@ -149,6 +159,10 @@ async def _limit_reached(request: Request, error: Any) -> Response:
     log.info("run refused", limit=error.limit, code=error.code)
     getattr(request.state, LIMIT_NOTES, []).extend(error.notes)
     return await _refused(request, limit_reached(error))
+
+
+async def _intake_paused(request: Request, _: Exception) -> Response:
+    return await _refused(request, intake_paused())
 
 
 async def _client_gone(_: Request, __: Exception) -> Response:

@@ -40,6 +40,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "scope_missing": Meaning(403, "The key of the API does not allow this."),
     "key_not_found": Meaning(404, "The tenant has no such key of the API."),
     "schedule_not_found": Meaning(404, "The tenant has no such schedule."),
+    "engine_not_found": Meaning(404, "There is no such engine, or the key is not one of the operator's."),
     "webhook_not_found": Meaning(404, "The tenant has no webhook."),
     "cursor_invalid": Meaning(400, "The cursor is not one that this service gave out."),
     "idempotency_key_invalid": Meaning(400, "The `Idempotency-Key` is empty, too long or not printable."),
@@ -108,6 +109,7 @@ PROBLEM_CODES: Mapping[str, Meaning] = {
     "bodies_too_many": Meaning(503, "There is no room for this body beside others; try again in a moment."),
     "too_many_connections": Meaning(503, "This process has no room for another connection; try again in a moment."),
     "too_many_readers": Meaning(503, "This process serves as many streams and waiting requests as it can."),
+    "intake_paused": Meaning(503, "No new jobs of the tenant are taken in for now; runs under way go on."),
     "draining": Meaning(503, "This process is stopping; another one answers."),
     **NO_PLAN,
 }

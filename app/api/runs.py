@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -11,27 +12,19 @@ from pydantic_core import to_json
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from app.api.bodies import JsonBodyRoute
-from app.api.cursors import cursor_of, page_start_of
+from app.api.cursors import cursor_of, place_of
 from app.api.deps import RunId, WaitSeconds
 from app.api.errors import Refusal, RunNotFound
 from app.api.long_polls import SETTLED, check_room, run_settled
 from app.api.resources import Resource, page, run_resource, task_resources
+from app.api.run_filters import FilterOf, InOrder, SortedBy
 from app.api.schemas.runs import Run, RunPage, RunTask, TaskPage
 from app.api.schemas.service import PROBLEMS
 from app.api.visits import Visit, VisitOf
-from app.domain.names import TEAM_NAME
-from app.domain.states import TERMINAL_RUN, RunStatus
+from app.domain.states import TERMINAL_RUN
 from app.store.interventions import request_cancel
-from app.store.runs import (
-    OBJECTIVE_PREVIEW,
-    Listing,
-    PageStart,
-    Row,
-    WholeRun,
-    find_run,
-    page_of_runs,
-    whole_run,
-)
+from app.store.run_lists import Listing, Place, page_of_runs
+from app.store.runs import OBJECTIVE_PREVIEW, Row, WholeRun, find_run, whole_run
 
 CANCEL_WAIT_S = 1.0
 """How long a cancellation waits for the run to end, so that its answer can usually show it."""
@@ -41,11 +34,6 @@ TAGS_LENGTH = 4000
 router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], responses=PROBLEMS)
 
 After = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
-Status = Annotated[RunStatus | None, Query(description="Only runs in this status.")]
-TeamFilter = Annotated[str | None, Query(pattern=f"^{TEAM_NAME}$", description="Only runs of this team.")]
-ParentFilter = Annotated[
-    str | None, Query(pattern=r"^run_[0-9a-z]{1,64}$", description="Only the nested runs of this run.")
-]
 Include = Annotated[
     str,
     Query(
@@ -74,15 +62,15 @@ class Cancel(BaseModel):
 
 
 async def _listing(
+    which: FilterOf,
+    sort: SortedBy = "created_at",
+    order: InOrder = "desc",
     after: After = None,
-    status: Status = None,
-    team: TeamFilter = None,
-    parent: ParentFilter = None,
     include: Include = "",
 ) -> Listing:
-    place = page_start_of(after) if after is not None else None
     asked = include.split(",")
-    return Listing(status, team, parent, place, "objective" in asked, "result" in asked)
+    listing = Listing(which, sort, order, None, "objective" in asked, "result" in asked)
+    return replace(listing, after=place_of(after, listing)) if after is not None else listing
 
 
 ListingOf = Annotated[Listing, Depends(_listing)]
@@ -90,10 +78,14 @@ ListingOf = Annotated[Listing, Depends(_listing)]
 
 @router.get("", response_model=RunPage)
 async def list_runs(visit: VisitOf, listing: ListingOf, limit: PageLimit = 20) -> Response:
-    """Runs, newest first. A list carries neither results nor long objectives unless they are asked for."""
+    """Runs, newest first unless another order is asked for. Filters that are named together must all fit.
+
+    A list carries neither results nor long objectives unless they are asked for. A cursor belongs to its filters and
+    its order: with others it is refused.
+    """
     rows = await page_of_runs(visit.database, visit.tenant, listing, limit=limit + 1)
     shown, now = rows[:limit], datetime.now(UTC)
-    more = cursor_of(PageStart(shown[-1]["created_at"], shown[-1]["id"])) if len(rows) > limit else None
+    more = cursor_of(Place(shown[-1]["place"], shown[-1]["id"]), listing) if len(rows) > limit else None
     return JSONResponse(page([run_resource(row, now) for row in shown], more))
 
 

@@ -20,8 +20,9 @@ from app.api.schemas.service import PROBLEMS
 from app.api.visits import Visit, VisitOf
 from app.domain.schedules import AT_MOST
 from app.store import schedules as stored
-from app.store.acceptance import IdempotencyKey, accept, accepted_before
+from app.store.acceptance import accept, accepted_before
 from app.store.firings import Firing, firings_of, note_run_by_hand
+from app.store.idempotency import IdempotencyKey
 from app.store.schedule_rows import Schedule as StoredSchedule
 
 router = APIRouter(prefix="/v1/schedules", route_class=JsonBodyRoute, tags=["schedules"], responses=PROBLEMS)

@@ -92,8 +92,8 @@ class Fork(_Body):
 class Retry(_Body):
     """What of a run is done again."""
 
-    only: Literal["failed"]
-    """`failed`: the tasks that delivered nothing, and what rests on them."""
+    only: Literal["failed"] | None = None
+    """`failed`: the tasks that delivered nothing, and what rests on them. Null: everything, from the plan on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +174,17 @@ async def fork_a_run(look: LookOf, body: Fork | None = None) -> Response:
 
 
 @router.post("/{run_id}/retry", status_code=202, response_model=Run, responses=ANSWERS)
-async def retry_a_run(look: LookOf, body: Retry) -> Response:
-    """Do the tasks of an ended run again that delivered nothing, and what rests on them, as a new run.
+async def retry_a_run(look: LookOf, body: Retry | None = None) -> Response:
+    """Do the job of an ended run again, as a new run: from the start, or only what failed.
 
-    It is a fork without changes. `Idempotency-Key` and `Prefer: wait=N` work as for jobs.
+    From the start, which it is without a body, nothing of the old run is kept: it is planned anew, unless the job has
+    brought its plan. With `only: failed` the tasks are done that delivered nothing, and what rests on them, as in a
+    fork without changes. `Idempotency-Key` and `Prefer: wait=N` work as for jobs.
     """
-    run = look.source.run
+    run, body = look.source.run, body or Retry()
+    if body.only is None:
+        nothing = ev.ResultsReused(run=run.brief.run_id)
+        return await _accepted(look, body, _Changes("retry", None, nothing, from_start=True))
     in_part = [task.task.id for task in half_done(run)]
     if run.plan is not None and run.tasks and not in_part and all(task.delivered for task in run.tasks.values()):
         raise Refusal(409, "nothing_failed", "Every task of the run has delivered.")
@@ -203,6 +208,8 @@ class _Changes:
     """How results become the answer; None as the job of the other run had it."""
     made_by: PlanSource | None = "run"
     """Who has made the plan."""
+    from_start: bool = False
+    """Whether it is the same job once more: its plan is approved again where it was to be."""
 
 
 async def _accepted(look: _Look, body: BaseModel, changes: _Changes) -> Response:
@@ -221,7 +228,8 @@ async def _accepted(look: _Look, body: BaseModel, changes: _Changes) -> Response
 async def _new_run(look: _Look, changes: _Changes) -> NewRun:
     source, run = look.source, look.source.run
     before = Limits.model_validate({name: getattr(run.brief.limits, name) for name in Limits.model_fields})
-    limits = look.origin.quotas.within(changes.limits.applied_to(before))
+    limits = run.brief.limits if changes.from_start else changes.limits.applied_to(before)
+    limits = look.origin.quotas.within(limits)
     models = {**source.models, **changes.models}
     team = workers_at_depth(with_models(source.team.team, models), limits)
     refuse_unpriced(look.visit.runtime, team, limits, "/models" if changes.models else "/limits/cost_usd")

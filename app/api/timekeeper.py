@@ -12,10 +12,10 @@ from http import HTTPStatus
 
 import structlog
 
-from app.api.errors import Refusal
+from app.api.errors import Refusal, intake_paused, limit_reached
 from app.api.schedule_jobs import scheduled_run
 from app.api.visits import Visit
-from app.domain.errors import JobRefused, LimitReached
+from app.domain.errors import IntakePaused, JobRefused, LimitReached
 from app.domain.keys import SCOPES, Caller
 from app.domain.schedules import REFUSALS, outcome_of, refusals_after, run_id_for, time_after
 from app.runtime import Runtime
@@ -97,19 +97,23 @@ class Timekeeper:
             return (Result("fired", run_id) if there else Result(outcome)), False
         try:
             await self._take_job(due, run_id)
-        except (Refusal, JobRefused, LimitReached) as refused:
-            passes = isinstance(refused, LimitReached) or (
-                isinstance(refused, Refusal) and refused.status_code in PASSING
-            )
-            there = await is_there(self._runtime.database, run_id)  # The limit may be reached by that very run.
-            return (Result("fired", run_id) if there else Result("refused", None, refused.code, refused.detail)), passes
+        except JobRefused as refused:
+            return Result("refused", None, refused.code, refused.detail), False
+        except Refusal as refused:
+            if await is_there(self._runtime.database, run_id):  # A limit may be reached by that very run.
+                return Result("fired", run_id), False
+            return Result("refused", None, refused.code, refused.detail), refused.status_code in PASSING
         return Result("fired", run_id), False
 
     async def _take_job(self, due: DueSchedule, run_id: str) -> None:
-        """Have the run of a time accepted, once however often that is tried. Raises `Refusal`, `JobRefused`,
-        `LimitReached`."""
+        """Have the run of a time accepted, once however often that is tried. Raises `Refusal`, `JobRefused`."""
         await self._runtime.welcome(due.tenant)
         visit = self._visit_of(Caller(due.tenant, frozenset(SCOPES), due.key))
         quotas = await find_quotas(self._runtime.database, due.tenant, due.key)
         new = await scheduled_run(visit, due.id, due.due, Origin(key=due.key, quotas=quotas))
-        await accept(self._runtime.database, due.tenant, replace(new, run_id=run_id))
+        try:
+            await accept(self._runtime.database, due.tenant, replace(new, run_id=run_id))
+        except LimitReached as reached:
+            raise limit_reached(reached) from None
+        except IntakePaused:
+            raise intake_paused() from None

@@ -1,12 +1,13 @@
 """What runs have taken: calls, tokens and money, by day, team, model or key."""
 
-from datetime import MINYEAR, UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.responses import JSONResponse, Response
 
 from app.api.errors import Refusal
+from app.api.moments import MOMENT, moment_of
 from app.api.resources import Resource, instant
 from app.api.schemas.service import PROBLEMS
 from app.api.schemas.usage import UsageReport
@@ -18,9 +19,8 @@ router = APIRouter(prefix="/v1/usage", tags=["operations"], responses=PROBLEMS)
 DAYS_UNLESS_SAID = 30
 DAYS_AT_MOST = 366
 
-_MOMENT = "A day (`2026-11-28`) or a moment (`2026-11-28T09:00:00Z`)"
-From = Annotated[str | None, Query(alias="from", max_length=40, description=f"{_MOMENT}; 30 days before `to`.")]
-To = Annotated[str | None, Query(max_length=40, description=f"{_MOMENT}, which is no part of it; now.")]
+From = Annotated[str | None, Query(alias="from", max_length=40, description=f"{MOMENT}; 30 days before `to`.")]
+To = Annotated[str | None, Query(max_length=40, description=f"{MOMENT}, which is no part of it; now.")]
 By = Annotated[GroupBy, Query(description="What is added up.")]
 
 
@@ -30,8 +30,8 @@ async def get_usage(visit: VisitOf, since: From = None, to: To = None, group_by:
 
     Days are those of UTC. What runs under way have taken counts up to their last commit.
     """
-    until = _moment(to, "to") if to is not None else datetime.now(UTC)
-    start = _moment(since, "from") if since is not None else until - timedelta(days=DAYS_UNLESS_SAID)
+    until = moment_of(to, "to") if to is not None else datetime.now(UTC)
+    start = moment_of(since, "from") if since is not None else until - timedelta(days=DAYS_UNLESS_SAID)
     if not timedelta() < until - start <= timedelta(days=DAYS_AT_MOST):
         errors = [{"parameter": "from", "detail": f"This lies before `to`, by {DAYS_AT_MOST} days at most."}]
         raise Refusal(422, "request_invalid", "There is no such period.", errors=errors)
@@ -49,18 +49,3 @@ async def get_usage(visit: VisitOf, since: From = None, to: To = None, group_by:
 
 def _counts(group: UsageGroup) -> Resource:
     return {"runs": group.runs, "usage": group.usage.model_dump(mode="json")}
-
-
-def _moment(text: str, parameter: str) -> datetime:
-    """A day means its first moment in UTC. Raises `Refusal`."""
-    try:
-        if len(text) == len("2026-11-28"):
-            moment = datetime.combine(date.fromisoformat(text), time(), UTC)
-        else:
-            moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None or moment.year == MINYEAR:  # Nothing lies a month before that year.
-            raise ValueError
-        return moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        errors = [{"parameter": parameter, "detail": "This is a day or a moment with its time zone (RFC 3339)."}]
-        raise Refusal(422, "request_invalid", "A moment is none.", errors=errors) from None

@@ -14,6 +14,7 @@ from app.cli.doctor import doctor
 from app.cli.kept_files import openapi, states, team_schema
 from app.cli.keys import create, list_keys, revoke
 from app.cli.migration import migrate
+from app.cli.operators import engines, intake
 from app.cli.processes import engine, serve, served_here
 from app.cli.team_check import check
 from app.domain.errors import ChargehandError
@@ -48,6 +49,8 @@ bounds.command("set")(limits.set_limits)
 bounds.command("show")(limits.show)
 bounds.command("clear")(limits.clear)
 cli.add_typer(bounds)
+cli.add_typer(engines)
+cli.add_typer(intake)
 add_eval(cli, served_here)
 
 

@@ -4,6 +4,7 @@ ToolError      the model reads it as a tool result and goes on
 ModelError     the retry policy: `Transient` may be sent again, the rest never in the same form
 JobRefused     the client gets it as a problem document
 LimitReached   the same: it is told when to ask again
+IntakePaused   the client gets it as a problem document, and comes again
 DiffUnreadable whoever wanted the diff read: it says what is wrong with it, and where
 HeldBack       the engine decides again
 OwnershipLost  the engine drops the run and writes nothing more
@@ -199,6 +200,10 @@ class DiffUnreadable(ChargehandError):
 
     def __str__(self) -> str:
         return self.message if self.line is None else f"Line {self.line}: {self.message}"
+
+
+class IntakePaused(ChargehandError):
+    """No jobs of this tenant are taken in for now."""
 
 
 class HeldBack(ChargehandError):

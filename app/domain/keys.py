@@ -91,6 +91,11 @@ class Caller:
         """Whether that is allowed. Who administers a tenant may do everything in it."""
         return scope in self.scopes or "admin" in self.scopes
 
+    @property
+    def is_operator(self) -> bool:
+        """Whether it is the operator's own: of the tenant to whom everything belongs while there are no keys."""
+        return self.tenant == DEFAULT_TENANT
+
 
 ANYBODY = Caller(DEFAULT_TENANT, frozenset(SCOPES))
 """Whoever comes while keys are not asked for."""

@@ -18,6 +18,7 @@ from app.engine.execution import Execution, Shared
 from app.engine.grounds import with_grounds
 from app.engine.housekeeping import prune_forever, thin_forever
 from app.engine.leases import Leases
+from app.engine.presence import Presence
 from app.engine.steward import Steward
 from app.parts import PAUSE_S, Parts
 from app.runtime import Runtime
@@ -55,6 +56,7 @@ class Engine:
         self._suspect: str | None = None
         """The run we have that may be what kills its processes, or of which we are about to find out."""
         self._leases = Leases(runtime, self._held, self._clear)
+        self._presence = Presence(runtime, self._rest, self._wake)
         self._courier = Courier(runtime) if runtime.webhooks is not None else None
         self._parts = Parts(pause_s=min(runtime.poll_s, PAUSE_S))
 
@@ -76,6 +78,7 @@ class Engine:
         self._parts.start("loads", self._share_loads_forever)
         self._parts.start("nursery", self._nursery.look_forever)
         self._parts.start("steward", self._steward.look_forever)
+        self._parts.start("presence", self._presence.renew_forever)
         if self._courier is not None:
             self._parts.start("courier", self._courier.deliver_forever)
         self._leaving = asyncio.create_task(self._leave_when_draining(), name="leaving")
@@ -88,12 +91,38 @@ class Engine:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._brake.settled()
         await self._parts.stop(within_s=STOP_SECONDS)
+        await self._presence.end()
         if self._courier is not None:
             await self._courier.close(within_s=STOP_SECONDS)
 
     async def _leave_when_draining(self) -> None:
         """The process has been told to stop: others shall go on with our runs as soon as our calls have ended."""
         await self._runtime.draining.wait()
+        await self._hand_over()
+
+    async def _rest(self) -> None:
+        """Claim nothing more until somebody says so. All else goes on: requests, webhooks, the care for other runs."""
+        log.info("engine drains", runs=len(self._held))
+        self._runtime.queue.rest()
+        await self._hand_over()
+        log.info("engine drained")
+
+    def _wake(self) -> None:
+        """Claim again."""
+        self._parts.start("delivery", self._hear_forever, broke=self._give_up)
+        log.info("engine claims again")
+
+    @property
+    def rests(self) -> bool:
+        """Whether somebody has asked for it to claim nothing."""
+        return self._presence.rests
+
+    @property
+    def _claims_nothing(self) -> bool:
+        return self._runtime.draining.is_set() or self.rests
+
+    async def _hand_over(self) -> None:
+        """Let go of every run, so that others go on with it."""
         for execution in self._held.values():
             execution.hand_back()
         delivery = asyncio.create_task(self._parts.stop("delivery"))  # It ends with what it has delivered.
@@ -121,7 +150,7 @@ class Engine:
 
         The queue may lose its connection meanwhile and give up on us: the run goes on all the same.
         """
-        if self._runtime.draining.is_set():
+        if self._claims_nothing:
             await announce_again(self._runtime.database, self._runtime.queue, run_id)
             return
         if run_id in self._held:
@@ -162,7 +191,7 @@ class Engine:
         claim = replace(claim, snapshot=await with_grounds(runtime, self._histories, claim.snapshot))
         execution = Execution(self._shared, claim, held_until)
         self._held[run_id] = execution
-        if runtime.draining.is_set():
+        if self._claims_nothing:
             execution.hand_back()
         try:
             with runtime.wakeups.listening(run_id, execution.log.hear_of):

@@ -9,6 +9,7 @@ import structlog
 from app.domain import events as ev
 from app.domain.admission import Note
 from app.domain.brief import Brief
+from app.domain.errors import IntakePaused
 from app.domain.events import Entry, Event
 from app.domain.fold import extend
 from app.domain.job import Job, Limits
@@ -20,7 +21,7 @@ from app.domain.quotas import UNBOUND, Quotas
 from app.domain.schedules import ScheduledFor
 from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
-from app.store.acceptance_sql import ACCEPT
+from app.store.acceptance_sql import ACCEPT, THERE
 from app.store.admission import LOCK, Admitted, admit
 from app.store.chronicle import tell, whose
 from app.store.connections import ImpatientConnection
@@ -112,7 +113,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
 
     Where limits count runs or money it is a transaction, in which they are counted: the run may have to wait in the
     queue then, and its limit of money may be cut. Raises `JobRefused` (`idempotency_key_reused`) when the key was used
-    with another body, and `LimitReached`.
+    with another body, `LimitReached`, and `IntakePaused`.
     """
     new = replace(new, job=masked(new.job, inputs=new.team.team.mask_inputs))
     if new.nested is None:
@@ -170,9 +171,12 @@ async def _store(
     values = _values_of(tenant, new, queued, row, key) | _counted(new, admitted)
     if await connection.rows(ACCEPT, values):
         return _Stored(run, events, row)
-    # Somebody else has used the key while we were at it, or has begun the nested run.
-    before = await run_under(connection, tenant, key) if key is not None else None
-    return before or new.run_id
+    # Somebody else has used the key while we were at it, or has begun the run; or no jobs are taken in.
+    if key is not None and (before := await run_under(connection, tenant, key)):
+        return before
+    if new.nested is None and not await connection.rows(THERE, {"id": new.run_id}):
+        raise IntakePaused
+    return new.run_id
 
 
 def _counted(new: NewRun, admitted: Admitted | None) -> Row:

@@ -1,11 +1,15 @@
 """The statement by which a run comes to be."""
 
+from app.store.intake import IS_OPEN
 from app.store.queue import NEW_ENTRY
 
 ACCEPT = f"""
-    WITH key AS (
+    WITH intake AS (
+        SELECT CAST(%(parent)s AS json) IS NOT NULL OR {IS_OPEN} AS may  -- What is under way goes on.
+    ), key AS (
         INSERT INTO idempotency_keys (tenant, key, request, digest, run_id)
-        SELECT %(tenant)s, %(key)s, %(request)s, %(digest)s, %(id)s WHERE CAST(%(key)s AS text) IS NOT NULL
+        SELECT %(tenant)s, %(key)s, %(request)s, %(digest)s, %(id)s FROM intake
+        WHERE CAST(%(key)s AS text) IS NOT NULL AND may
         ON CONFLICT DO NOTHING RETURNING run_id
     ), run AS (
         INSERT INTO runs (id, tenant, status, objective, team_name, team_version, priority, turn, metadata, limits,
@@ -24,7 +28,7 @@ ACCEPT = f"""
                %(last_seq)s, %(at)s,
                coalesce(%(key_id)s, (SELECT key_id FROM runs WHERE id = CAST(%(parent)s AS json) ->> 'run')),
                %(held)s
-        WHERE CAST(%(key)s AS text) IS NULL OR EXISTS (SELECT FROM key)
+        WHERE (CAST(%(key)s AS text) IS NULL OR EXISTS (SELECT FROM key)) AND (SELECT may FROM intake)
         ON CONFLICT (id) DO NOTHING  -- One that is nested or scheduled has but one id, however often it is begun.
         RETURNING id, priority, turn, held, key_id
     ), event AS (
@@ -55,3 +59,5 @@ ACCEPT = f"""
     )
     SELECT CASE WHEN NOT held THEN {NEW_ENTRY} END FROM run
 """
+THERE = "SELECT id FROM runs WHERE id = %(id)s"
+"""Whether it had come to be before."""

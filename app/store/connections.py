@@ -108,10 +108,10 @@ class ImpatientConnection(psycopg.AsyncConnection[TupleRow]):
         await connection.set_autocommit(autocommit)
         return connection
 
-    async def rows(self, query: LiteralString, values: Mapping[str, Any]) -> list[Any]:
-        """What a query finds; columns are attributes."""
+    async def rows(self, query: LiteralString, values: Mapping[str, Any], *, prepare: bool | None = None) -> list[Any]:
+        """What a query finds; columns are attributes. One that is not prepared is planned for its values each time."""
         async with self.cursor(row_factory=namedtuple_row) as cursor:
-            await cursor.execute(query, values)
+            await cursor.execute(query, values, prepare=prepare)
             return list(await cursor.fetchall())
 
     async def ensure_writable(self) -> None:

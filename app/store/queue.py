@@ -136,6 +136,7 @@ class RunQueue:
         self._app = procrastinate.App(connector=self._connector)
         self._app.job_manager = _Entries(self._connector)
         self._look: Look | None = None
+        self._rests = False
         self._app.task(name=TASK, queue=QUEUE)(self._hear)
 
     @property
@@ -146,7 +147,11 @@ class RunQueue:
     @property
     def is_deaf(self) -> bool:
         """Whether this process is to hear of runs and, at the moment, does so only when it looks."""
-        return self._look is not None and not self.listening.is_set()
+        return self._look is not None and not self._rests and not self.listening.is_set()
+
+    def rest(self) -> None:
+        """This process is to hear of no runs until it delivers again; that it does not is no fault then."""
+        self._rests = True
 
     async def _hear(self, run_id: str) -> None:
         assert self._look is not None
@@ -179,7 +184,7 @@ class RunQueue:
 
         Whoever `look` is still at work for is cancelled then, so it must shield what has to go on.
         """
-        self._look = look
+        self._look, self._rests = look, False
         try:
             await self._app.open_async()
             await self._app.run_worker_async(

@@ -36,6 +36,7 @@ _PRUNE = text(
         SELECT run.id FROM kept CROSS JOIN LATERAL (
             SELECT id FROM runs
             WHERE runs.tenant = kept.tenant AND finished_at < now() - make_interval(days => kept.delete)
+              AND stop_reason IS NOT NULL  -- As the index has it.
             ORDER BY finished_at LIMIT :limit FOR UPDATE SKIP LOCKED
         ) AS run LIMIT :limit
     )

@@ -8,11 +8,9 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
-from functools import cache
 from typing import Any
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.errors import RunUnreadable
@@ -26,22 +24,16 @@ Row = dict[str, Any]
 OBJECTIVE_PREVIEW = 200
 """Characters of an objective that a list shows unless it is asked for the whole."""
 
-_COLUMNS = """
+RUN_COLUMNS = """
     id, status, phase, stop_reason, waiting_for, team_name, team_version, metadata, limits, plan_revision,
     quote, progress, usage, timing, error, cancellation, origin, parent, schedule, last_seq, created_at, started_at,
     finished_at, thinned_at
 """
-_RUN = text(f"SELECT {_COLUMNS}, objective, result FROM runs WHERE id = :id AND tenant = :tenant")
-_SHORT_OBJECTIVE = f"""
+_RUN = text(f"SELECT {RUN_COLUMNS}, objective, result FROM runs WHERE id = :id AND tenant = :tenant")
+SHORT_OBJECTIVE = f"""
     CASE WHEN char_length(objective) > {OBJECTIVE_PREVIEW} THEN left(objective, {OBJECTIVE_PREVIEW - 1}) || '…'
          ELSE objective END AS objective
 """
-_FILTERS = {
-    "status": "status = :status",
-    "team": "team_name = :team",
-    "parent": "parent ->> 'run' = :parent",
-    "id": "(created_at, id) < (:created_at, :id)",
-}
 _PLAN = text(
     """
     SELECT plans.plan FROM plans JOIN runs ON runs.id = plans.run_id
@@ -125,14 +117,6 @@ class WholeRun:
     attempts: Sequence[Row]
 
 
-@dataclass(frozen=True, slots=True)
-class PageStart:
-    """Where a page of runs starts: behind this run."""
-
-    created_at: datetime
-    run_id: str
-
-
 async def find_run(database: Database, tenant: str, run_id: str) -> Row | None:
     """The columns of a run's resource, or None when the tenant has no such run."""
 
@@ -141,49 +125,6 @@ async def find_run(database: Database, tenant: str, run_id: str) -> Row | None:
         return dict(row) if row else None
 
     return await database.read_together(("run", tenant, run_id), read)
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Which runs a list shows, and how much of each."""
-
-    status: str | None = None
-    team: str | None = None
-    parent: str | None = None
-    """Only the nested runs of this one."""
-    after: PageStart | None = None
-    """Only runs behind this one."""
-    whole_objectives: bool = False
-    results: bool = False
-
-
-async def page_of_runs(database: Database, tenant: str, listing: Listing, *, limit: int) -> Sequence[Row]:
-    """Up to `limit` runs, newest first."""
-    after = listing.after
-    given = {
-        "status": listing.status,
-        "team": listing.team,
-        "parent": listing.parent,
-        "id": after.run_id if after else None,
-        "created_at": after.created_at if after else None,
-    }
-    values = {name: value for name, value in given.items() if value is not None}
-    query = _page(frozenset(values), whole_objectives=listing.whole_objectives, results=listing.results)
-    async with database.reading() as connection:
-        found = await connection.execute(query, values | {"tenant": tenant, "limit": limit})
-        return [dict(row) for row in found.mappings()]
-
-
-@cache
-def _page(given: frozenset[str], *, whole_objectives: bool, results: bool) -> TextClause:
-    """The query of a list with these filters: each has an index, which a condition that may be void would not use."""
-    objective = "objective" if whole_objectives else _SHORT_OBJECTIVE
-    result = "result" if results else "NULL AS result"
-    wanted = [condition for name, condition in _FILTERS.items() if name in given]
-    return text(
-        f"SELECT {_COLUMNS}, {objective}, {result} FROM runs WHERE {' AND '.join(['tenant = :tenant', *wanted])} "
-        "ORDER BY created_at DESC, id DESC LIMIT :limit"
-    )
 
 
 async def plan_of(database: Database, tenant: str, run_id: str, revision: int | None = None) -> Row | None:

@@ -59,6 +59,8 @@ TABLES = (
     "breakers",
     "worker_loads",
     "retention",
+    "engines",
+    "intake_pauses",
     "procrastinate_jobs",
     "procrastinate_workers",
 )
@@ -66,7 +68,7 @@ ADDED_SINCE = {
     "breakers", "worker_loads", "artifacts", "api_keys", "webhook_endpoints", "webhook_deliveries",
     "limits", "request_rates", "spend_accounts", "spend", "spend_reserved", "limit_warnings",
     "retention",
-    "schedules", "schedule_inputs", "schedule_firings",
+    "schedules", "schedule_inputs", "schedule_firings", "engines", "intake_pauses",
 }  # fmt: skip
 """Those of them that the first releases did not have."""
 

@@ -19,6 +19,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    Numeric,
     Table,
     Text,
     text,
@@ -56,7 +57,6 @@ def _states(moves: Mapping[tuple[State, str], State]) -> set[str]:
 
 
 _ENDED = one_of("status", TERMINAL_RUN)
-_ENDED_AND_WHOLE = "finished_at IS NOT NULL AND thinned_at IS NULL"
 _HELD = "whether a limit on runs in flight keeps it from being taken"
 
 teams = Table(
@@ -94,6 +94,7 @@ runs = Table(
     Column("quote", JSON, comment="reckoned when the plan was made"),
     Column("progress", JSON, nullable=False, comment="tasks by status"),
     Column("usage", JSON, nullable=False),
+    Column("cost_usd", Numeric, comment="what it took, once it has ended; by a trigger"),
     Column("timing", JSON, nullable=False, comment="as of the last event"),
     Column("result", JSON),
     Column("error", JSON),
@@ -128,8 +129,6 @@ runs = Table(
     Index("runs_by_team_idx", "tenant", "team_name", text("created_at DESC"), text("id DESC")),
     Index("runs_line_idx", "priority", "turn", postgresql_where=text("status = 'queued'")),
     Index("runs_tenant_line_idx", "tenant", "priority", "turn", postgresql_where=text("status = 'queued'")),
-    Index("runs_kept_idx", "tenant", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
-    Index("runs_whole_idx", "tenant", "finished_at", postgresql_where=text(_ENDED_AND_WHOLE)),
     Index("runs_under_way_idx", "id", postgresql_where=text("status IN ('queued', 'running')")),
     Index("runs_waiting_idx", "wake_at", postgresql_where=text("status = 'waiting'")),
     Index("runs_by_parent_idx", text("(parent ->> 'run')"), postgresql_where=text("parent IS NOT NULL")),

@@ -15,7 +15,7 @@ from app.domain.keys import DEFAULT_TENANT
 from app.domain.team import Team
 from app.llm.demo import DemoModel
 from app.llm.pricing import Prices, Rates
-from app.store.runs import Listing, page_of_runs
+from app.store.run_lists import Listing, page_of_runs
 from app.store.teams import put_team
 from tests.support.api import JOB, Api
 

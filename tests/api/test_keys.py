@@ -133,6 +133,9 @@ def test_what_changes_something_takes_more_than_reading() -> None:
     assert scope_for("DELETE", "/v1/teams/letters") == "teams:write"
     assert scope_for("PUT", "/v1/teams/replay") == "teams:write"
     assert scope_for("POST", "/v1/breakers/model:a/trip") == "admin"
+    assert scope_for("POST", "/v1/engines/a/drain") == scope_for("POST", "/v1/intake/pause") == "admin"
+    assert scope_for("GET", "/v1/engines") == scope_for("GET", "/v1/intake") == "runs:read"
+    assert scope_for("POST", "/v1/runs/cancel") == "jobs:write"
     assert scope_for("GET", "/v1/keys") == "admin"
     assert scope_for("GET", "/v1/webhooks") == scope_for("POST", "/v1/webhooks/test") == "admin"
     assert scope_for("GET", "/v1/runs/run_1/deliveries") == "runs:read"
@@ -158,6 +161,9 @@ async def test_what_another_tenant_has_is_answered_like_what_nobody_has(api: Api
     theirs["schedule_id"] = schedule
     nobodys = {**theirs, "run_id": f"run_{uuid4().hex}", "key_id": "0" * 16, "name": "nothing"}
     nobodys["schedule_id"] = f"sch_{uuid4().hex}"
+    async with api.runtime.database.statement() as connection:
+        engine = text("INSERT INTO engines VALUES ('here', '1', 1, now(), now(), now() + interval '1 hour', false)")
+        await connection.execute(engine)
     bodies: dict[str, Any] = {"/answer": {"answer": "yes"}, "/retry": {"only": "failed"}, "/plan": {"tasks": []}}
     bodies["/{schedule_id}"] = {"name": "Mine."}
     walked = set()
@@ -170,6 +176,8 @@ async def test_what_another_tenant_has_is_answered_like_what_nobody_has(api: Api
         ours = dict(nobodys), dict(theirs)
         if path.startswith("/v1/breakers"):
             ours = {"name": "worker:nothing%2Fwriter"}, {"name": "worker:letters%2Fwriter"}
+        elif path.startswith("/v1/engines"):
+            ours = {"name": "nowhere"}, {"name": "here"}
         elif "/inputs/" in path:
             ours = {**nobodys, "name": "a.txt"}, {**theirs, "name": "a.txt"}
         unknown, foreign = [
@@ -178,16 +186,24 @@ async def test_what_another_tenant_has_is_answered_like_what_nobody_has(api: Api
         assert (foreign.status_code, told(foreign)) == (404, told(unknown)), (method, path)
         walked.add(path.split("/")[2])
 
-    assert walked == {"runs", "teams", "keys", "breakers", "schedules"}
+    assert walked == {"runs", "teams", "keys", "breakers", "schedules", "engines"}
     assert (await ask(api, "GET", f"/v1/schedules/{schedule}", owner)).json()["name"] is None
-    for path in ("/v1/runs", "/v1/keys", "/v1/breakers", "/v1/schedules"):
+    assert (await ask(api, "GET", "/v1/engines", owner)).json()["data"][0]["draining"] is False
+    await ask(api, "POST", "/v1/runs/cancel", other, json={"all": True, "dry_run": False})
+    for path in ("/v1/runs", "/v1/keys", "/v1/breakers", "/v1/engines", "/v1/schedules"):
         listed = (await ask(api, "GET", path, other)).json()["data"]
         assert schedule not in json.dumps(listed)
         assert run not in json.dumps(listed)
         assert all(each.get("tenant", "rival") == "rival" for each in listed)
+    assert (await ask(api, "POST", "/v1/intake/pause", owner)).json()["paused"]
     again = await ask(api, "POST", "/v1/jobs", other, json=job, headers={"idempotency-key": "k"})
     assert again.json()["id"] != run
-    assert (await ask(api, "GET", f"/v1/runs/{run}", owner)).json()["id"] == run
+    untouched = (await ask(api, "GET", f"/v1/runs/{run}", owner)).json()
+    assert (untouched["id"], untouched["cancellation"]) == (run, None)
+    _, operator = await key_of(api, "default")
+    drained = await ask(api, "POST", "/v1/engines/here/drain", operator)
+    assert (drained.status_code, drained.json()["runs_of_all"]) == (200, 0)
+    assert (await ask(api, "GET", "/v1/engines", other)).json()["data"][0]["runs_of_all"] is None
 
 
 async def test_a_job_of_another_tenants_team_names_a_team_that_is_not_known(api: Api) -> None:

@@ -11,6 +11,7 @@ from app.api.schemas.runs import Run, RunTask
 from app.domain.job import Job, Limits
 from app.domain.plan import Plan
 from app.store.acceptance import NewRun, accept
+from app.store.run_lists import Listing
 from app.store.teams import put_team, team_named
 from tests.support.api import JOB, Api
 
@@ -184,7 +185,7 @@ async def test_a_cursor_that_was_edited_is_refused(api: Api) -> None:
     ],
 )
 async def test_a_cursor_that_was_forged_is_refused(api: Api, place: str) -> None:
-    forged = base64.urlsafe_b64encode(cursors._check(place.encode()) + place.encode()).decode().rstrip("=")
+    forged = base64.urlsafe_b64encode(cursors._check(place.encode(), Listing()) + place.encode()).decode().rstrip("=")
 
     answer = await api.client.get("/v1/runs", params={"after": forged})
 

@@ -165,6 +165,18 @@ async def test_what_failed_is_tried_again_and_the_rest_is_kept(client: httpx2.As
     assert (nothing.status_code, nothing.json()["code"]) == (409, "nothing_failed")
 
 
+@pytest.mark.parametrize("body", [None, {}, {"only": None}])
+async def test_a_run_is_done_again_from_the_start(client: httpx2.AsyncClient, stub: StubProvider, body: Any) -> None:
+    run = await ended(client, limits={"attempts": 2})
+    calls = len(stub.log)
+
+    retry = await looked(client, run, "retry", body)
+
+    assert (retry["status"], retry["origin"]) == ("succeeded", {"run": run["id"], "kind": "retry"})
+    assert (retry["metadata"], retry["limits"]) == (run["metadata"], run["limits"])
+    assert roles(stub, calls) == sorted(seen.role.partition(":")[0] for seen in stub.log[:calls])
+
+
 async def test_a_cancelled_run_is_looked_at_again_and_a_running_one_is_not(
     service: Service, client: httpx2.AsyncClient, stub: StubProvider
 ) -> None:
@@ -226,7 +238,7 @@ async def test_a_fork_goes_on_in_another_process_without_doing_its_work_twice(
         ("fork", {"begin_at": ["t1"]}, "/begin_at"),
         ("fork", {"limits": {"depth": 6}}, "/limits/depth"),
         ("fork", {"objective": " "}, "/objective"),
-        ("retry", {}, "/only"),
+        ("retry", {"only": "all"}, "/only"),
     ],
 )
 async def test_what_the_run_does_not_have_is_refused_with_its_place(

@@ -352,6 +352,37 @@ def test_what_cannot_be_done_with_keys_is_one_line(
     assert error.startswith(f"chargehand: {why}")
 
 
+def test_intake_is_paused_for_one_tenant_or_for_all(
+    run: Run, monkeypatch: pytest.MonkeyPatch, database_url: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
+
+    assert run("intake") == (0, [], ["Jobs of all tenants are taken in."])
+    assert run("intake", "pause", "--tenant", "acme") == (0, [], ["No new jobs of acme are taken in."])
+    assert run("intake", "pause") == (0, [], ["No new jobs of any tenant are taken in."])
+    _, listed, _ = run("intake")
+    assert [line.split("\t")[:3] for line in listed] == [[who, "paused", "by the operator"] for who in ("all", "acme")]
+    assert run("intake", "resume", "--tenant", "acme") == (0, [], ["New jobs of acme are taken in again."])
+    assert run("intake", "resume") == (0, [], ["New jobs of any tenant are taken in again."])
+    code, _, [error] = run("intake", "resume")
+    assert (code, "nobody has paused" in error) == (2, True)
+    assert run("intake", "pause", "--tenant", "Acme!")[0] == 2
+
+
+def test_engines_are_listed_drained_and_resumed(run: Run, monkeypatch: pytest.MonkeyPatch, database_url: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    with psycopg.connect(database_url) as connection:
+        connection.execute("INSERT INTO engines VALUES ('a', '1.0', 9, now(), now(), now() + interval '1 hour', false)")
+
+    states = [run("engines")[1][0].split("\t")[:4]]
+    assert run("engines", "drain", "a")[0] == 0
+    states.append(run("engines")[1][0].split("\t")[:4])
+    assert run("engines", "resume", "a") == (0, [], ["a claims runs again."])
+
+    assert states == [["a", "1.0", state, "0 of 9 runs"] for state in ("claims", "drained")]
+    assert run("engines", "drain", "b") == (2, [], ["chargehand: there is no engine b"])
+
+
 def test_all_addresses_means_those_of_both_families() -> None:
     with listening_socket("::", 0) as listener:
         port = listener.getsockname()[1]

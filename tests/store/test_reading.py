@@ -15,7 +15,7 @@ from app.domain.snapshot import Snapshot
 from app.store.database import RESERVED, Database
 from app.store.input_cache import InputCache
 from app.store.run_log import read_run
-from app.store.runs import PAGE_BYTES, Listing, _page, events_of, whole_run
+from app.store.runs import PAGE_BYTES, events_of, whole_run
 from tests.support.fixtures import Services
 from tests.support.service import Service, plan_of, report, task
 from tests.support.stub_answers import as_json, held
@@ -168,33 +168,3 @@ async def test_a_run_under_way_is_folded_once_for_all_who_ask_and_beside_the_loo
     assert {run.tasks[0]["status"] for run in found if run} == {"running"}
     assert len(folded_in) == 1
     assert folded_in[0] is not threading.current_thread()
-
-
-@pytest.mark.parametrize(
-    ("listing", "index"),
-    [
-        (Listing(), "runs_tenant_idx"),
-        (Listing(status="failed"), "runs_by_status_idx"),
-        (Listing(team="general"), "runs_by_team_idx"),
-        (Listing(status="failed", team="general"), "runs_by_"),
-    ],
-)
-@pytest.mark.parametrize("is_deep", [False, True])
-def test_every_list_has_an_index_that_gives_its_order(
-    sql: psycopg.Connection, listing: Listing, index: str, is_deep: bool
-) -> None:
-    given = {"status": listing.status, "team": listing.team, "id": "run_x" if is_deep else None}
-    names = {name for name, value in given.items() if value}
-    query = str(_page(frozenset(names), whole_objectives=False, results=False))
-    values = {"tenant": "default", "limit": 21, "created_at": "2026-01-01", **given}
-    for name in values:
-        query = query.replace(f":{name}", f"%({name})s")
-    sql.execute("SET enable_seqscan = off")
-    sql.execute("SET enable_bitmapscan = off")
-
-    with psycopg.ClientCursor(sql) as cursor:
-        plan = "\n".join(row[0] for row in cursor.execute(f"EXPLAIN {query}".encode(), values))
-
-    assert index in plan
-    assert "Sort" not in plan
-    assert not is_deep or "ROW(created_at, id)" in plan.partition("Index Cond")[2]

@@ -44,7 +44,7 @@ def test_what_commits_and_renewals_change_stands_in_no_index_of_runs(sql: psycop
 
     definitions = sql.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'runs'").fetchall()
 
-    assert len(definitions) == 12
+    assert len(definitions) == 16
     assert not changing & {word for (definition,) in definitions for word in re.findall(r"\w+", definition)}
 
 

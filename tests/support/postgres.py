@@ -59,7 +59,7 @@ def open_databases() -> Iterator[Databases]:
 
 
 def _template(server_url: str) -> str:
-    """The name of the template, made by whoever comes first; its name says which migrations it holds."""
+    """The name of the template, made by whoever comes first; its name says which migrations and indexes it holds."""
     name = f"template_{_migrations_digest()}"
     with psycopg.connect(server_url, autocommit=True) as connection:
         connection.execute("SELECT pg_advisory_lock(hashtext('template'))")
@@ -74,7 +74,7 @@ def _template(server_url: str) -> str:
 
 def _migrations_digest() -> str:
     digest = hashlib.sha256(version("procrastinate").encode())
-    for path in sorted((ROOT / "migrations").rglob("*.py")):
+    for path in [*sorted((ROOT / "migrations").rglob("*.py")), ROOT / "app/store/run_indexes.py"]:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -257,7 +257,7 @@ class Input(Shape):
 
 
 class RunPage(Page):
-    """Runs, newest first."""
+    """Runs, in the order that was asked for."""
 
     data: list[Run]
     """The runs of this page."""
