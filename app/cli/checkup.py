@@ -10,9 +10,11 @@ from typing import Literal
 from app.cli.processes import database_of
 from app.domain.conversation import Message
 from app.domain.errors import ChargehandError, ModelError
+from app.domain.keys import DEFAULT_TENANT
 from app.settings import Settings, SettingsError, read_settings, variable
 from app.store.condition import Condition, condition_of, sealed_secrets
 from app.store.database import TROUBLE, Database
+from app.store.engines import KnownEngine, known_engines
 from app.store.schema import DatabaseUnusable
 from app.store.vitals import vitals_of
 from app.telemetry import set_up_logging
@@ -107,6 +109,7 @@ async def _looked_at(settings: Settings, database: Database) -> AsyncIterator[Ch
     found = await condition_of(database)
     yield of_sessions(settings, found)
     yield of_clock(found)
+    yield of_engines(await known_engines(database, DEFAULT_TENANT))
     vitals = await vitals_of(database)
     runs = ", ".join(f"{many} {status}" for status, many in vitals.runs.items())
     if vitals.silent:
@@ -144,6 +147,26 @@ def of_clock(found: Condition) -> Check:
         todo = "let NTP set both: leases go by the database's clock, but times in events are of the process"
         return Check("clock", "warn", said, todo)
     return Check("clock", "ok", said)
+
+
+def of_engines(known: Sequence[KnownEngine]) -> Check:
+    """Whether anybody executes runs."""
+    claiming = [engine for engine in known if not engine.is_silent and not engine.drains]
+    told = ", ".join(
+        f"{many} {what}"
+        for what, many in (
+            ("claim runs", len(claiming)),
+            ("drained or about to end", sum(engine.drains and not engine.is_silent for engine in known)),
+            ("silent", sum(engine.is_silent for engine in known)),
+        )
+        if many
+    )
+    if not claiming:
+        todo = (
+            "start one (`chargehand serve`, `chargehand engine`), or let one claim again (`chargehand engines resume`)"
+        )
+        return Check("engines", "warn", told or "no process executes runs", todo)
+    return Check("engines", "ok", told)
 
 
 async def _of_secrets(settings: Settings, database: Database) -> Check:

@@ -1,13 +1,12 @@
 """The commands about processes and the intake of jobs. They work on the database alone, for all tenants."""
 
-import re
 from typing import Annotated
 
 import typer
 
-from app.cli.console import CommandRefused, say
+from app.cli.console import CommandRefused, check_tenant, say
 from app.cli.database import with_database
-from app.domain.keys import DEFAULT_TENANT, TENANT_PATTERN
+from app.domain.keys import DEFAULT_TENANT
 from app.store.engines import KnownEngine, known_engines, set_drained
 from app.store.intake import ALL, pause_intake, pauses_of, resume_intake
 
@@ -79,9 +78,10 @@ def resume_intake_again(tenant: Tenant = None) -> None:
 
 
 def _of(tenant: str | None) -> str:
-    if tenant is not None and not re.fullmatch(TENANT_PATTERN, tenant):
-        raise CommandRefused(f"--tenant: {tenant} is no name of a tenant: lower-case letters, digits, - and _")
-    return tenant or ALL
+    if tenant is None:
+        return ALL
+    check_tenant(tenant)
+    return tenant
 
 
 def _whose(tenant: str | None) -> str:

@@ -1,5 +1,6 @@
 import json
 from base64 import b64encode
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -9,6 +10,7 @@ from app import cli
 from app.cli import checkup
 from app.settings import Settings
 from app.store.condition import Condition
+from app.store.engines import KnownEngine
 from app.store.schema import NEWEST
 from tests.support.postgres import Databases
 from tests.support.service import settings_for
@@ -37,6 +39,7 @@ def test_all_is_well(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
         "schema": "ok",
         "database": "ok",
         "clock": "ok",
+        "engines": "warn",
         "queue": "ok",
         "breakers": "ok",
         "webhooks": "ok",
@@ -116,6 +119,25 @@ def test_a_disk_fills_up(free_mib: int, state: str) -> None:
 
 def test_a_server_without_sessions_to_spare_is_found() -> None:
     assert checkup.of_sessions(Settings(database_pool=10), Condition("18", 0, 100, 95, 0)).state == "warn"
+
+
+@pytest.mark.parametrize(
+    ("states", "state", "found"),
+    [
+        ([], "warn", "no process executes runs"),
+        (["claims", "silent"], "ok", "1 claim runs, 1 silent"),
+        (["drains", "silent"], "warn", "1 drained or about to end, 1 silent"),
+    ],
+)
+def test_somebody_must_execute_runs(states: list[str], state: str, found: str) -> None:
+    now = datetime.now(UTC)
+    engines = [
+        KnownEngine("e", "1", 50, now, now, each == "silent", each == "drains", None, 0, 0, ()) for each in states
+    ]
+
+    check = checkup.of_engines(engines)
+
+    assert (check.state, check.found) == (state, found)
 
 
 async def test_the_provider_is_asked_once() -> None:
