@@ -17,11 +17,22 @@ JSON = {"Content-Type": "application/json"}
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
+RUN_LIST = "finished_before, include, limit, metadata, order, parent, sort, status, stop_reason, team"
+
+
 @pytest.mark.parametrize(
     ("path", "parameter", "known"),
     [
-        ("/v1/runs?state=failed", "state", "after, include, limit, parent, status, team"),
-        ("/v1/runs?metadata.ticket=1", "metadata.ticket", "after, include, limit, parent, status, team"),
+        (
+            "/v1/runs?state=failed",
+            "state",
+            RUN_LIST,
+        ),
+        (
+            "/v1/runs?metadata.ticket=1",
+            "metadata.ticket",
+            RUN_LIST,
+        ),
         ("/v1/runs/{run}?wait=1", "wait", "none"),
         ("/v1/runs/{run}/events?type=run.queued", "type", "after, deltas, limit, types"),
         ("/v1/runs/{run}/plan?rev=1", "rev", "revision"),
