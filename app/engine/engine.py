@@ -32,6 +32,8 @@ from app.store.reconcile import announce_unattended
 
 log = structlog.get_logger(__name__)
 
+OTHERS_PAUSE_S = 3.0
+"""Before a part begins again without which runs go on: a database that comes back has enough to do."""
 LISTENING_SECONDS = 5.0
 """How long a start waits until the process hears of runs at once."""
 STOP_SECONDS = 5.0
@@ -59,6 +61,8 @@ class Engine:
         self._presence = Presence(runtime, self._rest, self._wake)
         self._courier = Courier(runtime) if runtime.webhooks is not None else None
         self._parts = Parts(pause_s=min(runtime.poll_s, PAUSE_S))
+        self._others = Parts(pause_s=OTHERS_PAUSE_S)
+        """Without these runs go on."""
 
     def start(self) -> None:
         """Begin to claim runs."""
@@ -70,17 +74,19 @@ class Engine:
             ("delivery", self._hear_forever),
             ("reconciler", self._reconcile_forever),
             ("breakers", self._follow_breakers_forever),
+        ):
+            self._parts.start(name, work, broke=self._give_up)
+        for name, work in (
+            ("loads", self._share_loads_forever),
+            ("nursery", self._nursery.look_forever),
+            ("steward", self._steward.look_forever),
+            ("presence", self._presence.renew_forever),
             ("retention", lambda: prune_forever(runtime)),
             ("thinning", lambda: thin_forever(runtime)),
         ):
-            self._parts.start(name, work, broke=self._give_up)
-        # Runs go on without these.
-        self._parts.start("loads", self._share_loads_forever)
-        self._parts.start("nursery", self._nursery.look_forever)
-        self._parts.start("steward", self._steward.look_forever)
-        self._parts.start("presence", self._presence.renew_forever)
+            self._others.start(name, work)
         if self._courier is not None:
-            self._parts.start("courier", self._courier.deliver_forever)
+            self._others.start("courier", self._courier.deliver_forever)
         self._leaving = asyncio.create_task(self._leave_when_draining(), name="leaving")
 
     async def stop(self) -> None:
@@ -90,7 +96,7 @@ class Engine:
         with suppress(TimeoutError):
             async with asyncio.timeout(STOP_SECONDS):
                 await self._brake.settled()
-        await self._parts.stop(within_s=STOP_SECONDS)
+        await asyncio.gather(self._parts.stop(within_s=STOP_SECONDS), self._others.stop(within_s=STOP_SECONDS))
         await self._presence.end()
         if self._courier is not None:
             await self._courier.close(within_s=STOP_SECONDS)
