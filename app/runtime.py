@@ -102,6 +102,8 @@ class Runtime:
     """For tenants that keep runs for no time of their own."""
     webhooks: Webhooks | None = None
     """None where there is no key for their secrets: nobody is told anything then."""
+    sees_to_schedules: bool = True
+    """Whether its API has the jobs of schedules taken when their times come."""
     wants_keys: bool = False
     """Whether requests must bring a key of the API."""
     tracing: "Tracing | None" = None
@@ -183,6 +185,7 @@ async def open_runtime(
         retention=Retention(settings.thin_after_days, settings.retention_days),
         webhooks=_webhooks(settings),
         tracing=tracing,
+        sees_to_schedules=settings.schedules,
         wants_keys=settings.auth == "keys",
         shows_metrics=settings.auth != "keys" and settings.metrics_port is None,
     )

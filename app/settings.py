@@ -137,6 +137,8 @@ class Settings(BaseSettings):
 
     engine: bool = True
     """Whether `serve` executes runs as well as answering requests."""
+    schedules: bool = True
+    """Whether `serve` sees to the times of schedules; off for a look at a copy of the database."""
     runs_at_once: int = Field(default=50, ge=1, le=10_000)
     """Runs one process executes at the same time."""
     lease_seconds: float = Field(default=10, ge=0.2, le=600)

@@ -100,7 +100,8 @@ def create_app(
             app.state.feeds = feeds = Feeds(opened, SharedPages(opened.database))
             app.state.line = Line()
             timekeeper = Timekeeper(opened, lambda caller: Visit(opened, app.state.looks, caller, ring))
-            async with kept_up(keys=ring.watch_forever, timekeeper=timekeeper.keep_forever):
+            parts = {"timekeeper": timekeeper.keep_forever} if opened.sees_to_schedules else {}
+            async with kept_up(keys=ring.watch_forever, **parts):
                 with _draining_on_signals(opened.draining), called_when_set(opened.draining, feeds.ring):
                     yield
 

@@ -13,7 +13,7 @@ def moment_of(text: str, parameter: str) -> datetime:
         return parsed(text)
     except (ValueError, OverflowError):
         errors = [{"parameter": parameter, "detail": "This is a day or a moment with its time zone (RFC 3339)."}]
-        raise Refusal(422, "request_invalid", "A moment is none.", errors=errors) from None
+        raise Refusal(422, "request_invalid", "That is no moment.", errors=errors) from None
 
 
 def parsed(text: str) -> datetime:

@@ -11,11 +11,11 @@ from tests.support.stub_script import SeenRequest
 from tests.teams.test_examples import EXAMPLES, parts_of
 
 SAID: dict[str, tuple[str, list[tuple[str, float | None, bool | None, int | None]]]] = {
+    "larkspur.md": ("Larkspur", [("price", 26, None, 9), ("sso", None, True, 11)]),
+    "tidewater.md": ("Tidewater Desk", [("price", 24, None, 9), ("sso", None, True, 12)]),
+    "tidewater-sales-call.md": ("Tidewater Desk", [("price", 29, None, 7), ("sso", None, False, 8)]),
     "corvid.md": ("Corvid Support", [("price", 39, None, 9), ("sso", None, True, 11), ("residency", None, None, None)]),
     "halden.md": ("Halden Service", [("price", None, None, 7), ("sso", None, False, 10)]),
-    "larkspur.md": ("Larkspur", [("price", 26, None, 9), ("sso", None, True, 11)]),
-    "tidewater-sales-call.md": ("Tidewater Desk", [("price", 29, None, 7), ("sso", None, False, 8)]),
-    "tidewater.md": ("Tidewater Desk", [("price", 24, None, 9), ("sso", None, True, 12)]),
 }
 """What each source says of which question: a figure, whether it is offered, the line."""
 ANSWER = (
@@ -72,8 +72,8 @@ async def test_each_source_is_asked_the_same_and_what_they_differ_in_is_a_confli
         for each in run["result"]["conflicts"]
     }
     assert disputed == {
-        "number of Tidewater Desk, price": {"profile-4": "29", "profile-5": "24"},
-        "offered of Tidewater Desk, sso": {"profile-4": "no", "profile-5": "yes"},
+        "number of Tidewater Desk, price": {"profile-3": "29", "profile-2": "24"},
+        "offered of Tidewater Desk, sso": {"profile-3": "no", "profile-2": "yes"},
     }
 
 

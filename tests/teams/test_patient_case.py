@@ -89,8 +89,8 @@ async def test_records_that_disagree_are_conflicts_and_the_draft_is_a_file(
     assert (run["status"], stub.of("plan")) == ("succeeded", []), run["result"]
     conflicts = {each["topic"]: [claim["claim"] for claim in each["claims"]] for each in run["result"]["conflicts"]}
     assert conflicts == {
-        "value of allergies": ["none known", "penicillin"],
-        "number of metformin dose": ["500", "1000", "1000"],
+        "value of allergies": ["penicillin", "none known"],
+        "number of metformin dose": ["1000", "500", "1000"],
     }
     data = {each["task"]: each["data"] for each in run["result"]["outputs"]}
     kidney = [row for row in data["labs-1"]["series"] if row["test"] == "Creatinine"]

@@ -66,7 +66,7 @@ async def test_copy_sees_results_alone_and_contradicting_figures_are_conflicts(
     assert run["result"]["data"] == data
     [conflict] = run["result"]["conflicts"]
     assert (conflict["topic"], conflict["status"]) == ("number of pilot", "unresolved")
-    assert {claim["task"]: claim["claim"] for claim in conflict["claims"]} == {"market-1": "40", "market-3": "31"}
+    assert {claim["task"]: claim["claim"] for claim in conflict["claims"]} == {"market-1": "40", "market-2": "31"}
     brought = str(stub.of("work:pricing")[1].body["messages"][-1]["content"])
     assert "| Practice | 24 | 66.3 | Highest contribution (206.7)" in brought.replace("24.0", "24")
     [asked] = stub.of("work:copy")
