@@ -1,9 +1,10 @@
 """The keys of a tenant, for those who administer it."""
 
+import re
 from datetime import timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
@@ -21,6 +22,10 @@ router = APIRouter(prefix="/v1/keys", route_class=JsonBodyRoute, tags=["operatio
 
 YEARS_OF_DAYS = 3_650
 
+_ID = re.compile(r"[0-9a-z]{16}")
+
+After = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
+PageLimit = Annotated[int, Query(ge=1, le=1_000, description="Keys of a page.")]
 KeyId = Annotated[str, Path(description="Id of a key: what stands between `chk_` and its secret.")]
 
 
@@ -40,9 +45,13 @@ class KeyWanted(BaseModel):
 
 
 @router.get("", response_model=KeyPage)
-async def list_keys(visit: VisitOf) -> Response:
+async def list_keys(visit: VisitOf, after: After = None, limit: PageLimit = 100) -> Response:
     """The keys of the tenant, newest first, also those that were revoked or have expired. Secrets are not kept."""
-    return JSONResponse(page([_resource(key) for key in await stored_keys.keys_of(visit.database, visit.tenant)]))
+    if after is not None and not _ID.fullmatch(after):
+        raise Refusal(400, "cursor_invalid", "The cursor is not one that this service gave out.")
+    found = await stored_keys.keys_of(visit.database, visit.tenant, after=after, limit=limit + 1)
+    shown = found[:limit]
+    return JSONResponse(page([_resource(key) for key in shown], shown[-1].id if len(found) > limit else None))
 
 
 @router.post("", status_code=201, response_model=NewKey)

@@ -15,6 +15,7 @@ from app.settings import Settings, SettingsError, read_settings, variable
 from app.store.condition import Condition, condition_of, sealed_secrets
 from app.store.database import TROUBLE, Database
 from app.store.engines import KnownEngine, known_engines
+from app.store.intake import Pause, pauses_of
 from app.store.schema import DatabaseUnusable
 from app.store.vitals import vitals_of
 from app.telemetry import set_up_logging
@@ -87,9 +88,8 @@ def _of_server(settings: Settings) -> Iterator[Check]:
             note = ", of a newer release, with which this one works" if usable.schema.is_newer else ""
             yield Check("schema", "ok", f"revision {usable.schema.revision}{note}")
             yield from asyncio.run(_of_database(settings, usable.url))
-    except DatabaseUnusable as error:  # It says what to do as well.
-        where = f"{variable('database_url')} is what leads there" if settings.database_url else ""
-        yield Check("database", "fail", str(error), where)
+    except DatabaseUnusable as error:
+        yield Check("database", "fail", str(error), f"do that, or look at where {variable('database_url')} leads")
     except ChargehandError as error:
         todo = f"look at {settings.home}, or give the service a Postgres of your own ({variable('database_url')})"
         yield Check("database", "fail", str(error), todo)
@@ -110,6 +110,7 @@ async def _looked_at(settings: Settings, database: Database) -> AsyncIterator[Ch
     yield of_sessions(settings, found)
     yield of_clock(found)
     yield of_engines(await known_engines(database, DEFAULT_TENANT))
+    yield of_intake(await pauses_of(database))
     vitals = await vitals_of(database)
     runs = ", ".join(f"{many} {status}" for status, many in vitals.runs.items())
     if vitals.silent:
@@ -167,6 +168,14 @@ def of_engines(known: Sequence[KnownEngine]) -> Check:
         )
         return Check("engines", "warn", told or "no process executes runs", todo)
     return Check("engines", "ok", told)
+
+
+def of_intake(pauses: Sequence[Pause]) -> Check:
+    """Whether jobs are taken in."""
+    if not pauses:
+        return Check("intake", "ok", "jobs of all tenants are taken in")
+    told = ", ".join(f"{pause.tenant or 'all tenants'} (by the {pause.said_by})" for pause in pauses)
+    return Check("intake", "warn", f"no new jobs of {told}", "`chargehand intake resume` when that is over")
 
 
 async def _of_secrets(settings: Settings, database: Database) -> Check:

@@ -14,8 +14,10 @@ _DAYS = re.compile(r"([1-9]\d{0,4})d")
 _LONGEST = 36_500
 
 Tenant = Annotated[str, typer.Option(help="Whose runs.")]
-Thin = Annotated[str, typer.Option(help="Days after which long texts in logs of ended runs are cut: 14d, or never.")]
-Delete = Annotated[str, typer.Option(help="Days after which ended runs are deleted: 90d, or never.")]
+Thin = Annotated[
+    str | None, typer.Option(help="Days after which long texts in logs of ended runs are cut: 14d, or never.")
+]
+Delete = Annotated[str | None, typer.Option(help="Days after which ended runs are deleted: 90d, or never.")]
 
 
 def show() -> None:
@@ -27,12 +29,22 @@ def show() -> None:
         typer.echo(f"{tenant}\tthin after {thin}\tdelete after {delete}")
 
 
-def set_days(tenant: Tenant, thin_after: Thin = "never", delete_after: Delete = "never") -> None:
-    """Have a tenant keep ended runs for a time of its own, whatever the settings say for the others."""
-    own = Retention(_days("--thin-after", thin_after), _days("--delete-after", delete_after))
+def set_days(tenant: Tenant, thin_after: Thin = None, delete_after: Delete = None) -> None:
+    """Have a tenant keep ended runs for a time of its own, whatever the settings say for the others.
+
+    What is not named stays as it was; at first it is never.
+    """
     check_tenant(tenant)
+    before = with_database(retention_of_tenants).get(tenant, Retention())
+    own = Retention(
+        before.thin_after_days if thin_after is None else _days("--thin-after", thin_after),
+        before.delete_after_days if delete_after is None else _days("--delete-after", delete_after),
+    )
+    if own.thin_after_days and own.delete_after_days and own.thin_after_days >= own.delete_after_days:
+        raise CommandRefused("--thin-after: runs would be deleted before their logs are cut")
     with_database(lambda database: set_retention(database, tenant, own))
-    say(f"Logs of {tenant} are cut after {thin_after}, its runs deleted after {delete_after}.")
+    thin, delete = _said(own.thin_after_days), _said(own.delete_after_days)
+    say(f"{tenant}: logs are cut after {thin}, runs deleted after {delete}.")
 
 
 def clear(tenant: Tenant) -> None:

@@ -25,6 +25,8 @@ _LIST = text(
     f"""
     SELECT {_COLUMNS} FROM api_keys
     WHERE (CAST(:tenant AS text) IS NULL OR tenant = :tenant)
+      AND (CAST(:after AS text) IS NULL
+           OR (created_at, id) < (SELECT created_at, id FROM api_keys WHERE id = :after AND tenant = :tenant))
     ORDER BY tenant, created_at DESC, id DESC LIMIT :limit
     """
 )
@@ -42,9 +44,6 @@ _REVOKE = text(
     """
 )
 _UNUSABLE = text(f"SELECT id FROM api_keys WHERE id = ANY(:ids) AND NOT ({_USABLE})")
-
-LISTED = 1_000
-"""Keys that are listed at most: the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +88,13 @@ async def revoke_key(database: Database, key: str, *, tenant: str | None = None)
     return _stored(row)
 
 
-async def keys_of(database: Database, tenant: str | None = None) -> Sequence[StoredKey]:
-    """The keys of a tenant, or of all, newest first."""
+async def keys_of(
+    database: Database, tenant: str | None = None, *, after: str | None = None, limit: int | None = None
+) -> Sequence[StoredKey]:
+    """The keys of a tenant, or of all, newest first; of one tenant those behind the key `after`, up to `limit`."""
+    wanted = {"tenant": tenant, "after": after, "limit": limit}
     async with database.reading() as connection:
-        return [_stored(row) for row in await connection.execute(_LIST, {"tenant": tenant, "limit": LISTED})]
+        return [_stored(row) for row in await connection.execute(_LIST, wanted)]
 
 
 async def find_key(database: Database, key: str) -> StoredKey | None:

@@ -11,6 +11,7 @@ from app.cli import checkup
 from app.settings import Settings
 from app.store.condition import Condition
 from app.store.engines import KnownEngine
+from app.store.intake import Pause
 from app.store.schema import NEWEST
 from tests.support.postgres import Databases
 from tests.support.service import settings_for
@@ -40,6 +41,7 @@ def test_all_is_well(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
         "database": "ok",
         "clock": "ok",
         "engines": "warn",
+        "intake": "ok",
         "queue": "ok",
         "breakers": "ok",
         "webhooks": "ok",
@@ -138,6 +140,12 @@ def test_somebody_must_execute_runs(states: list[str], state: str, found: str) -
     check = checkup.of_engines(engines)
 
     assert (check.state, check.found) == (state, found)
+
+
+def test_a_paused_intake_is_found() -> None:
+    check = checkup.of_intake([Pause("", "operator", datetime.now(UTC)), Pause("acme", "tenant", datetime.now(UTC))])
+
+    assert (check.state, check.found) == ("warn", "no new jobs of all tenants (by the operator), acme (by the tenant)")
 
 
 async def test_the_provider_is_asked_once() -> None:
