@@ -50,6 +50,8 @@ JITTER = 0.1
 LONGEST_WAIT_S = 86_400
 SLOW_DOWN = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 """Statuses with which a receiver may say when it takes something again."""
+PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
+"""Of the statuses that blame the request, those that may be gone at the next attempt."""
 BOTH_SIGN = timedelta(hours=24)
 """For how long a secret that was exchanged signs beside the new one."""
 
@@ -166,8 +168,9 @@ class Outcome:
 
     @property
     def is_final(self) -> bool:
-        """Whether a further attempt could change nothing."""
-        return self.error in (None, "endpoint_disabled", "endpoint_gone") or self.disables
+        """Whether a further attempt could change nothing: a request that is refused for what it is stays what it is."""
+        blamed = self.status is not None and 400 <= self.status < 500 and self.status not in PASSING
+        return self.error in (None, "endpoint_disabled", "endpoint_gone") or blamed
 
 
 def wait_after(attempt: int, outcome: Outcome, chance: float) -> float | None:

@@ -114,6 +114,10 @@ def test_what_ends_a_delivery() -> None:
     assert wait_after(1, answered(410, None, NOW), 0) is None
     assert answered(410, None, NOW).disables
     assert not answered(404, None, NOW).disables
+    for status in (400, 401, 404, 413, 422):
+        assert wait_after(1, answered(status, None, NOW), 0) is None, status
+    for status in (302, 408, 409, 425, 429, 500, 503):
+        assert wait_after(1, answered(status, None, NOW), 0) == 5, status
     assert wait_after(1, Outcome(error="endpoint_gone"), 0) is None
     assert wait_after(1, Outcome(error="address_blocked"), 0) == 5
 
