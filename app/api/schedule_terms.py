@@ -2,14 +2,15 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from app.api.errors import Refusal
 from app.api.jobs import digest_of
+from app.api.moments import read_moment
 from app.api.schedule_jobs import job_to_store
 from app.api.visits import Visit
 from app.domain.cron import LONGEST, checked_cron, checked_zone
@@ -24,21 +25,22 @@ _YEARS = 9_000
 """Moments behind that year have no place in every zone."""
 
 
-def _as_text(value: Any) -> Any:
-    if not isinstance(value, str):
-        raise PydanticCustomError("moment_invalid", "This must be a moment with its time zone (RFC 3339).")
-    return value
-
-
-def _in_utc(at: datetime) -> datetime:
-    if at.year >= _YEARS:
+def _moment(value: Any) -> datetime:
+    at: datetime | None = None
+    try:
+        at = read_moment(value if isinstance(value, str) else "")
+    except ValueError:
+        raise PydanticCustomError("moment_invalid", "This must be a moment with its time zone (RFC 3339).") from None
+    except OverflowError:
+        pass
+    if at is None or at.year >= _YEARS:
         raise PydanticCustomError("moment_invalid", "This moment lies too far ahead.")
-    return at.astimezone(UTC)
+    return at
 
 
 Cron = Annotated[str, Field(max_length=LONGEST), AfterValidator(checked_cron)]
 Zone = Annotated[str, Field(max_length=LONGEST), AfterValidator(checked_zone)]
-Moment = Annotated[AwareDatetime, BeforeValidator(_as_text), AfterValidator(_in_utc)]
+Moment = Annotated[datetime, BeforeValidator(_moment)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)]
 
 
