@@ -1,22 +1,27 @@
 """The jobs of schedules: held against all that a job is held against, when the schedule is made and at each time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from app.api.errors import FieldError, Refusal
 from app.api.jobs import new_run
 from app.api.visits import Visit
 from app.domain.errors import JobRefused
-from app.domain.job import Job
+from app.domain.job import Job, JobInput
 from app.domain.masking import masked
+from app.domain.plan import Plan
 from app.domain.schedules import ScheduledFor
 from app.store.acceptance import NewRun, Origin
-from app.store.schedule_rows import StoredJob
+from app.store.projection import as_json
+from app.store.schedule_rows import Schedule, StoredJob
 from app.store.schedules import job_of_schedule
 
 _PLACE = "/job"
+_TEXTS = ("objective", "rubric", "metadata")
+"""What is masked of a job, beside its plan and its inputs."""
 
 
 class ScheduleNotFound(Refusal):
@@ -43,6 +48,17 @@ async def job_to_store(visit: Visit, job: Job, origin: Origin) -> StoredJob:
     return StoredJob(told, [each.content for each in kept.inputs], secret)
 
 
+async def is_job_of(visit: Visit, schedule: Schedule, sent: StoredJob) -> bool:
+    """Whether a job is the one that a schedule has already. One with a secret counts as another: it is sealed anew."""
+    has = schedule.terms.job
+    if has is None or as_json(has.told) != as_json(sent.told) or has.webhook_secret or sent.webhook_secret:
+        return False
+    if not sent.contents:
+        return True
+    stored = await job_of_schedule(visit.database, schedule.id)
+    return stored is not None and stored.contents == sent.contents
+
+
 async def scheduled_run(visit: Visit, schedule_id: str, time: datetime, origin: Origin) -> NewRun:
     """The run that a schedule is to have for a time. Raises `Refusal`, `JobRefused`.
 
@@ -51,14 +67,23 @@ async def scheduled_run(visit: Visit, schedule_id: str, time: datetime, origin: 
     stored = await job_of_schedule(visit.database, schedule_id)
     if stored is None or stored.contents is None:
         raise ScheduleNotFound
-    told = {name: value for name, value in stored.told.items() if name not in ("inputs", "webhook")}
-    inputs = [
-        {"name": each["name"], "media_type": each["media_type"], "content": content}
-        for each, content in zip(stored.told.get("inputs", ()), stored.contents, strict=True)
-    ]
     with _about_the_job():
-        new = await new_run(visit, Job.model_validate(told | {"inputs": inputs}), origin)
+        new = await new_run(visit, _job_in(stored.told, stored.contents), origin)
     return replace(new, schedule=ScheduledFor(id=schedule_id, time=time), webhook=stored.webhook)
+
+
+def _job_in(told: Mapping[str, Any], contents: Sequence[str]) -> Job:
+    """A job as it was stored. It was held to the limits of length before it was masked: a mark may be longer than what
+    it stands for, so that none of them is held against its texts again."""
+    texts = {name: told[name] for name in _TEXTS if name in told}
+    rest = {name: value for name, value in told.items() if name not in (*_TEXTS, "plan", "inputs", "webhook")}
+    plan = Plan.model_validate(told["plan"]) if "plan" in told else None
+    inputs = tuple(
+        JobInput.model_construct(name=each["name"], media_type=each["media_type"], content=content)
+        for each, content in zip(told.get("inputs", ()), contents, strict=True)
+    )
+    job = Job.model_validate(rest | {"objective": "Masked."})
+    return job.model_copy(update=texts | {"plan": plan, "inputs": inputs})
 
 
 @contextmanager

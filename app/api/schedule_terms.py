@@ -2,43 +2,45 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from app.api.errors import Refusal
 from app.api.jobs import digest_of
-from app.api.schedule_jobs import job_to_store
+from app.api.moments import read_moment
+from app.api.schedule_jobs import is_job_of, job_to_store
 from app.api.visits import Visit
 from app.domain.cron import LONGEST, checked_cron, checked_zone
 from app.domain.job import Job, one_line
 from app.domain.schedules import Missed, Overlap, Policy, Timing
 from app.store.acceptance import Origin
 from app.store.idempotency import IdempotencyKey
-from app.store.schedule_rows import Schedule, Terms
+from app.store.schedule_rows import Schedule, StoredJob, Terms
 from app.store.schedules import moment
 
 _YEARS = 9_000
 """Moments behind that year have no place in every zone."""
 
 
-def _as_text(value: Any) -> Any:
-    if not isinstance(value, str):
-        raise PydanticCustomError("moment_invalid", "This must be a moment with its time zone (RFC 3339).")
-    return value
-
-
-def _in_utc(at: datetime) -> datetime:
-    if at.year >= _YEARS:
+def _moment(value: Any) -> datetime:
+    at: datetime | None = None
+    try:
+        at = read_moment(value if isinstance(value, str) else "")
+    except ValueError:
+        raise PydanticCustomError("moment_invalid", "This must be a moment with its time zone (RFC 3339).") from None
+    except OverflowError:
+        pass
+    if at is None or at.year >= _YEARS:
         raise PydanticCustomError("moment_invalid", "This moment lies too far ahead.")
-    return at.astimezone(UTC)
+    return at
 
 
 Cron = Annotated[str, Field(max_length=LONGEST), AfterValidator(checked_cron)]
 Zone = Annotated[str, Field(max_length=LONGEST), AfterValidator(checked_zone)]
-Moment = Annotated[AwareDatetime, BeforeValidator(_as_text), AfterValidator(_in_utc)]
+Moment = Annotated[datetime, BeforeValidator(_moment)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)]
 
 
@@ -72,22 +74,28 @@ class ScheduleWanted(Times):
     """The job, as `POST /v1/jobs` takes it."""
 
 
+def _left_out() -> Any:
+    """Stands for a field that was not sent, and may not be null."""
+    return None
+
+
 class ScheduleChanges(_Body):
     """What is to be different about a schedule; what is left out stays as it is."""
 
     name: Name | None = None
     """What it is for; null for nothing."""
     cron: Cron | None = None
-    """Another expression; a schedule that was to run once is one with `cron` then."""
-    timezone: Zone | None = None
+    """Another expression; a schedule that was to run once is one with `cron` then. Null beside a `once`, and nowhere
+    else."""
+    timezone: Zone = Field(default_factory=_left_out)
     """Another time zone for `cron`."""
     once: Moment | None = None
-    """Another moment; a schedule with `cron` runs once then."""
-    missed: Missed | None = None
+    """Another moment; a schedule with `cron` runs once then. Null beside a `cron`, and nowhere else."""
+    missed: Missed = Field(default_factory=_left_out)
     """What else becomes of times that nobody was there for."""
-    overlap: Overlap | None = None
+    overlap: Overlap = Field(default_factory=_left_out)
     """What else becomes of a time at which the run before has not ended."""
-    job: Job | None = None
+    job: Job = Field(default_factory=_left_out)
     """Another job, in the place of the whole one so far."""
 
 
@@ -112,13 +120,30 @@ async def changed_terms(
         name=changes.name if "name" in changes.model_fields_set else terms.name,
         timing=timing,
         policy=Policy(changes.missed or terms.policy.missed, changes.overlap or terms.policy.overlap),
-        job=await job_to_store(visit, changes.job, origin) if changes.job is not None else terms.job,
+        job=await _job_with(visit, read, changes, origin),
     ), next_at
 
 
+async def _job_with(visit: Visit, read: Schedule, changes: ScheduleChanges, origin: Origin) -> StoredJob | None:
+    if "job" not in changes.model_fields_set:
+        return read.terms.job
+    sent = await job_to_store(visit, changes.job, origin)
+    return read.terms.job if await is_job_of(visit, read, sent) else sent
+
+
+def key_after(read: Schedule, terms: Terms, key: str | None) -> str | None:
+    """The key that the runs of a schedule count for which `key` has given these terms: nobody has them count for
+    somebody else, whose limits may be wider."""
+    return read.key if replace(terms, name=read.terms.name) == read.terms else key
+
+
 def _timing_with(timing: Timing, changes: ScheduleChanges) -> Timing:
+    """Raises `Refusal`."""
     if changes.cron is not None and changes.once is not None:
         return Timing(changes.cron, timing.timezone, changes.once)  # Which is refused.
+    if changes.cron is None and changes.once is None:
+        for name in sorted(changes.model_fields_set & {"cron", "once"}):
+            raise _refused(f"/{name}", "This is null only where the other one of `cron` and `once` is sent.")
     cron = changes.cron or (timing.cron if changes.once is None else None)
     once = changes.once or (timing.once if changes.cron is None else None)
     return Timing(cron, changes.timezone or timing.timezone, once)

@@ -13,7 +13,14 @@ from app.api.errors import Refusal
 from app.api.jobs import ENDED, OriginOf, answer_with_run
 from app.api.resources import Resource, instant, page
 from app.api.schedule_jobs import ScheduleNotFound, scheduled_run
-from app.api.schedule_terms import ScheduleChanges, ScheduleWanted, changed_terms, key_of, wanted_terms
+from app.api.schedule_terms import (
+    ScheduleChanges,
+    ScheduleWanted,
+    changed_terms,
+    key_after,
+    key_of,
+    wanted_terms,
+)
 from app.api.schemas.runs import Run
 from app.api.schemas.schedules import Schedule, SchedulePage
 from app.api.schemas.service import PROBLEMS
@@ -115,12 +122,16 @@ async def change_a_schedule(
 ) -> Response:
     """Change a schedule. A `job` takes the place of the whole one; other times begin now.
 
-    With `If-Match` the schedule is changed as it was read, and not when a client has changed it since (412).
+    With `If-Match` the schedule is changed as it was read, and not when a client has changed it since (412). What
+    changes nothing leaves its `ETag` as it is. Whoever changes more than its name has its runs count for their key.
     """
     schedule = await _existing(visit, schedule_id)
     if meant is None or schedule.version in meant:
         terms, next_at = await changed_terms(visit, schedule, body, origin)
-        changed = await stored.change_schedule(visit.database, visit.tenant, schedule, terms, next_at)
+        if terms == schedule.terms:
+            return await _answer(visit, schedule)
+        key = key_after(schedule, terms, visit.caller.key)
+        changed = await stored.change_schedule(visit.database, visit.tenant, schedule, terms, next_at, key=key)
         if changed is not None:
             return await _answer(visit, changed)
         await _existing(visit, schedule_id)
@@ -143,8 +154,14 @@ async def pause_a_schedule(schedule_id: ScheduleId, visit: VisitOf) -> Response:
 
 @router.post("/{schedule_id}/resume", response_model=Schedule)
 async def resume_a_schedule(schedule_id: ScheduleId, visit: VisitOf) -> Response:
-    """Let a schedule go on that is paused. What came meanwhile was missed: `missed` says what becomes of that."""
-    return await _answer(visit, _found(await stored.resume_schedule(visit.database, visit.tenant, schedule_id)))
+    """Let a schedule go on that is paused. What came meanwhile was missed: `missed` says what becomes of that.
+
+    Its runs count for the key of who resumes it. Repeating it changes nothing.
+    """
+    key = visit.caller.key
+    return await _answer(
+        visit, _found(await stored.resume_schedule(visit.database, visit.tenant, schedule_id, key=key))
+    )
 
 
 @router.post(
@@ -184,8 +201,7 @@ def _found(schedule: StoredSchedule | None) -> StoredSchedule:
 async def _answer(visit: Visit, schedule: StoredSchedule, *, replayed: bool = False, created: bool = False) -> Response:
     """The whole schedule."""
     resource = _resource(schedule)
-    is_active = resource["status"] == "active"
-    times = schedule.terms.timing.upcoming(schedule.next_at, TIMES_SHOWN) if is_active else []
+    times = schedule.upcoming(TIMES_SHOWN)
     firings = await firings_of(visit.database, schedule.id, limit=FIRINGS_SHOWN)
     resource["next_times"] = [instant(at) for at in times]
     resource["firings"] = [_firing_resource(each) for each in firings]
@@ -199,7 +215,7 @@ async def _answer(visit: Visit, schedule: StoredSchedule, *, replayed: bool = Fa
 
 def _resource(schedule: StoredSchedule) -> Resource:
     """A schedule as a list shows it."""
-    terms = schedule.terms
+    terms, times = schedule.terms, schedule.upcoming(1)
     status = "paused" if schedule.paused_at else "active" if schedule.next_at else "ended"
     return {
         "id": schedule.id,
@@ -212,7 +228,7 @@ def _resource(schedule: StoredSchedule) -> Resource:
         "missed": terms.policy.missed,
         "overlap": terms.policy.overlap,
         "job": terms.job and terms.job.told,
-        "next_at": instant(schedule.next_at) if status == "active" else None,
+        "next_at": instant(times[0]) if times else None,
         "next_times": None,
         "firings": None,
         "paused_at": instant(schedule.paused_at),

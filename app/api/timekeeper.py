@@ -15,13 +15,13 @@ import structlog
 from app.api.errors import Refusal, intake_paused, limit_reached
 from app.api.schedule_jobs import scheduled_run
 from app.api.visits import Visit
-from app.domain.errors import IntakePaused, JobRefused, LimitReached
+from app.domain.errors import IntakePaused, JobRefused, LimitReached, place_of
 from app.domain.keys import SCOPES, Caller
-from app.domain.schedules import REFUSALS, outcome_of, refusals_after, run_id_for, time_after
+from app.domain.schedules import AGAIN, REFUSALS, outcome_of, refusals_after, run_id_for, time_after, waits
 from app.runtime import Runtime
 from app.store.acceptance import Origin, accept
 from app.store.database import TROUBLE
-from app.store.firings import DueSchedule, Result, is_there, seconds_to_next, settle_time, take_due
+from app.store.firings import DueSchedule, Result, Sequel, is_there, seconds_to_next, settle_time, take_due
 from app.store.limits import find_quotas
 
 log = structlog.get_logger(__name__)
@@ -36,6 +36,7 @@ SHORTEST_SLEEP_S = 0.02
 """Another process may be about to take what is due."""
 PASSING = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 """Statuses of refusals that pass by themselves: no schedule is paused for them."""
+BROKEN = "A fault of this service kept the job from being taken; its log says more."
 
 
 class Timekeeper:
@@ -67,25 +68,34 @@ class Timekeeper:
             taken := await take_due(database, room=AT_ONCE, lease_s=LEASE_S)
         ):
             ends = await asyncio.gather(*(self._see_to(due) for due in taken), return_exceptions=True)
-            for due, error in zip(taken, ends, strict=True):
+            broken = [(due, error) for due, error in zip(taken, ends, strict=True) if error is not None]
+            for due, error in broken:
                 if isinstance(error, TROUBLE):
                     raise error  # Whoever takes it next finds what was done.
-                if error is not None:
-                    log.error("schedule broke", schedule=due.id, exc_info=error)
+                log.error("schedule broke", schedule=due.id, error=type(error).__name__, where=place_of(error))
+            # Its client is told, and it goes on; one that breaks at that too is left to whoever takes it next.
+            await asyncio.gather(*(self._give_up(due) for due, _ in broken), return_exceptions=True)
 
     async def _see_to(self, due: DueSchedule) -> None:
         result, passes = await self._result_of(due)
-        refusals = refusals_after(due.refusals, result.outcome, passes=passes)
-        next_at = time_after(due.terms.timing, due.due, due.now, due.terms.policy)
-        pauses = refusals >= REFUSALS
-        await settle_time(self._runtime.database, due, result, next_at, refusals=refusals, pauses=pauses)
+        await self._settle(due, result, passes=passes)
+
+    async def _give_up(self, due: DueSchedule) -> None:
+        run_id = run_id_for(due.id, due.due)
+        there = await is_there(self._runtime.database, run_id)
+        result = Result("fired", run_id) if there else Result("refused", None, "internal_error", BROKEN)
+        await self._settle(due, result, passes=False)
+
+    async def _settle(self, due: DueSchedule, result: Result, *, passes: bool) -> None:
+        sequel = _sequel(due, result, passes=passes)
+        await settle_time(self._runtime.database, due, result, sequel)
         late_s = (due.now - due.due).total_seconds()
         self._runtime.database.witness.heard_firing(result.outcome, late_s)
         told = {"schedule": due.id, "tenant": due.tenant, "time": due.due.isoformat(), "late_s": round(late_s, 3)}
         if result.outcome == "fired":
             log.info("schedule fired", run_id=result.run_id, **told)
         else:
-            log.warning("schedule not fired", outcome=result.outcome, code=result.code, paused=pauses, **told)
+            log.warning("schedule not fired", outcome=result.outcome, code=result.code, paused=sequel.pauses, **told)
 
     async def _result_of(self, due: DueSchedule) -> tuple[Result, bool]:
         """What becomes of a time, and whether what kept its job from being taken passes by itself."""
@@ -117,3 +127,13 @@ class Timekeeper:
             raise limit_reached(reached) from None
         except IntakePaused:
             raise intake_paused() from None
+
+
+def _sequel(due: DueSchedule, result: Result, *, passes: bool) -> Sequel:
+    """How the schedule goes on; `passes` says that what kept its job from being taken passes by itself."""
+    policy = due.terms.policy
+    refusals = refusals_after(due.refusals, result.outcome, passes=passes)
+    if waits(result.outcome, policy, passes=passes):
+        return Sequel(due.due, due.now + AGAIN, refusals, pauses=False)
+    next_at = time_after(due.terms.timing, due.due, due.now, policy)
+    return Sequel(next_at, next_at, refusals, pauses=refusals >= REFUSALS)

@@ -21,6 +21,8 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 GRACE = timedelta(seconds=60)
 """From when on a time that is over counts as missed: a restart takes less."""
+AGAIN = timedelta(seconds=60)
+"""After which a time is tried again at which the job was refused for something that passes."""
 REFUSALS = 10
 """Refusals in a row after which a schedule is paused. What would be the same every time is not tried for ever."""
 AT_MOST = 1_000
@@ -55,10 +57,9 @@ class Timing:
 
     def upcoming(self, first: datetime | None, count: int) -> list[datetime]:
         """`first` and the times behind it, `count` at most."""
-        times: list[datetime] = []
-        while first is not None and len(times) < count:
-            times.append(first)
-            first = self.after(first)
+        times = [first] if first is not None else []
+        while times and len(times) < count and (following := self.after(times[-1])) is not None:
+            times.append(following)
         return times
 
 
@@ -84,6 +85,20 @@ def time_after(timing: Timing, due: datetime, now: datetime, policy: Policy) -> 
     """
     stands_for_all = _is_late(due, now) and policy.missed == "run_once"
     return timing.after(max(due, now if stands_for_all else now - GRACE))
+
+
+def waits(outcome: Outcome, policy: Policy, *, passes: bool) -> bool:
+    """Whether a time is tried again, as itself, until what kept its job from being taken has passed.
+
+    Whoever leaves missed times out waits for the next one instead.
+    """
+    return outcome == "refused" and passes and policy.missed == "run_once"
+
+
+def time_resumed(timing: Timing, due: datetime, now: datetime, policy: Policy) -> datetime | None:
+    """The time that a schedule goes on with whose pause ends now: times that came in it were missed, however short it
+    was."""
+    return timing.after(now) if due <= now and policy.missed == "skip" else due
 
 
 def _is_late(due: datetime, now: datetime) -> bool:

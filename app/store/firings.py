@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.schedules import Outcome
 from app.domain.states import TERMINAL_RUN, RunStatus
@@ -40,7 +41,7 @@ _SETTLE = text(
     WITH schedule AS (
         UPDATE schedules
         SET next_at = :next_at, look_at = CASE WHEN paused_at IS NULL AND NOT :pauses
-                                               THEN CAST(:next_at AS timestamptz) END,
+                                               THEN CAST(:look_at AS timestamptz) END,
             paused_at = CASE WHEN :pauses THEN coalesce(paused_at, now()) ELSE paused_at END,
             pause_reason = CASE WHEN :pauses THEN coalesce(pause_reason, 'refused') ELSE pause_reason END,
             refusals = :refusals, last_run_id = coalesce(:run_id, last_run_id)
@@ -52,7 +53,9 @@ _SETTLE = text(
     )
     INSERT INTO schedule_firings (schedule_id, due_at, by_hand, outcome, run_id, code, detail)
     SELECT id, :due, false, :outcome, :run_id, :code, :detail FROM schedules WHERE id = :id
-    ON CONFLICT (schedule_id, due_at) DO NOTHING
+    ON CONFLICT (schedule_id, due_at) DO UPDATE  -- It has been tried before.
+    SET at = now(), outcome = excluded.outcome, run_id = excluded.run_id, code = excluded.code, detail = excluded.detail
+    WHERE schedule_firings.run_id IS NULL
     """
 )
 _NOTE = text(
@@ -60,6 +63,12 @@ _NOTE = text(
     WITH schedule AS (UPDATE schedules SET last_run_id = :run_id WHERE id = :id RETURNING id)
     INSERT INTO schedule_firings (schedule_id, due_at, by_hand, outcome, run_id)
     SELECT id, :at, true, 'fired', :run_id FROM schedule ON CONFLICT (schedule_id, due_at) DO NOTHING
+    """
+)
+_MISS = text(
+    """
+    INSERT INTO schedule_firings (schedule_id, due_at, by_hand, outcome) VALUES (:id, :due, false, 'missed')
+    ON CONFLICT (schedule_id, due_at) DO NOTHING
     """
 )
 _FIRINGS = text(
@@ -81,7 +90,7 @@ class DueSchedule:
     tenant: str
     terms: Terms
     key: str | None
-    """Id of the key that it was made with."""
+    """Id of the key that its runs count for."""
     due: datetime
     now: datetime
     """By the database's clock."""
@@ -100,6 +109,19 @@ class Result:
     code: str | None = None
     """Why the job was refused."""
     detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequel:
+    """How a schedule goes on after a time."""
+
+    next_at: datetime | None
+    """The time that comes next, or the same one when it is tried again."""
+    look_at: datetime | None
+    """When to see to that."""
+    refusals: int
+    """In a row."""
+    pauses: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +149,19 @@ async def seconds_to_next(database: Database) -> float | None:
     return seconds
 
 
-async def settle_time(
-    database: Database, due: DueSchedule, result: Result, next_at: datetime | None, *, refusals: int, pauses: bool
-) -> None:
-    """Write down what has become of a time, and which is the next one."""
+async def settle_time(database: Database, due: DueSchedule, result: Result, sequel: Sequel) -> None:
+    """Write down what has become of a time, and how its schedule goes on."""
     values = {
         "id": due.id,
         "due": due.due,
-        "next_at": next_at,
+        "next_at": sequel.next_at,
+        "look_at": sequel.look_at,
         "outcome": result.outcome,
         "run_id": result.run_id,
         "code": result.code,
         "detail": result.detail,
-        "refusals": refusals,
-        "pauses": pauses,
+        "refusals": sequel.refusals,
+        "pauses": sequel.pauses,
         "kept": KEPT,
     }
     async with database.statement() as connection:
@@ -151,6 +172,11 @@ async def note_run_by_hand(database: Database, schedule_id: str, run_id: str, at
     """Write down that a client had a schedule run."""
     async with database.statement() as connection:
         await connection.execute(_NOTE, {"id": schedule_id, "run_id": run_id, "at": at})
+
+
+async def note_missed(connection: AsyncConnection, schedule_id: str, due: datetime) -> None:
+    """Write down that a time came while its schedule was paused, and that nothing becomes of it."""
+    await connection.execute(_MISS, {"id": schedule_id, "due": due})
 
 
 async def firings_of(database: Database, schedule_id: str, *, limit: int) -> Sequence[Firing]:

@@ -10,8 +10,8 @@ from app.store.projection import as_json
 from app.store.webhooks import OwnWebhook
 
 IN_LISTS = """
-    id, tenant, name, cron, timezone, once, missed, overlap, key_id, version, next_at, paused_at, pause_reason,
-    created_at, updated_at
+    id, tenant, name, cron, timezone, once, missed, overlap, key_id, version, next_at, look_at, paused_at, pause_reason,
+    created_at, updated_at, now() AS now
 """
 COLUMNS = f"{IN_LISTS}, job, webhook_secret"
 
@@ -52,14 +52,28 @@ class Schedule:
     id: str
     terms: Terms
     key: str | None
-    """Id of the key that it was made with."""
+    """Id of the key that its runs count for."""
     version: int
     next_at: datetime | None
     """The time that nothing has become of yet."""
+    look_at: datetime | None
+    """When somebody is to see to that; None while it is paused, and after its end."""
     paused_at: datetime | None
     pause_reason: PauseReason | None
     created_at: datetime
     updated_at: datetime
+    now: datetime
+    """When it was read, by the database's clock."""
+
+    def upcoming(self, count: int) -> list[datetime]:
+        """The times at which it runs next, `count` at most. None of them is over: in the place of one that is tried
+        again are those that follow it, and where none does, the moment at which that is."""
+        if self.next_at is None or self.look_at is None:
+            return []
+        if self.next_at > self.now:
+            return self.terms.timing.upcoming(self.next_at, count)
+        times = self.terms.timing.upcoming(self.terms.timing.after(self.now), count)
+        return times or [max(self.look_at, self.now)]
 
 
 def values_of(terms: Terms) -> dict[str, Any]:
@@ -91,8 +105,10 @@ def schedule_in(row: Any) -> Schedule:
         row.key_id,
         row.version,
         row.next_at,
+        row.look_at,
         row.paused_at,
         row.pause_reason,
         row.created_at,
         row.updated_at,
+        row.now,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import structlog
 import uuid_utils
@@ -9,8 +10,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.errors import JobRefused
-from app.domain.schedules import AT_MOST
+from app.domain.schedules import AT_MOST, time_resumed
 from app.store.database import Database
+from app.store.firings import note_missed
 from app.store.idempotency import IdempotencyKey
 from app.store.schedule_rows import COLUMNS, IN_LISTS, Schedule, StoredJob, Terms, schedule_in, values_of
 
@@ -34,7 +36,8 @@ _CHANGE = text(
     f"""
     UPDATE schedules
     SET name = :name, cron = :cron, timezone = :timezone, once = :once, missed = :missed, overlap = :overlap,
-        job = CAST(:job AS json), webhook_secret = :webhook_secret, version = version + 1, refusals = 0,
+        job = CAST(:job AS json), webhook_secret = :webhook_secret, key_id = :key_id, version = version + 1,
+        refusals = 0,
         next_at = CASE WHEN :retimed THEN CAST(:next_at AS timestamptz) ELSE next_at END,
         look_at = CASE WHEN NOT :retimed THEN look_at WHEN paused_at IS NULL THEN CAST(:next_at AS timestamptz) END,
         updated_at = now()
@@ -61,12 +64,12 @@ _PAUSE = text(
     WHERE id = :id AND tenant = :tenant RETURNING {COLUMNS}
     """
 )
+_FIND_LOCKED = text(f"{_FIND} FOR UPDATE")
 _RESUME = text(
     f"""
     UPDATE schedules
-    SET paused_at = NULL, pause_reason = NULL, refusals = CASE WHEN paused_at IS NULL THEN refusals ELSE 0 END,
-        look_at = CASE WHEN paused_at IS NULL THEN look_at ELSE next_at END
-    WHERE id = :id AND tenant = :tenant RETURNING {COLUMNS}
+    SET paused_at = NULL, pause_reason = NULL, refusals = 0, key_id = :key_id, next_at = :next_at, look_at = :look_at
+    WHERE id = :id RETURNING {COLUMNS}
     """
 )
 _DELETE = text("DELETE FROM schedules WHERE id = :id AND tenant = :tenant RETURNING id")
@@ -132,16 +135,17 @@ async def _made_before(connection: AsyncConnection, tenant: str, key: Idempotenc
 
 
 async def change_schedule(
-    database: Database, tenant: str, read: Schedule, terms: Terms, next_at: datetime | None
+    database: Database, tenant: str, read: Schedule, terms: Terms, next_at: datetime | None, *, key: str | None
 ) -> Schedule | None:
     """Put other terms in the place of those that were read; None when somebody else has changed them since.
 
-    With `next_at` that is its next time, else it stays as it is.
+    With `next_at` that is its next time, else it stays as it is. `key` is the id of the key that its runs count for.
     """
     values = values_of(terms) | {
         "id": read.id,
         "tenant": tenant,
         "version": read.version,
+        "key_id": key,
         "next_at": next_at,
         "retimed": next_at is not None,
     }
@@ -195,23 +199,37 @@ async def job_of_schedule(database: Database, schedule_id: str) -> StoredJob | N
 
 async def pause_schedule(database: Database, tenant: str, schedule_id: str) -> Schedule | None:
     """Let no time of it become a run; None when the tenant has no such one."""
-    return await _move(database, tenant, schedule_id, paused=True)
-
-
-async def resume_schedule(database: Database, tenant: str, schedule_id: str) -> Schedule | None:
-    """Let its times become runs again; None when the tenant has no such one."""
-    return await _move(database, tenant, schedule_id, paused=False)
-
-
-async def _move(database: Database, tenant: str, schedule_id: str, *, paused: bool) -> Schedule | None:
     async with database.transaction() as connection:
-        found = await connection.execute(_PAUSE if paused else _RESUME, {"id": schedule_id, "tenant": tenant})
-        row = found.one_or_none()
+        row = (await connection.execute(_PAUSE, {"id": schedule_id, "tenant": tenant})).one_or_none()
         if row is None:
             return None
         await _tell(connection)
-    log.info("schedule paused" if paused else "schedule resumed", schedule=schedule_id, tenant=tenant)
+    log.info("schedule paused", schedule=schedule_id, tenant=tenant)
     return schedule_in(row)
+
+
+async def resume_schedule(database: Database, tenant: str, schedule_id: str, *, key: str | None) -> Schedule | None:
+    """Let its times become runs again, which count for a key; None when the tenant has no such one."""
+    async with database.transaction() as connection:
+        found = await connection.execute(_FIND_LOCKED, {"id": schedule_id, "tenant": tenant})
+        row = found.one_or_none()
+        if row is None or row.paused_at is None:
+            return schedule_in(row) if row else None
+        row = await _resume(connection, schedule_in(row), key)
+        await _tell(connection)
+    log.info("schedule resumed", schedule=schedule_id, tenant=tenant)
+    return schedule_in(row)
+
+
+async def _resume(connection: AsyncConnection, paused: Schedule, key: str | None) -> Any:
+    """The row of a schedule that goes on. What was missed while it was paused is run at once, or left out for good."""
+    due, now = paused.next_at, paused.now
+    next_at = due and time_resumed(paused.terms.timing, due, now, paused.terms.policy)
+    if due is not None and due != next_at:
+        await note_missed(connection, paused.id, due)
+    look_at = next_at and max(next_at, now)
+    values = {"id": paused.id, "key_id": key, "next_at": next_at, "look_at": look_at}
+    return (await connection.execute(_RESUME, values)).one()
 
 
 async def delete_schedule(database: Database, tenant: str, schedule_id: str) -> bool:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from app.api.schedule_jobs import scheduled_run
 from app.api.visits import Visit
@@ -15,6 +16,7 @@ from app.domain.schedules import REFUSALS, run_id_for
 from app.domain.webhooks import new_secret
 from app.store.acceptance import Origin, accept
 from app.store.firings import KEPT
+from app.store.intake import pause_intake, resume_intake
 from tests.api.test_keys import ask, key_of
 from tests.support.api import JOB, Api, Starts
 from tests.support.receiver import SECRETS_KEY
@@ -173,8 +175,32 @@ async def test_a_pause_is_a_time_at_which_nobody_is_there(api: Api, missed: str,
     assert await runs(api) == []
     resumed = await act(api, schedule, "resume")
     assert (resumed["status"], resumed["paused_at"]) == ("active", None)
+    assert resumed["next_at"] == resumed["next_times"][0]
+    assert datetime.fromisoformat(resumed["next_at"]) > datetime.now(UTC)
     assert (await settled(api, schedule))["firings"][0]["outcome"] == outcome
     assert len(await runs(api)) == (outcome == "fired")
+    again = await act(api, schedule, "resume")
+    assert again == await shown(api, schedule)
+
+
+async def test_a_short_pause_leaves_out_what_came_in_it_too(api: Api) -> None:
+    cron, once = await make(api), await make(api, cron=None, once="2040-01-01T00:00:00Z", missed="skip")
+    for schedule in (cron, once):
+        await act(api, schedule, "pause")
+        await come(api, schedule, seconds_ago=5)
+
+    resumed = [await act(api, schedule, "resume") for schedule in (cron, once)]
+
+    assert [(each["status"], each["firings"][0]["outcome"]) for each in resumed] == [
+        ("active", "missed"), ("ended", "missed"),
+    ]  # fmt: skip
+    assert datetime.fromisoformat(resumed[0]["next_at"]) > datetime.now(UTC)
+    assert (resumed[1]["next_at"], resumed[1]["next_times"]) == (None, [])
+    # Somebody else sees to a time that comes, and by then to these if they were still to be seen to.
+    other = await make(api)
+    await come(api, other)
+    await settled(api, other)
+    assert [run["schedule"]["id"] for run in await runs(api)] == [other]
 
 
 async def test_once_is_once_and_then_the_schedule_has_ended(api: Api) -> None:
@@ -190,6 +216,36 @@ async def test_once_is_once_and_then_the_schedule_has_ended(api: Api) -> None:
     assert len(await runs(api)) == 1
     again = await api.client.patch(f"/v1/schedules/{schedule['id']}", json={"once": "2041-01-01T00:00:00Z"})
     assert (again.json()["status"], again.json()["next_at"]) == ("active", "2041-01-01T00:00:00Z")
+
+
+async def test_what_runs_once_waits_for_a_refusal_to_pass_and_is_the_same_run(api: Api) -> None:
+    database = api.runtime.database
+    once, cron = await make(api, cron=None, once="2040-01-01T00:00:00Z"), await make(api)
+    await pause_intake(database, DEFAULT_TENANT, "operator")
+
+    due = await come(api, once, cron)
+
+    refused = await settled(api, once)
+    [firing] = refused["firings"]
+    assert (firing["outcome"], firing["error"]["code"]) == ("refused", "intake_paused")
+    assert refused["status"] == "active"
+    assert refused["next_times"] == [refused["next_at"]]
+    again = datetime.fromisoformat(refused["next_at"]) - datetime.fromisoformat(firing["at"])
+    assert timedelta(seconds=55) < again < timedelta(seconds=65)
+    # The next time of the other one makes good for this one.
+    assert (await settled(api, cron))["firings"][0]["error"]["code"] == "intake_paused"
+    await resume_intake(database, DEFAULT_TENANT, "operator")
+    await every(database, "UPDATE schedules SET look_at = now() WHERE next_at <= now() RETURNING 1")
+    api.runtime.schedule_news.set()
+
+    async def fired() -> bool | None:
+        return (await shown(api, once))["status"] == "ended" or None
+
+    await until_stored(database, fired)
+    [firing] = (await shown(api, once))["firings"]
+    [run] = await runs(api)
+    assert (firing["outcome"], firing["error"], firing["run"]["id"]) == ("fired", None, run_id_for(once, due))
+    assert run["schedule"] == {"id": once, "time": firing["time"]}
 
 
 async def test_while_the_run_before_goes_on_there_is_another_or_none(api: Api) -> None:
@@ -228,6 +284,31 @@ async def test_a_job_that_is_refused_time_after_time_pauses_its_schedule(api: Ap
     assert [run["team"] for run in await runs(api)] == [{"name": "letters", "version": 2}]
 
 
+async def test_a_fault_at_a_time_is_told_and_pauses_its_schedule_in_the_end(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objective = "What nobody is to read in a log."
+
+    async def broken(*_: Any) -> None:
+        raise ValueError(objective)
+
+    monkeypatch.setattr("app.api.timekeeper.scheduled_run", broken)
+    schedule = await make(api, job={"objective": objective})
+    with capture_logs() as lines:
+        await come(api, schedule)
+        found = await settled(api, schedule)
+
+    [firing] = found["firings"]
+    assert (firing["outcome"], firing["run"], firing["error"]["code"]) == ("refused", None, "internal_error")
+    assert (found["status"], found["next_at"] > firing["at"]) == ("active", True)
+    [line] = [line for line in lines if line["event"] == "schedule broke"]
+    assert (line["error"], "in broken" in line["where"]) == ("ValueError", True)
+    assert objective not in str(lines)
+    await every(api.runtime.database, "UPDATE schedules SET refusals = :n RETURNING 1", n=REFUSALS - 1)
+    await come(api, schedule)
+    assert (await settled(api, schedule, 2))["pause_reason"] == "refused"
+
+
 async def test_a_schedule_may_be_run_by_hand(api: Api) -> None:
     schedule = await make(api)
     before = await act(api, schedule, "pause")
@@ -259,6 +340,13 @@ NEVER_RUN: list[tuple[dict[str, Any], str]] = [
     ({"once": "2040-01-01T00:00:00", "job": JOB}, "/once"),
     ({"once": 2_000_000_000, "job": JOB}, "/once"),
     ({"once": "9999-12-31T23:59:59-12:00", "job": JOB}, "/once"),
+    ({"once": "9000-01-01T00:00:00Z", "job": JOB}, "/once"),
+    ({"once": "0001-01-01T00:00:00+01:00", "job": JOB}, "/once"),
+    ({"once": "1893456000", "job": JOB}, "/once"),
+    ({"once": "2040-W48-7", "job": JOB}, "/once"),
+    ({"once": "2040-W48-7T08:00:00Z", "job": JOB}, "/once"),
+    ({"once": "20400101T080000Z", "job": JOB}, "/once"),
+    ({"once": "2040-01-01", "job": JOB}, "/once"),
     (DAILY | {"missed": "all"}, "/missed"),
     (DAILY | {"overlap": "queue"}, "/overlap"),
     (DAILY | {"every": 5}, "/every"),
@@ -313,6 +401,42 @@ async def test_a_change_leaves_what_it_does_not_name(api: Api) -> None:
     assert replaced["job"] == {"objective": "Another.", "team": "general"}
     run = await act(api, schedule, "run")
     assert (await api.get(f"/v1/runs/{run['id']}/inputs"))["data"] == []
+
+
+async def test_what_changes_nothing_is_no_change(api: Api) -> None:
+    inputs = [{"name": "a", "content": "b"}]
+    schedule = await make(api, name="Mine", job=JOB | {"inputs": inputs, "metadata": {"n": 1}})
+    path = f"/v1/schedules/{schedule}"
+    before = await shown(api, schedule)
+
+    for changes in (
+        {},
+        {"name": "Mine"},
+        {"cron": "0  9 * * *", "timezone": "Europe/Berlin", "once": None, "overlap": "allow", "missed": "skip"},
+        {"job": JOB | {"team": "general", "inputs": inputs, "metadata": {"n": 1}}},
+    ):
+        answer = await api.client.patch(path, json=changes)
+        assert (answer.status_code, answer.headers["etag"], answer.json()) == (200, '"1"', before), changes
+    for tag, change in enumerate(({"n": True}, {"n": 1.5}, {}), start=2):
+        answer = await api.client.patch(path, json={"job": JOB | {"inputs": inputs, "metadata": change}})
+        assert answer.headers["etag"] == f'"{tag}"'
+    answer = await api.client.patch(path, json={"job": JOB | {"inputs": [{"name": "a", "content": "c"}]}})
+    assert answer.headers["etag"] == '"5"'
+
+
+async def test_null_is_refused_where_it_means_nothing(api: Api) -> None:
+    schedule = await make(api, name="Mine")
+    path = f"/v1/schedules/{schedule}"
+    before = await shown(api, schedule)
+
+    for name in ("cron", "timezone", "once", "missed", "overlap", "job"):
+        answer = await api.client.patch(path, json={"name": "Other", name: None})
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, f"/{name}")
+    assert await shown(api, schedule) == before
+    once = (await api.client.patch(path, json={"cron": None, "once": "2040-01-01T00:00:00Z"})).json()
+    assert (once["cron"], once["once"]) == (None, "2040-01-01T00:00:00Z")
+    cron = (await api.client.patch(path, json={"cron": DAILY["cron"], "once": None, "name": None})).json()
+    assert (cron["cron"], cron["once"], cron["name"]) == (DAILY["cron"], None, None)
 
 
 async def test_a_change_may_be_about_what_was_read_alone(api: Api) -> None:
@@ -384,6 +508,28 @@ async def test_what_looks_like_a_credential_is_not_kept(api: Api) -> None:
     )
 
 
+async def test_a_job_that_masking_has_made_longer_than_a_job_may_be_is_run(api: Api) -> None:
+    def filled(length: int) -> str:
+        return "://u:p@h".rjust(length, "x")  # Whose password is shorter than the mark in its place.
+
+    job = {
+        "objective": filled(200_000), "rubric": filled(20_000), "metadata": {"a": filled(512)},
+        "inputs": [{"name": filled(200), "content": "b"}],
+        "plan": {"tasks": [{"id": "a", "worker": "writer", "instruction": filled(20_000)}]},
+    }  # fmt: skip
+    schedule = await make(api, job=job)
+
+    by_hand = await act(api, schedule, "run")
+    await come(api, schedule)
+
+    assert [each["outcome"] for each in (await settled(api, schedule, 2))["firings"]] == ["fired", "fired"]
+    posted = (await api.client.post("/v1/jobs", json=job)).json()
+    for run in [by_hand, *(await runs(api))]:
+        run = await api.get(f"/v1/runs/{run['id']}")
+        assert (run["objective"], run["metadata"]) == (posted["objective"], posted["metadata"])
+    assert len(posted["objective"]) > 200_000
+
+
 async def test_the_webhook_of_its_job_is_told_of_each_run(start_api: Starts) -> None:
     api = await start_api(secrets_key=SECRETS_KEY)
     secret = new_secret()
@@ -439,6 +585,33 @@ async def test_a_schedule_is_its_tenants_and_outlives_the_key_that_made_it(start
     [run] = (await ask(api, "GET", "/v1/runs", admin)).json()["data"]
     [row] = await every(api.runtime.database, "SELECT tenant, key_id FROM runs WHERE id = :id", id=run["id"])
     assert row == {"tenant": "acme", "key_id": key}
+
+
+async def test_its_runs_count_for_the_key_that_had_the_last_word(start_api: Starts) -> None:
+    api = await start_api(auth="keys")
+    (first, one), (second, two) = await key_of(api, "acme"), await key_of(api, "acme")
+    made = (await ask(api, "POST", "/v1/schedules", one, json=DAILY)).json()
+    path = f"/v1/schedules/{made['id']}"
+
+    async def key_after(method: str, path: str, bearer: str, **options: Any) -> Any:
+        answer = await ask(api, method, path, bearer, **options)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["key"]
+
+    assert made["key"] == first
+    assert await key_after("PATCH", path, two, json={"name": "Named by another"}) == first
+    assert await key_after("PATCH", path, two, json={"cron": DAILY["cron"]}) == first
+    for bearer, key, change in (
+        (two, second, {"job": {"objective": "Another."}}),
+        (one, first, {"cron": "* * * * *"}),
+        (two, second, {"timezone": "UTC"}),
+        (one, first, {"overlap": "skip"}),
+        (two, second, {"once": "2040-01-01T00:00:00Z"}),
+    ):
+        assert await key_after("PATCH", path, bearer, json=change) == key, change
+    assert await key_after("POST", f"{path}/resume", one) == second
+    assert await key_after("POST", f"{path}/pause", one) == second
+    assert await key_after("POST", f"{path}/resume", one) == first
 
 
 async def test_of_what_has_become_of_its_times_a_schedule_keeps_the_newest(api: Api) -> None:

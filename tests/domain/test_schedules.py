@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
 from app.domain.cron import checked_cron, checked_zone, next_after, zones
-from app.domain.schedules import GRACE, Outcome, Policy, Timing, outcome_of, refusals_after, run_id_for, time_after
+from app.domain.schedules import (
+    GRACE,
+    Outcome,
+    Policy,
+    Timing,
+    outcome_of,
+    refusals_after,
+    run_id_for,
+    time_after,
+    time_resumed,
+    waits,
+)
 
 DUE = datetime(2026, 11, 29, 9, 0, tzinfo=UTC)
 EACH_MINUTE = Timing("* * * * *", "UTC", None)
@@ -179,6 +190,40 @@ def test_a_downtime_costs_at_most_one_run_and_nothing_that_is_not_missed(late: t
 )
 def test_refusals_count_while_they_come_in_a_row_and_do_not_pass(outcome: Outcome, passes: bool, after: int) -> None:
     assert refusals_after(7, outcome, passes=passes) == after
+
+
+@pytest.mark.parametrize(
+    ("outcome", "policy", "passes", "again"),
+    [
+        ("refused", RUN_ONCE, True, True),
+        ("refused", RUN_ONCE, False, False),
+        ("refused", SKIP, True, False),
+        ("overlapped", RUN_ONCE, True, False),
+        ("fired", RUN_ONCE, True, False),
+    ],
+)
+def test_a_time_waits_for_what_passes_unless_it_may_be_left_out(
+    outcome: Outcome, policy: Policy, passes: bool, again: bool
+) -> None:
+    assert waits(outcome, policy, passes=passes) == again
+
+
+@pytest.mark.parametrize(
+    ("timing", "policy", "late_s", "expected"),
+    [
+        (DAILY, SKIP, -1, DUE),
+        (DAILY, SKIP, 0, DUE + timedelta(days=1)),
+        (DAILY, SKIP, 5, DUE + timedelta(days=1)),
+        (DAILY, RUN_ONCE, 5, DUE),
+        (DAILY, RUN_ONCE, 300_000, DUE),
+        (ONCE, SKIP, 5, None),
+        (ONCE, RUN_ONCE, 5, DUE),
+    ],
+)
+def test_a_pause_leaves_out_what_came_in_it_or_has_it_run_when_it_ends(
+    timing: Timing, policy: Policy, late_s: float, expected: datetime | None
+) -> None:
+    assert time_resumed(timing, DUE, DUE + timedelta(seconds=late_s), policy) == expected
 
 
 def test_a_run_is_named_by_its_schedule_and_its_time_alone() -> None:

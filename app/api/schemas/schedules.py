@@ -23,7 +23,7 @@ class FiringError(Shape):
     """Why there is no run of a time."""
 
     code: str
-    """What was wrong, as `POST /v1/jobs` would have answered."""
+    """What was wrong, as `POST /v1/jobs` would have answered; `internal_error` for a fault of the service."""
     message: str
     """The same in words."""
 
@@ -34,7 +34,7 @@ class Firing(Shape):
     time: datetime
     """The time that is meant."""
     at: datetime
-    """When that was seen to."""
+    """When that was seen to, the last time where it was tried again."""
     by_hand: bool
     """Whether a client had it run, out of turn."""
     outcome: Outcome
@@ -78,7 +78,7 @@ class Schedule(Shape):
     job: dict[str, Any] | None
     """The job as it was sent, without what its inputs hold and without secrets; null in a list."""
     next_at: datetime | None
-    """When it runs next; null while it is paused, and after its end."""
+    """When it runs next, which is never over; null while it is paused, and after its end."""
     next_times: list[datetime] | None
     """The times that come, five at most; null in a list."""
     firings: list[Firing] | None
@@ -89,7 +89,8 @@ class Schedule(Shape):
     """`client`: somebody has paused it. `refused`: its job was refused ten times in a row. Null while it is not
     paused."""
     key: str | None
-    """Id of the key that it was made with, which its runs count for; null without keys."""
+    """Id of the key that its runs count for: of who made it, or has resumed it since, or changed more than its name.
+    Null without keys."""
     created_at: datetime
     """When it was made."""
     updated_at: datetime
