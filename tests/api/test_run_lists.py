@@ -124,7 +124,8 @@ async def test_filters_that_are_named_together_must_all_fit(api: Api, sql: psyco
 NONSENSE = (
     "created_after=yesterday", "finished_before=2026-13-01", "created_before=2026-01-01T00:00:00", "cost_usd_min=-1",
     "cost_usd_max=1e3", "cost_usd_min=NaN", "stop_reason=nothing", "sort=objective", "order=up", "metadata=ticket",
-    "metadata=:x", "metadata=a:1&metadata=a:2", "status=succeeded&status=done", f"metadata={'a' * 800}:b",
+    "metadata=a:%00", "metadata=%00:a", "metadata=:x", "metadata=a:1&metadata=a:2",
+    "status=succeeded&status=done", f"metadata={'a' * 800}:b",
 )  # fmt: skip
 
 
