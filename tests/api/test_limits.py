@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import httpx2
+import pytest
 
 from app.domain.keys import DEFAULT_TENANT, SCOPES
 from app.domain.quotas import DEFAULTS, NOTHING_SAID, Quota
@@ -340,6 +341,31 @@ async def test_a_key_that_is_made_over_http_may_no_more_than_its_maker(start_api
     assert shown == [{"runs_queued": 1, "cost_usd_per_day": "3"}, {"runs_queued": 1, "cost_usd_per_day": "2"}]
     own = {"authorization": f"Bearer {free['key']}"}
     assert [(await post(api, own)).status_code for _ in range(2)] == [202, 429]
+
+
+@pytest.mark.parametrize(("path", "body"), [("retry", None), ("retry", {"only": "failed"}), ("fork", {})])
+async def test_a_second_look_is_not_bound_by_how_little_was_left_to_the_first(
+    api: Api, path: str, body: dict[str, Any] | None
+) -> None:
+    await limited(api, cost_usd_per_day="1.02")
+    taken = (await post(api, limits=PRICED)).json()["id"]
+    first = (await post(api, limits={"cost_usd": "0.80"})).json()
+    assert first["limits"]["cost_usd"] == "0.02"
+    for run_id in (taken, first["id"]):
+        await api.client.post(f"/v1/runs/{run_id}/cancel")
+    await limited(api, cost_usd_per_day="0.50")
+
+    second = (await api.client.post(f"/v1/runs/{first['id']}/{path}", json=body)).json()
+    assert Decimal(second["limits"]["cost_usd"]) == Decimal("0.5")
+    await api.client.post(f"/v1/runs/{second['id']}/cancel")
+    await limited(api, cost_usd_per_day=None)
+    third = (await api.client.post(f"/v1/runs/{second['id']}/{path}", json=body)).json()
+
+    assert third["limits"]["cost_usd"] == "0.80"
+    [queued] = (await api.get(f"/v1/runs/{second['id']}/events?types=run.queued"))["data"]
+    assert queued["data"]["cost_asked"] == {"usd": "0.80"}
+    [queued] = (await api.get(f"/v1/runs/{third['id']}/events?types=run.queued"))["data"]
+    assert "cost_asked" not in queued["data"]
 
 
 async def test_a_run_that_may_cost_so_much_is_cut_and_one_without_a_price_refused(api: Api) -> None:
