@@ -1,20 +1,19 @@
 """Many runs that are cancelled at once, by what they have in common."""
 
-from typing import Annotated
-
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 from starlette.responses import JSONResponse, Response
 
 from app.api.bodies import JsonBodyRoute
+from app.api.cursors import cursor_of, place_of
 from app.api.errors import Refusal
 from app.api.resources import Resource
-from app.api.run_filters import RUN_PATTERN, RunsMeant
+from app.api.run_filters import RunsMeant
 from app.api.schemas.operators import BulkCancellation
 from app.api.schemas.service import PROBLEMS
 from app.api.visits import VisitOf
 from app.store.interventions import request_cancel
-from app.store.run_lists import RunFilter, untold_runs
+from app.store.run_lists import Listing, RunFilter, untold_runs
 
 RUNS_AT_A_TIME = 200
 
@@ -28,15 +27,15 @@ class BulkCancel(BaseModel):
 
     filter: RunsMeant | None = None
     """Which runs: something must be said, or `all`."""
-    all: bool = False
+    all: StrictBool = False
     """Every run of the tenant that has not ended."""
-    dry_run: bool = True
+    dry_run: StrictBool = True
     """Only say which runs it would be. Send `false` to have them cancelled."""
     reason: str | None = Field(default=None, max_length=2000)
     """Why; shown with each run."""
     limit: int = Field(default=100, ge=1, le=RUNS_AT_A_TIME)
     """How many runs at most: the oldest."""
-    after: Annotated[str, Field(pattern=RUN_PATTERN)] | None = None
+    after: str | None = Field(default=None, max_length=500)
     """`next_cursor` of the answer before."""
 
 
@@ -48,10 +47,12 @@ async def cancel_many_runs(visit: VisitOf, body: BulkCancel) -> Response:
     Those that have ended, or were cancelled already, are passed over. While `has_more` is true there are more of them:
     send the same again, with `next_cursor` as `after`.
     """
-    which = _which(body)
-    found = await untold_runs(visit.database, visit.tenant, which, after=body.after or "", limit=body.limit + 1)
-    ids = list(found.ids[: body.limit])
-    more = ids[-1] if len(found.ids) > body.limit else None
+    listing = Listing(_which(body), order="asc")
+    after = place_of(body.after, listing) if body.after is not None else None
+    found = await untold_runs(visit.database, visit.tenant, listing.which, after=after, limit=body.limit + 1)
+    taken = found.places[: body.limit]
+    more = cursor_of(taken[-1], listing) if len(found.places) > body.limit else None
+    ids = [place.run_id for place in taken]
     if not body.dry_run:
         ids = [run_id for run_id in ids if await _cancel(visit, run_id, body.reason)]
     told: Resource = {"object": "bulk_cancellation", "dry_run": body.dry_run, "matching": found.count}

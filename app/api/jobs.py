@@ -126,16 +126,17 @@ async def new_run(visit: Visit, job: Job, origin: Origin, *, dry_run: bool = Fal
     team = await team_named(visit.database, visit.tenant, job.team)
     if team is None:
         raise await _team_unknown(visit, job.team)
-    limits = origin.quotas.within(job.limits.applied_to(team.team.limits))
+    asked = job.limits.applied_to(team.team.limits)
+    limits = origin.quotas.within(asked)
     members = workers_at_depth(team.team, limits)
     refuse_unpriced(runtime, team.team, limits, "/limits/cost_usd" if job.limits.cost_usd is not None else "/team")
     _refuse_no_schema(job, team.team)
     await refuse_false_documents(job.inputs)
-    applied = _applied(limits, job, dry_run=dry_run)
     inputs = tuple(given.name for given in job.inputs)
     webhook = None if dry_run else await own_webhook(visit, job.webhook)
     plan, made_by = await _plan_brought(job, Crew(members, runtime.means, limits, inputs, job.strategy))
-    return NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, applied, plan, made_by, origin, webhook=webhook)
+    asked = _wanted(asked, job, dry_run=dry_run)
+    return NewRun(f"run_{uuid_utils.uuid7().hex}", job, team, asked, plan, made_by, origin, webhook=webhook)
 
 
 async def _plan_brought(job: Job, crew: Crew) -> tuple[Plan | None, PlanSource | None]:
@@ -226,7 +227,7 @@ def workers_at_depth(team: Team, limits: Limits) -> Team:
     return team
 
 
-def _applied(limits: Limits, job: Job, *, dry_run: bool) -> Limits:
+def _wanted(limits: Limits, job: Job, *, dry_run: bool) -> Limits:
     """The limits with what the run is not to do beyond: a dry run ends at its plan, and asks nobody to approve it."""
     if dry_run:
         return dry(limits)

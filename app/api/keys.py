@@ -14,7 +14,7 @@ from app.api.resources import instant, page
 from app.api.schemas.keys import Key, KeyPage, NewKey
 from app.api.schemas.service import PROBLEMS
 from app.api.visits import VisitOf
-from app.domain.keys import Scope, StoredKey, in_order
+from app.domain.keys import KEY_ID, Scope, StoredKey, in_order
 from app.domain.quotas import NOTHING_SAID, Quota
 from app.store import keys as stored_keys
 
@@ -41,7 +41,7 @@ class KeyWanted(BaseModel):
     expires_in_days: float | None = Field(default=None, gt=0, le=YEARS_OF_DAYS)
     """After how many days it opens nothing more; null for never."""
     limits: Quota = NOTHING_SAID
-    """What may be used with it. What its tenant may use holds too."""
+    """What may be used with it: no more than with the key that makes it. What its tenant may use holds too."""
 
 
 @router.get("", response_model=KeyPage)
@@ -58,7 +58,8 @@ async def list_keys(visit: VisitOf, after: After = None, limit: PageLimit = 100)
 async def create_a_key(visit: VisitOf, body: KeyWanted) -> Response:
     """Make a key of the tenant. `key` is shown in this answer alone."""
     expires_in = None if body.expires_in_days is None else timedelta(days=body.expires_in_days)
-    new = stored_keys.NewKey(visit.tenant, frozenset(body.scopes), body.name, expires_in, body.limits)
+    limits = body.limits.at_most(visit.caller.quotas.key)
+    new = stored_keys.NewKey(visit.tenant, frozenset(body.scopes), body.name, expires_in, limits)
     sent, stored = await stored_keys.create_key(visit.database, new)
     return JSONResponse({**_resource(stored), "key": sent.text}, 201)
 
@@ -69,7 +70,8 @@ async def revoke_a_key(key_id: KeyId, visit: VisitOf) -> Response:
 
     Repeating it changes nothing. A key may take itself back.
     """
-    revoked = await stored_keys.revoke_key(visit.database, key_id, tenant=visit.tenant)
+    is_one = KEY_ID.fullmatch(key_id) is not None
+    revoked = await stored_keys.revoke_key(visit.database, key_id, tenant=visit.tenant) if is_one else None
     if revoked is None:
         raise Refusal(404, "key_not_found", "There is no such key.")
     return JSONResponse(_resource(revoked))

@@ -12,7 +12,7 @@ from app.api.schemas.limits import CallerLimits
 from app.api.schemas.service import PROBLEMS
 from app.api.visits import VisitOf
 from app.domain.admission import Note, Standing, notes_of
-from app.domain.quotas import Owner, Quota, period_at
+from app.domain.quotas import Owner, Quota, Rate, period_at
 from app.store.admission import look_at_standing
 
 router = APIRouter(prefix="/v1/limits", tags=["operations"], responses=PROBLEMS)
@@ -25,7 +25,8 @@ async def get_limits(request: Request, visit: VisitOf) -> Response:
     The operator sets them; those of a key are given when it is made. Days and months are those of UTC.
     """
     caller, quotas = visit.caller, visit.caller.quotas
-    data: list[Resource] = [_of_requests(each) for each in noted_on(request)]
+    rates = {owner: quota.rate for owner, quota in quotas}
+    data: list[Resource] = [_of_requests(each, rate) for each in noted_on(request) if (rate := rates[each.owner])]
     if quotas.count:
         standing = await look_at_standing(visit.database, caller.tenant, caller.key, quotas)
         data += [each for owner, quota in quotas for each in _of_runs(owner, quota, standing)]
@@ -42,9 +43,9 @@ async def get_limits(request: Request, visit: VisitOf) -> Response:
     )
 
 
-def _of_requests(stands: Note) -> Resource:
-    used = stands.quota - stands.left
-    return _count(stands.limit, stands.owner, stands.quota, used)
+def _of_requests(stands: Note, rate: Rate) -> Resource:
+    counted = _count(stands.limit, stands.owner, rate.per_second, rate.burst - stands.left)
+    return counted | {"burst": rate.burst, "left": stands.left}
 
 
 def _of_runs(owner: Owner, quota: Quota, standing: Standing) -> Iterator[Resource]:
@@ -68,7 +69,8 @@ def _of_runs(owner: Owner, quota: Quota, standing: Standing) -> Iterator[Resourc
 
 
 def _count(name: str, owner: Owner, limit: int, used: int, held: int = 0) -> Resource:
-    return {"name": name, "owner": owner, "limit": limit, "used": used, "left": max(limit - used, 0), "held": held}
+    left = max(limit - used, 0)
+    return {"name": name, "owner": owner, "limit": limit, "burst": None, "used": used, "left": left, "held": held}
 
 
 def _money(amount: Decimal) -> str:

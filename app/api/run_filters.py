@@ -112,9 +112,10 @@ def _labels(written: list[str]) -> dict[str, tuple[Label, ...]]:
     for text in written:
         found = _LABEL.fullmatch(text)
         key = re.sub(r"\\(.)", r"\1", found[1], flags=re.DOTALL) if found else ""
-        if found is None or key in labels:
+        if found is None or key in labels or "\0" in text:
             detail = (
-                "This is `key:value`, with each key once; in a key `:` is written `\\:` and `\\` is written `\\\\`."
+                "This is `key:value`, with each key once and no NUL; in a key `:` is written `\\:` and `\\` is written "
+                "`\\\\`."
             )
             errors = [{"parameter": "metadata", "detail": detail}]
             raise Refusal(422, "request_invalid", "The query asks for a label that cannot be.", errors=errors)
@@ -162,7 +163,7 @@ class RunsMeant(BaseModel):
     @classmethod
     def _is_a_moment(cls, text: str | None) -> str | None:
         try:
-            _ = text and parsed(text)
+            _ = parsed(text) if text is not None else None
         except (ValueError, OverflowError):
             raise ValueError("This is a day or a moment with its time zone (RFC 3339).") from None
         return text
@@ -175,6 +176,6 @@ class RunsMeant(BaseModel):
             team=self.team,
             parent=self.parent,
             labels={key: (value,) for key, value in self.metadata.items()},
-            created_after=parsed(self.created_after) if self.created_after else None,
-            created_before=parsed(self.created_before) if self.created_before else None,
+            created_after=parsed(self.created_after) if self.created_after is not None else None,
+            created_before=parsed(self.created_before) if self.created_before is not None else None,
         )

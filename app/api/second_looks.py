@@ -42,8 +42,9 @@ from app.domain.second_looks import SUPERVISOR, all_results, results_kept, with_
 from app.domain.strategies import Strategy
 from app.domain.team_rules import ModelName
 from app.domain.trace_ids import trace_id_of
-from app.store.acceptance import Inheritance, NewRun, Origin, accept, accepted_before
+from app.store.acceptance import NewRun, Origin, accept, accepted_before
 from app.store.idempotency import IdempotencyKey
+from app.store.inheritance import Inheritance
 from app.store.inputs import contents_of
 from app.store.sources import NotEnded, Source, source_of
 
@@ -227,9 +228,9 @@ async def _accepted(look: _Look, body: BaseModel, changes: _Changes) -> Response
 
 async def _new_run(look: _Look, changes: _Changes) -> NewRun:
     source, run = look.source, look.source.run
-    before = Limits.model_validate({name: getattr(run.brief.limits, name) for name in Limits.model_fields})
-    limits = run.brief.limits if changes.from_start else changes.limits.applied_to(before)
-    limits = look.origin.quotas.within(limits)
+    before = Limits.model_validate({name: getattr(source.limits, name) for name in Limits.model_fields})
+    asked = source.limits if changes.from_start else changes.limits.applied_to(before)
+    limits = look.origin.quotas.within(asked)
     models = {**source.models, **changes.models}
     team = workers_at_depth(with_models(source.team.team, models), limits)
     refuse_unpriced(look.visit.runtime, team, limits, "/models" if changes.models else "/limits/cost_usd")
@@ -253,7 +254,7 @@ async def _new_run(look: _Look, changes: _Changes) -> NewRun:
         priority=source.priority,
         metadata=dict(source.metadata),
     )
-    return NewRun(f"run_{uuid_utils.uuid7().hex}", job, source.team, limits, plan, made_by, look.origin, inherited)
+    return NewRun(f"run_{uuid_utils.uuid7().hex}", job, source.team, asked, plan, made_by, look.origin, inherited)
 
 
 async def _as_if_sent_again(look: _Look, crew: Crew, objective: str) -> tuple[Plan | None, PlanSource | None]:

@@ -1,5 +1,6 @@
 """The commands about limits of tenants and keys. They work on the database alone, for all tenants."""
 
+import re
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -14,6 +15,8 @@ from app.store.limits import change_limits, list_limits
 DEFAULT_ROW = "(all tenants)"
 NONE = "none"
 """What is written for a limit that is to be none, whatever holds for all tenants."""
+
+_WHOLE = re.compile(r"[0-9]{1,20}")
 
 Tenant = Annotated[str | None, typer.Option(help="Whose limits; without it those of all tenants that have no own.")]
 Key = Annotated[str | None, typer.Option(help="Id of a key of the tenant: its own limits, beside those of the tenant.")]
@@ -64,13 +67,21 @@ def _quota(wanted: Sequence[str]) -> Quota:
     given = dict(each.partition("=")[::2] for each in wanted)
     if unknown := [name for name in given if name not in Quota.model_fields]:
         raise CommandRefused(f"{unknown[0]} is no limit; there are: {', '.join(Quota.model_fields)}")
-    values = {name: None if text == NONE else int(text) if text.isdecimal() else text for name, text in given.items()}
+    values = {name: _value(text) for name, text in given.items()}
     try:
         return Quota.model_validate(values)
     except ValidationError as error:
         found = error.errors()[0]
         name = str(found["loc"][0])
-        raise CommandRefused(f"{name}={given[name]} is no such limit: {found['msg']}") from None
+        # What is counted is never written otherwise: a text was no whole number.
+        why = "This must be a whole number." if found["type"] == "number_type" else found["msg"]
+        raise CommandRefused(f"{name}={given[name]} is no such limit: {why}") from None
+
+
+def _value(text: str) -> int | str | None:
+    if text == NONE:
+        return None
+    return int(text) if _WHOLE.fullmatch(text) else text
 
 
 def _shown(quota: Quota) -> str:

@@ -158,4 +158,4 @@ def notes_of(quotas: Quotas, standing: Standing) -> Iterator[Note]:
 def note_of_requests(owner: Owner, rate: Rate, ahead_s: float) -> Note:
     """How it stands with requests when all that have come are worked off in so many seconds."""
     reset_s = max(-int(-ahead_s // 1), 0)
-    return Note("requests_per_second", owner, rate.burst, rate.left(ahead_s), rate.window_s, reset_s)
+    return Note("requests_per_second", owner, rate.in_window, rate.left(ahead_s), rate.window_s, reset_s)

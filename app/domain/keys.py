@@ -19,7 +19,8 @@ DEFAULT_TENANT = "default"
 """Whom everything belongs to while keys are not asked for."""
 TENANT_PATTERN = r"[a-z0-9][a-z0-9_-]{0,62}"
 
-_KEY = re.compile(r"chk_([0-9a-z]{16})_([0-9a-f]{64})")
+KEY_ID = re.compile(r"[0-9a-z]{16}")
+_KEY = re.compile(rf"chk_({KEY_ID.pattern})_([0-9a-f]{{64}})")
 _ID_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 

@@ -55,6 +55,18 @@ class Quota(BaseModel):
         said = {name: getattr(self, name) for name in self.model_fields_set}
         return other.model_copy(update=said)
 
+    def at_most(self, other: "Quota") -> "Quota":
+        """This one, with the limits of another where those are stricter. A burst belongs to its rate."""
+        strictest: dict[str, Any] = {}
+        for name, limit in other:
+            if limit is not None and name != "requests_burst":
+                own = getattr(self, name)
+                strictest[name] = limit if own is None else min(own, limit)
+        if other.rate is not None:
+            bursts = [quota.requests_burst or quota.requests_per_second for quota in (self, other)]
+            strictest["requests_burst"] = min(burst for burst in bursts if burst is not None)
+        return self.model_copy(update=strictest)
+
     @property
     def said(self) -> Mapping[str, Any]:
         """What it says, in plain values, also of what is to have no limit."""
@@ -160,7 +172,12 @@ class Rate:
     @property
     def window_s(self) -> int:
         """Whole seconds after which all of the burst is there again."""
-        return max(-(-self.burst // self.per_second), 1)
+        return -(-self.burst // self.per_second)
+
+    @property
+    def in_window(self) -> int:
+        """Requests that may come in each window of that length, as an average: never less than the burst."""
+        return self.per_second * self.window_s
 
     def left(self, ahead_s: float) -> int:
         """Requests that may come at once while the moment lies so far ahead."""

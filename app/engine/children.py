@@ -27,9 +27,10 @@ from app.domain.team import TeamRef
 from app.domain.topics import Topic
 from app.engine.run_desk import RunDesk
 from app.runtime import Runtime
-from app.store.acceptance import Nesting, NewRun, Origin, accept
+from app.store.acceptance import NewRun, Origin, accept
 from app.store.children import cancel_orphans, nested_in_tree, tell_parents, terms_of
 from app.store.database import TROUBLE
+from app.store.inheritance import Nesting
 from app.store.inputs import contents_of
 from app.store.teams import StoredTeam, team_named
 

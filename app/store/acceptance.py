@@ -1,8 +1,9 @@
 """How a run comes to be: the job, its first event and its place in line, in one transaction."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Self
 
 import structlog
 
@@ -14,8 +15,6 @@ from app.domain.events import Entry, Event
 from app.domain.fold import extend
 from app.domain.job import Job, Limits
 from app.domain.masking import masked
-from app.domain.nested import Parent
-from app.domain.origin import RunOrigin
 from app.domain.plan import Plan, PlanSource
 from app.domain.quotas import UNBOUND, Quotas
 from app.domain.schedules import ScheduledFor
@@ -27,6 +26,7 @@ from app.store.chronicle import tell, whose
 from app.store.connections import ImpatientConnection
 from app.store.database import Database
 from app.store.idempotency import IdempotencyKey, run_under
+from app.store.inheritance import Inheritance, Nesting
 from app.store.projection import Row, as_json, plain, run_row
 from app.store.teams import StoredTeam
 from app.store.webhooks import OwnWebhook, columns_of
@@ -63,28 +63,6 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Inheritance:
-    """What a run takes over from another one."""
-
-    origin: RunOrigin
-    reused: ev.ResultsReused
-    models: Mapping[str, str]
-    """Models that differ from the team's, by worker."""
-    inputs: tuple[ev.InputListed, ...]
-    """Those of the other run; they are copied."""
-
-
-@dataclass(frozen=True, slots=True)
-class Nesting:
-    """What a run is part of that does the work of another one's task."""
-
-    parent: Parent
-    ends_by: datetime
-    inputs: tuple[ev.InputListed, ...]
-    """Those of its parent; they are copied."""
-
-
-@dataclass(frozen=True, slots=True)
 class NewRun:
     """A job that was found fit to be executed."""
 
@@ -92,7 +70,7 @@ class NewRun:
     job: Job
     team: StoredTeam
     limits: Limits
-    """As applied."""
+    """As asked for: that of money is cut to what may be spent when the run is stored."""
     plan: Plan | None = None
     """The plan that it comes with, validated."""
     plan_source: PlanSource | None = None
@@ -106,6 +84,15 @@ class NewRun:
     """Where it comes from, for one that no request brings."""
     webhook: OwnWebhook | None = None
     """The job's own, with its secret sealed: the job's stays out of all that is stored."""
+    cost_asked: ev.CostAsked | None = None
+    """What it might have cost, once that is cut."""
+
+    def cut_to(self, cost_usd: Decimal | None) -> Self:
+        """The run when it may cost so much, which tells what was asked for if that is less."""
+        if cost_usd == self.limits.cost_usd:
+            return self
+        asked = self.cost_asked or ev.CostAsked(usd=self.limits.cost_usd)
+        return replace(self, limits=self.limits.model_copy(update={"cost_usd": cost_usd}), cost_asked=asked)
 
 
 async def accept(database: Database, tenant: str, new: NewRun, *, key: IdempotencyKey | None = None) -> Accepted:
@@ -117,7 +104,7 @@ async def accept(database: Database, tenant: str, new: NewRun, *, key: Idempoten
     """
     new = replace(new, job=masked(new.job, inputs=new.team.team.mask_inputs))
     if new.nested is None:
-        new = replace(new, limits=new.origin.quotas.within(new.limits))
+        new = new.cut_to(new.origin.quotas.within(new.limits).cost_usd)
     async with database.driver() as connection:
         # A nested run is a part of its parent, which was counted.
         if new.nested is None and new.origin.quotas.count:
@@ -151,8 +138,7 @@ async def _store_within_quotas(
     if key is not None and (before := await run_under(connection, tenant, key)):
         return before
     admitted = await admit(connection, tenant, new.origin.key, new.origin.quotas, new.limits.cost_usd)
-    limits = new.limits.model_copy(update={"cost_usd": admitted.admission.cost_usd})
-    stored = await _store(connection, tenant, replace(new, limits=limits), key, admitted)
+    stored = await _store(connection, tenant, new.cut_to(admitted.admission.cost_usd), key, admitted)
     return replace(stored, notes=admitted.notes) if isinstance(stored, _Stored) else stored
 
 
@@ -234,6 +220,7 @@ def _queued(new: NewRun) -> ev.RunQueued:
         ends_by=new.nested.ends_by if new.nested else None,
         request_id=new.origin.request_id,
         traceparent=new.origin.traceparent,
+        cost_asked=new.cost_asked,
     )
 
 

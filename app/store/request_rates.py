@@ -12,18 +12,20 @@ _STEP = """
     WHERE CAST(%({owner}_step)s AS float8) IS NOT NULL {condition}
     ON CONFLICT (tenant, key_id) DO UPDATE SET
         refused = {too_many},
-        full_at = CASE WHEN {too_many} THEN rate.full_at
-                       ELSE greatest(rate.full_at, now()) + make_interval(secs => %({owner}_step)s) END
+        full_at = CASE WHEN {too_many} THEN {stands}
+                       ELSE greatest({stands}, now()) + make_interval(secs => %({owner}_step)s) END
     RETURNING refused, CAST(extract(epoch FROM full_at - now()) AS float8) AS ahead_s
 """
 
 
 def _step(owner: Owner, key: str, condition: str = "") -> str:
+    # What came while another rate held never takes more than all the room of the one that holds now.
+    stands = f"least(rate.full_at, now() + make_interval(secs => %({owner}_room)s))"
     too_many = (
-        f"greatest(rate.full_at, now()) + make_interval(secs => %({owner}_step)s) "
+        f"greatest({stands}, now()) + make_interval(secs => %({owner}_step)s) "
         f"> now() + make_interval(secs => %({owner}_room)s + 0.000001)"
     )
-    return _STEP.format(owner=owner, key=key, condition=condition, too_many=too_many)
+    return _STEP.format(owner=owner, key=key, condition=condition, stands=stands, too_many=too_many)
 
 
 _COUNT = f"""

@@ -125,22 +125,26 @@ class Untold:
     """Runs that have not ended and were not asked to: how many, and the first of them."""
 
     count: int
-    ids: Sequence[str]
+    places: Sequence[Place]
 
 
-async def untold_runs(database: Database, tenant: str, which: RunFilter, *, after: str, limit: int) -> Untold:
-    """Of those meant, the runs that may still be asked to end, oldest first by their ids, behind the id `after`."""
+async def untold_runs(database: Database, tenant: str, which: RunFilter, *, after: Place | None, limit: int) -> Untold:
+    """Of those meant, the runs that may still be asked to end, those first that were accepted first."""
     wanted, values = _conditions(tenant, which)
+    behind = "WHERE (created_at, id) > (%(after)s, %(after_id)s)" if after else ""
+    if after is not None:
+        values |= {"after": after.value, "after_id": after.run_id}
     query = f"""
         WITH found AS MATERIALIZED (
-            SELECT id FROM runs
+            SELECT id, created_at FROM runs
             WHERE (status IN ('queued', 'running') OR status = 'waiting') AND {" AND ".join([*wanted, _UNTOLD])}
-        )
+        ), first AS (SELECT * FROM found {behind} ORDER BY created_at, id LIMIT %(limit)s)
         SELECT (SELECT count(*) FROM found) AS count,
-               ARRAY(SELECT id FROM found WHERE id > %(after)s ORDER BY id LIMIT %(limit)s) AS ids
+               ARRAY(SELECT created_at FROM first ORDER BY created_at, id) AS moments,
+               ARRAY(SELECT id FROM first ORDER BY created_at, id) AS ids
     """
-    (row,) = await _found(database, query, values | {"after": after, "limit": limit})
-    return Untold(row.count, row.ids)
+    (row,) = await _found(database, query, values | {"limit": limit})
+    return Untold(row.count, [Place(*place) for place in zip(row.moments, row.ids, strict=True)])
 
 
 async def _found(database: Database, query: str, values: Mapping[str, Any]) -> list[Any]:

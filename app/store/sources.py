@@ -11,6 +11,7 @@ from sqlalchemy import text
 from app.domain import events as ev
 from app.domain.errors import ChargehandError
 from app.domain.events import event_from
+from app.domain.job import Limits
 from app.domain.plan import Planning
 from app.domain.questions import OnQuestion
 from app.domain.retries import Patience
@@ -46,6 +47,14 @@ class Source:
     planning: Planning | None
     priority: int
     metadata: Mapping[str, Any]
+    cost_asked: ev.CostAsked | None
+    """What it might have cost, where that was cut."""
+
+    @property
+    def limits(self) -> Limits:
+        """Its limits as they were asked for: how little was left to its tenant then says nothing about now."""
+        limits = self.run.brief.limits
+        return limits if self.cost_asked is None else limits.model_copy(update={"cost_usd": self.cost_asked.usd})
 
 
 class NotEnded(ChargehandError):
@@ -72,4 +81,4 @@ def _read(run_id: str, row: Any) -> Source:
     job = event_from(log[0]).data
     assert isinstance(job, ev.RunQueued)
     team = StoredTeam(Team.model_validate(row.definition), row.version, row.team_created_at)
-    return Source(run, team, job.models, job.on_question, job.planning, row.priority, row.metadata)
+    return Source(run, team, job.models, job.on_question, job.planning, row.priority, row.metadata, job.cost_asked)

@@ -1,10 +1,12 @@
 """Many runs are cancelled at once by what they have in common, once that is meant."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from tests.support.api import Api
+from tests.support.rows import every
 
 
 async def cancel(api: Api, **body: Any) -> dict[str, Any]:
@@ -50,6 +52,22 @@ async def test_runs_that_have_something_in_common_are_cancelled_together(api: Ap
     assert (await cancel(api, filter={"created_before": "2020-01-01"}))["data"] == []
 
 
+async def test_the_oldest_come_first_whatever_their_ids_are(api: Api) -> None:
+    runs = [await api.post() for _ in range(4)]
+    dated = "UPDATE runs SET created_at = CAST(:day AS timestamptz) WHERE id = :id RETURNING id"
+    for run_id, day in zip(runs, ("2026-03-01", "2026-04-01", "2026-02-01", "2026-02-01"), strict=True):
+        await every(api.runtime.database, dated, day=datetime.fromisoformat(f"{day}T00:00Z"), id=run_id)
+
+    first = await cancel(api, all=True, limit=3)
+    rest = await cancel(api, all=True, limit=3, after=first["next_cursor"])
+
+    assert (first["data"], rest["data"]) == ([runs[2], runs[3], runs[0]], [runs[1]])
+    assert (rest["matching"], rest["next_cursor"]) == (4, None)
+    for body in ({"all": True, "after": runs[0]}, {"filter": {"team": "general"}, "after": first["next_cursor"]}):
+        answer = await api.client.post("/v1/runs/cancel", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (400, "cursor_invalid")
+
+
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
@@ -60,7 +78,12 @@ async def test_runs_that_have_something_in_common_are_cancelled_together(api: Ap
         ({"filter": {"stop_reason": "gaps"}}, "/filter/stop_reason"),
         ({"filter": {"created_after": "yesterday"}}, "/filter/created_after"),
         ({"all": True, "limit": 0}, "/limit"),
-        ({"all": True, "after": "x"}, "/after"),
+        ({"all": True, "after": 5}, "/after"),
+        ({"filter": {"status": ["queued"], "created_before": ""}}, "/filter/created_before"),
+        ({"filter": {"status": ["queued"], "created_after": ""}}, "/filter/created_after"),
+        ({"all": True, "dry_run": "off"}, "/dry_run"),
+        ({"all": True, "dry_run": 0}, "/dry_run"),
+        ({"all": "true"}, "/all"),
     ],
 )
 async def test_a_bulk_cancel_that_does_not_say_what_is_meant_is_refused(api: Api, body: Any, pointer: str) -> None:

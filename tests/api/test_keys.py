@@ -293,6 +293,15 @@ async def test_a_key_that_is_taken_back_ends_what_is_read_with_it(api: Api) -> N
         assert (await ask(api, "GET", "/v1/runs", bearer)).json()["code"] == "key_invalid"
 
 
+@pytest.mark.parametrize("key", ["%00", "0" * 16, "0" * 17, "x" * 3_000, "%C3%A9"])
+async def test_what_is_no_key_cannot_be_taken_back(api: Api, key: str) -> None:
+    _, admin = await key_of(api, "acme")
+
+    answer = await ask(api, "DELETE", f"/v1/keys/{key}", admin)
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "key_not_found")
+
+
 async def test_taking_a_key_back_twice_changes_nothing(api: Api) -> None:
     key, _ = await key_of(api, "acme")
     _, admin = await key_of(api, "acme")

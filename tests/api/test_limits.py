@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import httpx2
+import pytest
 
 from app.domain.keys import DEFAULT_TENANT, SCOPES
 from app.domain.quotas import DEFAULTS, NOTHING_SAID, Quota
@@ -81,6 +82,27 @@ async def test_too_many_requests_are_refused_until_there_is_room_again(api: Api)
     assert (await api.client.get("/livez")).status_code == 200
     await every(api.runtime.database, "UPDATE request_rates SET full_at = full_at - interval '1 s' RETURNING tenant")
     assert [(await api.client.get("/v1/runs")).status_code for _ in range(2)] == [200, 429]
+
+
+async def test_whoever_may_send_more_than_before_is_not_kept_waiting_for_what_came_then(api: Api) -> None:
+    await limited(api, requests_per_second=1, requests_burst=100)
+    for _ in range(60):
+        assert (await api.client.get("/v1/runs?limit=1")).status_code == 200
+    await limited(api, requests_per_second=50, requests_burst=50)
+
+    full = await api.client.get("/v1/runs?limit=1")
+    assert (full.status_code, full.headers["ratelimit"]) == (429, '"requests";r=0;t=1')
+    await every(api.runtime.database, "UPDATE request_rates SET full_at = full_at - interval '1 s' RETURNING tenant")
+
+    assert (await api.client.get("/v1/runs?limit=1")).headers["ratelimit"].startswith('"requests";r=49;')
+
+
+async def test_the_rate_is_told_and_beside_it_what_may_come_at_once(api: Api) -> None:
+    await limited(api, requests_per_second=50, requests_burst=200)
+
+    stands = await left(api, "requests_per_second")
+
+    assert [stands[name] for name in ("limit", "burst", "used", "left", "held")] == [50, 200, 1, 199, 0]
 
 
 async def test_what_a_key_may_not_send_is_not_taken_from_its_tenant(start_api: Starts) -> None:
@@ -303,6 +325,47 @@ async def test_a_key_is_made_with_its_limits_and_shown_with_them(start_api: Star
         ("runs_queued", "key"), ("cost_usd_per_day", "key"),
     }  # fmt: skip
     assert (found["tenant"], found["key"]) == ("acme", made.json()["id"])
+
+
+async def test_a_key_that_is_made_over_http_may_no_more_than_its_maker(start_api: Starts) -> None:
+    api = await start_api(auth="keys")
+    admin = await keyed(api, "acme", Quota(runs_queued=1, cost_usd_per_day=Decimal(3)))
+    wanted = {"runs_queued": 50, "cost_usd_per_day": "2"}
+
+    free, bound = [
+        (await api.client.post("/v1/keys", json={"scopes": ["admin"]} | limits, headers=admin)).json()
+        for limits in ({}, {"limits": wanted})
+    ]
+
+    shown = [{name: limit for name, limit in key["limits"].items() if limit is not None} for key in (free, bound)]
+    assert shown == [{"runs_queued": 1, "cost_usd_per_day": "3"}, {"runs_queued": 1, "cost_usd_per_day": "2"}]
+    own = {"authorization": f"Bearer {free['key']}"}
+    assert [(await post(api, own)).status_code for _ in range(2)] == [202, 429]
+
+
+@pytest.mark.parametrize(("path", "body"), [("retry", None), ("retry", {"only": "failed"}), ("fork", {})])
+async def test_a_second_look_is_not_bound_by_how_little_was_left_to_the_first(
+    api: Api, path: str, body: dict[str, Any] | None
+) -> None:
+    await limited(api, cost_usd_per_day="1.02")
+    taken = (await post(api, limits=PRICED)).json()["id"]
+    first = (await post(api, limits={"cost_usd": "0.80"})).json()
+    assert first["limits"]["cost_usd"] == "0.02"
+    for run_id in (taken, first["id"]):
+        await api.client.post(f"/v1/runs/{run_id}/cancel")
+    await limited(api, cost_usd_per_day="0.50")
+
+    second = (await api.client.post(f"/v1/runs/{first['id']}/{path}", json=body)).json()
+    assert Decimal(second["limits"]["cost_usd"]) == Decimal("0.5")
+    await api.client.post(f"/v1/runs/{second['id']}/cancel")
+    await limited(api, cost_usd_per_day=None)
+    third = (await api.client.post(f"/v1/runs/{second['id']}/{path}", json=body)).json()
+
+    assert third["limits"]["cost_usd"] == "0.80"
+    [queued] = (await api.get(f"/v1/runs/{second['id']}/events?types=run.queued"))["data"]
+    assert queued["data"]["cost_asked"] == {"usd": "0.80"}
+    [queued] = (await api.get(f"/v1/runs/{third['id']}/events?types=run.queued"))["data"]
+    assert "cost_asked" not in queued["data"]
 
 
 async def test_a_run_that_may_cost_so_much_is_cut_and_one_without_a_price_refused(api: Api) -> None:

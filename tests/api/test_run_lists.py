@@ -125,7 +125,8 @@ NONSENSE = (
     "created_after=yesterday", "finished_before=2026-13-01", "created_before=2026-01-01T00:00:00", "cost_usd_min=-1",
     "cost_usd_max=1e3", "cost_usd_min=NaN", "stop_reason=nothing", "sort=objective", "order=up", "metadata=ticket",
     "created_after=1893456000", "created_before=2026-W48-7", "finished_after=0001-01-01T00:00:00%2B01:00",
-    "finished_after=2026-11-28T09%2B01", "metadata=:x", "metadata=a:1&metadata=a:2",
+    "finished_after=2026-11-28T09%2B01",
+    "metadata=a:%00", "metadata=%00:a", "metadata=:x", "metadata=a:1&metadata=a:2",
     "status=succeeded&status=done", f"metadata={'a' * 800}:b",
 )  # fmt: skip
 

@@ -9,7 +9,8 @@ from app.domain.job import Job
 from app.domain.keys import DEFAULT_TENANT
 from app.domain.origin import RunOrigin
 from app.domain.second_looks import results_kept
-from app.store.acceptance import Inheritance, NewRun, accept
+from app.store.acceptance import NewRun, accept
+from app.store.inheritance import Inheritance
 from app.store.sources import source_of
 from tests.crash.doomed import Zygote
 from tests.crash.recovery import survivor_of

@@ -115,3 +115,5 @@ def test_notes_say_how_it_stands() -> None:
     ]
     note = note_of_requests("tenant", Rate(10, 20), 0.45)
     assert (note.name, note.quota, note.left, note.window_s, note.reset_s) == ("requests", 20, 15, 2, 1)
+    note = note_of_requests("tenant", Rate(50, 5), 0.02)
+    assert (note.quota, note.left, note.window_s) == (50, 4, 1)

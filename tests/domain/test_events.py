@@ -73,6 +73,7 @@ DATA: dict[str, dict[str, Any]] = {
         "plan": PLAN,
         "plan_source": "template",
         "planning": "template",
+        "cost_asked": {"usd": "4.00"},
     },
     "results.reused": {
         "run": "run_0",

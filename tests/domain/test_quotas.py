@@ -55,7 +55,15 @@ def test_who_waits_as_long_as_is_said_comes_in(rate: Rate) -> None:
 
 
 def test_a_window_is_the_time_in_which_all_of_the_burst_comes_back() -> None:
-    assert [Rate(*each).window_s for each in ((100, 100), (100, 50), (10, 25), (1, 60))] == [1, 1, 3, 60]
+    rates = [Rate(*each) for each in ((100, 100), (100, 50), (10, 25), (1, 60))]
+
+    assert [(rate.in_window, rate.window_s) for rate in rates] == [(100, 1), (100, 1), (30, 3), (60, 60)]
+
+
+@given(RATES)
+def test_a_window_says_the_rate_and_has_room_for_the_burst(rate: Rate) -> None:
+    assert rate.in_window == rate.per_second * rate.window_s
+    assert rate.burst <= rate.in_window < rate.burst + rate.per_second
 
 
 @pytest.mark.parametrize(
@@ -94,6 +102,33 @@ def test_changes_leave_what_they_do_not_name_as_it_was() -> None:
 
     assert after.said == {"runs_in_flight": None, "runs_queued": 7, "cost_usd_per_day": "20"}
     assert after.bounds == {"runs_queued": 7, "cost_usd_per_day": "20"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "maker", "limits"),
+    [
+        ({}, {"runs_queued": 5, "cost_usd_per_day": "2"}, {"runs_queued": 5, "cost_usd_per_day": "2"}),
+        ({"runs_queued": 3, "runs_in_flight": 9}, {"runs_queued": 5}, {"runs_queued": 3, "runs_in_flight": 9}),
+        ({"runs_queued": 7}, {"runs_queued": 5}, {"runs_queued": 5}),
+        ({"requests_per_second": 9}, {}, {"requests_per_second": 9}),
+        ({"requests_per_second": 9}, {"requests_burst": 2}, {"requests_per_second": 9}),
+        ({}, {"requests_per_second": 5}, {"requests_per_second": 5, "requests_burst": 5}),
+        (
+            {"requests_per_second": 9, "requests_burst": 90},
+            {"requests_per_second": 5, "requests_burst": 50},
+            {"requests_per_second": 5, "requests_burst": 50},
+        ),
+        (
+            {"requests_per_second": 2},
+            {"requests_per_second": 5, "requests_burst": 50},
+            {"requests_per_second": 2, "requests_burst": 2},
+        ),
+    ],
+)
+def test_of_two_that_hold_the_stricter_one_counts(
+    wanted: dict[str, Any], maker: dict[str, Any], limits: dict[str, Any]
+) -> None:
+    assert Quota.model_validate(wanted).at_most(Quota.model_validate(maker)).said == limits
 
 
 @pytest.mark.parametrize(

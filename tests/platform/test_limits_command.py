@@ -40,6 +40,8 @@ def test_limits_are_set_shown_and_taken_back(run: Run, monkeypatch: pytest.Monke
         (("set", "runs=5"), "runs is no limit; there are: requests_per_second,"),
         (("set", "runs_queued"), "runs_queued= is no such limit"),
         (("set", "runs_queued=0"), "runs_queued=0 is no such limit"),
+        (("set", "runs_in_flight=3.5"), "runs_in_flight=3.5 is no such limit: This must be a whole number."),
+        (("set", "runs_queued=\u0663"), "runs_queued=\u0663 is no such limit: This must be a whole number."),
         (("set", "cost_usd_per_day=-1"), "cost_usd_per_day=-1 is no such limit"),
         (("set", "--tenant", "Acme!", "runs_queued=5"), "--tenant: Acme! is no name of a tenant"),
         (("set", "--tenant", "acme", "--key", "nothing", "runs_queued=5"), "acme has no key nothing"),

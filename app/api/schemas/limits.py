@@ -16,11 +16,13 @@ class CountLimit(Shape):
     owner: Owner
     """Whose limit it is: that of the `key`, or that of its `tenant`. Both hold."""
     limit: int
-    """How many there may be; of requests, how many may come at once."""
+    """How many there may be; of requests, how many may come in a second, as an average."""
+    burst: int | None
+    """How many requests may come at once; null for limits of runs."""
     used: int
-    """How many there are; of requests, how many of them have just come."""
+    """How many there are; of requests, how many of the burst have come and are not made up for yet."""
     left: int
-    """How many more there may be."""
+    """How many more there may be; of requests, how many more at once."""
     held: int
     """Queued runs that wait for others to end, since so many are in flight. 0 for other limits."""
 

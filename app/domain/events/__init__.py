@@ -30,6 +30,7 @@ from app.domain.events.people import QuestionAnswered, QuestionAsked, QuestionEx
 from app.domain.events.reductions import ReductionCompleted, ReductionRejected, ReductionSkipped
 from app.domain.events.runs import (
     Cancellation,
+    CostAsked,
     InputListed,
     ResultsReused,
     RunCancelled,
@@ -94,6 +95,7 @@ __all__ = [
     "ConflictFound",
     "ConflictJudged",
     "ConflictLeftOpen",
+    "CostAsked",
     "Effect",
     "Entry",
     "Event",

@@ -45,6 +45,13 @@ class InputListed(_Part):
         return about | {"characters": self.characters}
 
 
+class CostAsked(_Part):
+    """What a run might have cost by its own limit, had it not been cut."""
+
+    usd: Money | None
+    """US dollars; null for no limit."""
+
+
 class RunQueued(Fact):
     """The job was accepted; its run waits for an engine."""
 
@@ -86,6 +93,9 @@ class RunQueued(Fact):
     """Id of the request that brought the job, as the log has it."""
     traceparent: str | None = None
     """Where the job stands in the client's own trace (W3C Trace Context), if it said so."""
+    cost_asked: CostAsked | None = Field(default=None, exclude_if=lambda asked: asked is None)
+    """What it might have cost by its own limit, where what its tenant or key may spend has cut that; else it is left
+    out."""
 
 
 class ResultsReused(Fact):
