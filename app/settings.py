@@ -36,7 +36,7 @@ _POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://")
 _KEY = re.compile(r"[!-~]+")
 _API_ROOT = re.compile(r"https?://[^\s?#/]+(/[^\s?#]*)?")
 _SECRETS_KEY = re.compile(r"[A-Za-z0-9+/_-]{43}=")
-_HOST_AND_PORT = re.compile(r"(?P<host>[^\s\[\]/@?#:,]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):(?P<port>\d{1,5})")
+_HOST_AND_PORT = re.compile(r"\A(?P<host>[^\s\[\]/@?#:,]{1,253}|\[[0-9a-fA-F:.]{2,45}\]):(?P<port>\d{1,5})")
 _SAID_TO_OTHERS = (
     "anthropic_api_key",
     "anthropic_base_url",

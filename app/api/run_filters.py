@@ -22,7 +22,7 @@ LABELS_AT_MOST = 16
 AMOUNT = r"^\d{1,9}(\.\d{1,9})?$"
 RUN_PATTERN = r"^run_[0-9a-z]{1,64}$"
 
-_LABEL = re.compile(r"((?:[^:\\]|\\.){1,130}):(.{0,512})", re.DOTALL)
+_LABEL = re.compile(r"\A((?:[^:\\]|\\.){1,130}):(.{0,512})", re.DOTALL)
 _LABEL_PATTERN = r"^([^:\\]|\\.)+:"
 
 Statuses = Annotated[list[RunStatus], Query(max_length=7, description="Only runs in one of these statuses; repeat it.")]
