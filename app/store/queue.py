@@ -187,7 +187,13 @@ class RunQueue:
         self._look, self._rests = look, False
         try:
             await self._app.open_async()
-            await self._app.run_worker_async(
+            await self._work(at_once, poll_s)
+        finally:
+            await self._app.close_async()  # Also what was about to open: its tasks would keep the process from ending.
+
+    async def _work(self, at_once: int, poll_s: float) -> None:
+        worker = asyncio.create_task(
+            self._app.run_worker_async(
                 queues=[QUEUE],
                 concurrency=at_once,
                 install_signal_handlers=False,
@@ -196,5 +202,14 @@ class RunQueue:
                 shutdown_graceful_timeout=STOP_SECONDS,
                 abort_job_polling_interval=NEVER_SECONDS,  # Nothing aborts its jobs: a run is cancelled in its log.
             )
+        )
+        try:
+            await asyncio.wait({worker})
+            await worker
         finally:
-            await self._app.close_async()  # Also what was about to open: its tasks would keep the process from ending.
+            # A worker that is told to stop while it starts does not hear it, and would go on for ever.
+            while not worker.done():
+                worker.cancel()
+                await asyncio.wait({worker}, timeout=STOP_SECONDS + 1)
+            if not worker.cancelled():
+                worker.exception()  # It was raised already, or nobody is there any more to whom it matters.
