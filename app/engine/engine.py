@@ -32,7 +32,7 @@ from app.store.reconcile import announce_unattended
 
 log = structlog.get_logger(__name__)
 
-OTHERS_PAUSE_S = 3.0
+OTHERS_PAUSE_S = 5.0
 """Before a part begins again without which runs go on: a database that comes back has enough to do."""
 LISTENING_SECONDS = 5.0
 """How long a start waits until the process hears of runs at once."""
