@@ -1,7 +1,5 @@
 """A process that is asked to claim nothing more: it hands its runs over, stays up, and may be asked to claim again."""
 
-import asyncio
-
 import httpx2
 from sqlalchemy import text
 
@@ -11,7 +9,7 @@ from tests.support.fixtures import Services
 from tests.support.service import Service, plan_of, report, task
 from tests.support.stub_answers import as_json, held
 from tests.support.stub_provider import StubProvider
-from tests.support.waiting import until
+from tests.support.waiting import until, until_stored
 
 
 async def engine_of(service: Service, *, of: Service) -> KnownEngine | None:
@@ -93,7 +91,8 @@ async def test_a_process_that_stops_is_gone_from_the_list_and_one_that_dies_is_s
             text("UPDATE engines SET silent_from = now() - make_interval(secs => :s) WHERE name = :name"),
             {"s": KEPT_S + 1, "name": dies.runtime.name},
         )
-    async with asyncio.timeout(10):
-        while await engine_of(dies, of=stays) is not None:
-            stays.runtime.asked.set()
-            await asyncio.sleep(0)
+
+    async def forgotten() -> bool | None:
+        return await engine_of(dies, of=stays) is None or None
+
+    await until_stored(stays.database, forgotten, 10)
