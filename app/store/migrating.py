@@ -35,7 +35,7 @@ _SESSION_SETTINGS = (
 _AGE = "extract(epoch FROM clock_timestamp() - coalesce(xact_start, backend_start))"
 _HOLD_THE_TURN = f"""
     SELECT pid, coalesce(nullif(application_name, ''), backend_type), {_AGE} FROM pg_locks
-    LEFT JOIN pg_stat_activity USING (pid)
+    JOIN pg_stat_activity USING (pid)  -- One that has ended meanwhile is not waited for.
     WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = %(lock)s >> 32
       AND objid = %(lock)s & 4294967295
       AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
