@@ -16,7 +16,7 @@ from app.engine.children import Nursery
 from app.engine.courier import Courier
 from app.engine.execution import Execution, Shared
 from app.engine.grounds import with_grounds
-from app.engine.housekeeping import prune_forever, thin_forever
+from app.engine.housekeeping import keep_house_forever
 from app.engine.leases import Leases
 from app.engine.presence import Presence
 from app.engine.steward import Steward
@@ -81,8 +81,7 @@ class Engine:
             ("nursery", self._nursery.look_forever),
             ("steward", self._steward.look_forever),
             ("presence", self._presence.renew_forever),
-            ("retention", lambda: prune_forever(runtime)),
-            ("thinning", lambda: thin_forever(runtime)),
+            ("retention", lambda: keep_house_forever(runtime)),
         ):
             self._others.start(name, work)
         if self._courier is not None:

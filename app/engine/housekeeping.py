@@ -15,22 +15,21 @@ BETWEEN_LOGS_S = 0.05
 """Between two logs that are cut: runs under way come first."""
 
 
-async def prune_forever(runtime: Runtime) -> None:
-    """Delete the runs that have been kept for long enough."""
+async def keep_house_forever(runtime: Runtime) -> None:
+    """Delete the runs that have been kept for long enough, and cut the logs that have been whole for long enough."""
     while True:
         pruned = await prune_ended(runtime.database, runtime.retention)
         if pruned:
             log.info("ended runs deleted", runs=pruned)
-        await asyncio.sleep(PAUSE_S if pruned < RUNS_AT_A_TIME else runtime.poll_s)
-
-
-async def thin_forever(runtime: Runtime) -> None:
-    """Cut the logs that have been kept whole for long enough."""
-    while True:
-        cut = 0
-        while cut < RUNS_AT_A_TIME and await thin_one(runtime.database, runtime.retention):
-            cut += 1
-            await asyncio.sleep(BETWEEN_LOGS_S)
+        cut = await _thin_some(runtime)
         if cut:
             log.info("logs of ended runs cut", runs=cut)
-        await asyncio.sleep(PAUSE_S if cut < RUNS_AT_A_TIME else BETWEEN_LOGS_S)
+        await asyncio.sleep(runtime.poll_s if RUNS_AT_A_TIME in (pruned, cut) else PAUSE_S)
+
+
+async def _thin_some(runtime: Runtime) -> int:
+    cut = 0
+    while cut < RUNS_AT_A_TIME and await thin_one(runtime.database, runtime.retention):
+        cut += 1
+        await asyncio.sleep(BETWEEN_LOGS_S)
+    return cut
