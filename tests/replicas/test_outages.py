@@ -152,7 +152,7 @@ async def test_an_outage_of_the_whole_database_loses_nothing(
     assert await asyncio.wait_for(reader, 10) == list(range(1, len(log) + 1))
     assert len([type_ for type_ in log if type_ in RUN_ENDS]) == 1
     assert log.count("task.started") == 2
-    assert tried / lasted < 10
+    assert tried / lasted < 11  # Each part finds out for itself, once, and then asks about once a poll.
     assert log.count("run.resumed") == (lease_s < OUTAGE_S)
     assert len(stub.of("work:researcher")) == 1 + (lease_s < OUTAGE_S)
     assert len(stub.of("work:writer")) == 1
