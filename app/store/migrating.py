@@ -44,6 +44,7 @@ _BLOCK = f"""
     SELECT pid, coalesce(nullif(application_name, ''), backend_type), {_AGE}
     FROM (SELECT DISTINCT unnest(pg_blocking_pids(%(waiting)s)) AS pid) AS blocking
     LEFT JOIN pg_stat_activity USING (pid)
+    WHERE pid <> pg_backend_pid()  -- An index that is made concurrently waits for this very look, while it lasts.
     ORDER BY pid
 """
 _IN_THE_WAY = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
@@ -135,7 +136,10 @@ def in_turn(
             connection.execute(f"SET lock_timeout = {waiting.milliseconds()}".encode())
             try:
                 with _watched(connect, connection, waiting):
-                    return work(connection, waiting.milliseconds(TRY_SECONDS))
+                    work(connection, waiting.milliseconds(TRY_SECONDS))
+                # A session that is closed may hold its locks for a moment yet.
+                connection.execute("SELECT pg_advisory_unlock(%s)", [MIGRATION_LOCK])
+                return
             except _IN_THE_WAY:
                 if waiting.left <= 0:
                     raise SchemaBusy(
