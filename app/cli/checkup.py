@@ -194,9 +194,9 @@ async def _of_secrets(settings: Settings, database: Database) -> Check:
     vault = Vault(settings.secrets_key.get_secret_value().split(","))
     closed = sum(vault.open(secret) is None for secret in sealed)
     if closed:
-        found = f"{variable('secrets_key')} does not open {closed} of the {len(sealed)} newest secrets"
+        found = f"{variable('secrets_key')} does not open {closed} of the {len(sealed)} secrets that were tried"
         return Check("webhooks", "fail", found, "add the key of before behind the present one, with a comma")
-    return Check("webhooks", "ok", "every secret can be opened" if sealed else "no secrets yet")
+    return Check("webhooks", "ok", "every secret that was tried can be opened" if sealed else "no secrets yet")
 
 
 async def of_provider(settings: Settings, *, ask: bool) -> Check:

@@ -8,6 +8,7 @@ import typer
 from app.cli.console import CommandRefused, check_tenant, say
 from app.cli.database import with_database
 from app.settings import read_settings
+from app.store.database import Database
 from app.store.retention import Retention, retention_of_tenants, set_retention
 
 _DAYS = re.compile(r"([1-9]\d{0,4})d")
@@ -35,14 +36,19 @@ def set_days(tenant: Tenant, thin_after: Thin = None, delete_after: Delete = Non
     What is not named stays as it was; at first it is never.
     """
     check_tenant(tenant)
-    before = with_database(retention_of_tenants).get(tenant, Retention())
-    own = Retention(
-        before.thin_after_days if thin_after is None else _days("--thin-after", thin_after),
-        before.delete_after_days if delete_after is None else _days("--delete-after", delete_after),
-    )
-    if own.thin_after_days and own.delete_after_days and own.thin_after_days >= own.delete_after_days:
-        raise CommandRefused("--thin-after: runs would be deleted before their logs are cut")
-    with_database(lambda database: set_retention(database, tenant, own))
+
+    async def change(database: Database) -> Retention:
+        before = (await retention_of_tenants(database)).get(tenant, Retention())
+        own = Retention(
+            before.thin_after_days if thin_after is None else _days("--thin-after", thin_after),
+            before.delete_after_days if delete_after is None else _days("--delete-after", delete_after),
+        )
+        if own.thin_after_days and own.delete_after_days and own.thin_after_days >= own.delete_after_days:
+            raise CommandRefused("--thin-after: runs would be deleted before their logs are cut")
+        await set_retention(database, tenant, own)
+        return own
+
+    own = with_database(change)
     thin, delete = _said(own.thin_after_days), _said(own.delete_after_days)
     say(f"{tenant}: logs are cut after {thin}, runs deleted after {delete}.")
 

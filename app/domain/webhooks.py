@@ -1,4 +1,5 @@
-"""Webhooks: what is told to a receiver when a run ends or waits for people, by the rules of Standard Webhooks.
+"""Webhooks: what is told to a receiver when a run ends or waits for people, or most of what may be spent is spent, by
+the rules of Standard Webhooks.
 
 The specification is https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md.
 """

@@ -3,9 +3,9 @@
     def upgrade() -> None:
         create_index_concurrently("runs_by_cost_idx", "runs", ["tenant", "cost_usd"])
 
-Outside of a transaction nothing is taken back: such a migration has nothing else in it, and whatever was broken off is
-done again by the next `chargehand migrate`. Postgres leaves an index that was broken off behind, invalid: written to by
-everybody and read by nobody.
+Outside of a transaction nothing is taken back: such a migration has nothing in it that may not be done twice, and
+whatever was broken off is done again by the next `chargehand migrate`. Postgres leaves an index that was broken off
+behind, invalid: written to by everybody and read by nobody.
 """
 
 from collections.abc import Sequence

@@ -19,8 +19,12 @@ _LOOK = text(
 )
 _SEALED = text(
     """
-    SELECT secret FROM webhook_endpoints WHERE secret IS NOT NULL AND disabled_at IS NULL
-    ORDER BY created_at DESC LIMIT 20
+    SELECT secret FROM webhook_endpoints WHERE run_id IS NULL AND disabled_at IS NULL
+    UNION ALL SELECT webhook_secret FROM schedules WHERE webhook_secret IS NOT NULL
+    UNION ALL (
+        SELECT secret FROM webhook_endpoints WHERE run_id IS NOT NULL AND secret IS NOT NULL AND disabled_at IS NULL
+        ORDER BY created_at DESC LIMIT 20
+    )
     """
 )
 
@@ -51,6 +55,6 @@ async def condition_of(database: Database) -> Condition:
 
 
 async def sealed_secrets(database: Database) -> Sequence[bytes]:
-    """The newest secrets of webhooks, as they are stored."""
+    """The secrets of webhooks, as they are stored: of tenants and schedules, and of the newest jobs that have one."""
     async with database.statement() as connection:
         return [row.secret for row in await connection.execute(_SEALED)]

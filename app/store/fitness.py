@@ -4,12 +4,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 
 from app.store.database import Database
-from app.store.schema import VERSION_TABLE, why_unfit
+from app.store.schema import NEEDED, VERSION_TABLE, why_unfit
 
-_FOUND = text(f"""
-    SELECT version_num, substring(obj_description('{VERSION_TABLE}'::regclass, 'pg_class') FROM 'needs ([0-9a-z]+)')
-    FROM {VERSION_TABLE}
-""")
+_FOUND = text(f"SELECT version_num, {NEEDED} FROM {VERSION_TABLE}")
 
 
 async def why_schema_is_unfit(database: Database) -> str | None:

@@ -73,7 +73,8 @@ ADDED_SINCE = {
 """Those of them that the first releases did not have."""
 
 _THERE = "SELECT coalesce(array_agg(name), '{}') FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"
-_NEEDS = "SELECT substring(obj_description(to_regclass(%s), 'pg_class') FROM 'needs ([0-9a-z]+)')"
+NEEDED = f"substring(obj_description(to_regclass('{VERSION_TABLE}'), 'pg_class') FROM 'needs ([0-9a-z]+)')"
+"""The revision that a release must know to work with the schema, as SQL; null unless the schema says so."""
 _REFUSED = """
     SELECT coalesce(array_agg(name), '{}') FROM unnest(%s::text[]) AS name
     WHERE NOT (has_table_privilege(to_regclass(name), 'SELECT') AND has_table_privilege(to_regclass(name), 'INSERT')
@@ -284,7 +285,7 @@ def _found(connection: psycopg.Connection) -> Schema | None:
 
 def _needed(connection: psycopg.Connection) -> str | None:
     """The revision that a release must know to work with this schema, if the schema says so."""
-    row = connection.execute(_NEEDS, [VERSION_TABLE]).fetchone()
+    row = connection.execute(f"SELECT {NEEDED}").fetchone()
     return row[0] if row else None
 
 

@@ -1,7 +1,8 @@
 """What tenants and keys may use, and what they have taken.
 
 `held` is false for all runs that are there, and for those that a release before this one accepts: they are worked on
-as ever. Nothing is read or written of the other tables for a tenant without limits.
+as ever. Nothing is read or written of the other tables for a tenant without limits. The index of held runs is made
+beside the writers, in a later one, 0020.
 """
 
 from collections.abc import Sequence
@@ -23,8 +24,6 @@ WITHOUT = "'': without a key"
 def upgrade() -> None:
     held = "whether a limit on runs in flight keeps it from being taken"
     op.add_column("runs", sa.Column("held", sa.Boolean, server_default=sa.text("false"), nullable=False, comment=held))
-    waiting = sa.text("held AND status = 'queued'")
-    op.create_index("runs_held_idx", "runs", ["tenant", "key_id"], postgresql_where=waiting)
     _make_limits()
     _make_accounts()
     _tell_of_warnings()

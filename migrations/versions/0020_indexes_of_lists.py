@@ -1,4 +1,6 @@
-"""Indexes by which lists of runs are filtered and sorted, and by which those are found that were kept long enough."""
+"""Indexes by which lists of runs are filtered and sorted, and by which those are found that a limit holds, or that were
+kept long enough.
+"""
 
 from collections.abc import Sequence
 
@@ -54,6 +56,9 @@ def upgrade() -> None:
         [text("chargehand_labels(tenant, metadata) jsonb_path_ops")],
         postgresql_using="gin",
         postgresql_where=text("CAST(metadata AS text) <> '{}'"),
+    )
+    create_index_concurrently(
+        "runs_held_idx", "runs", ["tenant", "key_id"], postgresql_where=text("held AND status = 'queued'")
     )
     create_index_concurrently(
         "runs_whole_idx",

@@ -38,7 +38,9 @@ def test_the_readme_lists_no_setting_that_does_not_exist() -> None:
     assert named - {variable(field) for field in Settings.model_fields} == set()
 
 
-@pytest.mark.parametrize("document", ["README.md", *[f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]])
+@pytest.mark.parametrize(
+    "document", ["README.md", "CHANGELOG.md", *[str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")]]
+)
 def test_links_between_documents_lead_somewhere(document: str) -> None:
     file = ROOT / document
 

@@ -8,12 +8,15 @@ import pytest
 
 from app import cli
 from app.cli import checkup
+from app.domain.webhooks import new_secret
 from app.settings import Settings
 from app.store.condition import Condition
 from app.store.engines import KnownEngine
 from app.store.intake import Pause
 from app.store.schema import NEWEST
+from app.store.vault import Vault
 from tests.support.postgres import Databases
+from tests.support.receiver import SECRETS_KEY
 from tests.support.service import settings_for
 from tests.support.stub_answers import text
 from tests.support.stub_provider import StubProvider
@@ -101,7 +104,30 @@ def test_runs_that_nobody_takes_and_secrets_that_nothing_opens_are_found(
     assert found["queue"]["state"] == "warn"
     assert "the first in line has waited for 36" in found["queue"]["found"]
     assert (found["webhooks"]["state"], found["webhooks"]["todo"]) == ("fail", "set it to the key of before")
-    assert "does not open 1 of the 1 newest secrets" in with_another_key["webhooks"]["found"]
+    assert "does not open 1 of the 1 secrets that were tried" in with_another_key["webhooks"]["found"]
+
+
+def test_an_old_secret_of_a_tenant_and_one_of_a_schedule_are_tried_as_well(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], database_url: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("CHARGEHAND_SECRETS_KEY", SECRETS_KEY)
+    secret = Vault([SECRETS_KEY]).seal(new_secret())
+    sealed = [b"by a key of before", *[secret] * 30]
+    with psycopg.connect(database_url, autocommit=True) as sql:
+        sql.cursor().executemany(
+            "INSERT INTO webhook_endpoints (id, tenant, url, types, secret, created_at)"
+            " VALUES (%(n)s, %(n)s, 'https://example.org', '{run.failed}', %(secret)s, now() + %(n)s * interval '1 s')",
+            [{"n": n, "secret": each} for n, each in enumerate(sealed)],
+        )
+        sql.execute(
+            "INSERT INTO schedules (id, tenant, once, timezone, missed, overlap, job, webhook_secret)"
+            " VALUES ('sch_1', 'default', now(), 'UTC', 'skip', 'allow', '{}', 'sealed')"
+        )
+
+    _, found = checked(capsys)
+
+    assert "does not open 2 of the 32 secrets that were tried" in found["webhooks"]["found"]
 
 
 @pytest.mark.parametrize(
