@@ -164,10 +164,10 @@ class BodyLimit:
         length = Headers(scope=scope).get("content-length", "")
         declared = int(length[:_LENGTH_DIGITS]) if length.isdecimal() else 0
         if declared > self._limit_bytes:
-            await _answer(self._too_large)(scope, receive, send)
+            await refused_with(self._too_large)(scope, receive, send)
             return
         if declared - _SMALL_BYTES > self._room_bytes:
-            await _answer(_no_room())(scope, receive, send)
+            await refused_with(_no_room())(scope, receive, send)
             return
         received = taken = 0
 
@@ -195,7 +195,9 @@ def _no_room() -> Refusal:
     return Refusal(503, "bodies_too_many", "There is no room for this body beside others; try again.", headers=headers)
 
 
-def _answer(refusal: Refusal) -> ASGIApp:
+def refused_with(refusal: Refusal) -> ASGIApp:
+    """What answers a request with a refusal before anything of the application has seen it."""
+
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         request_id = scope["state"]["request_id"]
         response = problem(request_id, refusal.status_code, refusal.code, refusal.detail, headers=refusal.headers)

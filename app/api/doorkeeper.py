@@ -7,9 +7,9 @@ import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.border import whose_request
+from app.api.border import refused_with, whose_request
 from app.api.deps import RUN_ID
-from app.api.errors import Refusal, database_unavailable, key_invalid, problem
+from app.api.errors import Refusal, database_unavailable, key_invalid
 from app.api.keyring import KeyRing
 from app.domain.keys import Caller, SentKey
 from app.domain.keys import Scope as KeyScope
@@ -57,9 +57,7 @@ class Doorkeeper:
         try:
             scope["state"]["caller"] = await _caller(scope)
         except Refusal as refusal:
-            request_id = scope["state"]["request_id"]
-            answer = problem(request_id, refusal.status_code, refusal.code, refusal.detail, headers=refusal.headers)
-            await answer(scope, receive, send)
+            await refused_with(refusal)(scope, receive, send)
             return
         if (found := _OF_RUN.match(scope["path"])) is not None:
             scope["state"]["run_id"] = found[1]

@@ -23,12 +23,11 @@ from app.api.field_errors import FIELD_ERRORS_SHOWN, pointer_to
 from app.api.forms import FORM_BODY, JobBodyRoute
 from app.api.job_webhooks import own_webhook
 from app.api.long_polls import check_room, has_room, run_settled
-from app.api.rate_limits import note
 from app.api.resources import run_resource
 from app.api.schemas.runs import DryRun, Run
 from app.api.schemas.service import PROBLEMS
 from app.api.templates import plan_of_template, wants_template
-from app.api.visits import Visit, VisitOf
+from app.api.visits import Visit, VisitOf, tell_of_run
 from app.domain.crew import Crew
 from app.domain.enlisting import checked
 from app.domain.job import Job, Limits, dry, with_approval
@@ -36,7 +35,6 @@ from app.domain.json_shape import LONGEST_SCHEMA, Path, SchemaInvalid, check_sch
 from app.domain.plan import Plan, PlanSource
 from app.domain.states import TERMINAL_RUN
 from app.domain.team import Team
-from app.domain.trace_ids import trace_id_of
 from app.runtime import Runtime
 from app.store.acceptance import Accepted, NewRun, Origin, accept, accepted_before
 from app.store.database import OUTAGE
@@ -103,9 +101,7 @@ async def accept_job(request: Request, visit: VisitOf, job: Job, terms: TermsOf,
     if terms.dry_run:
         check_room(visit.runtime)  # Before planning is paid for: who asks waits for its end.
     accepted = await _accepted(visit, job, terms, origin)
-    request.state.run_id = accepted.run_id  # The line of this request in the log names it.
-    note(request, accepted.notes)
-    request.state.trace_id = trace_id_of(accepted.run_id)
+    tell_of_run(request, accepted)
     if terms.dry_run:
         return await _answer_dry(visit, accepted, wait_s)
     return await answer_with_run(visit, accepted, wait_s)

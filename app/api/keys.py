@@ -1,6 +1,5 @@
 """The keys of a tenant, for those who administer it."""
 
-import re
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -21,8 +20,6 @@ from app.store import keys as stored_keys
 router = APIRouter(prefix="/v1/keys", route_class=JsonBodyRoute, tags=["operations"], responses=PROBLEMS)
 
 YEARS_OF_DAYS = 3_650
-
-_ID = re.compile(r"[0-9a-z]{16}")
 
 After = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
 PageLimit = Annotated[int, Query(ge=1, le=1_000, description="Keys of a page.")]
@@ -47,7 +44,7 @@ class KeyWanted(BaseModel):
 @router.get("", response_model=KeyPage)
 async def list_keys(visit: VisitOf, after: After = None, limit: PageLimit = 100) -> Response:
     """The keys of the tenant, newest first, also those that were revoked or have expired. Secrets are not kept."""
-    if after is not None and not _ID.fullmatch(after):
+    if after is not None and not KEY_ID.fullmatch(after):
         raise Refusal(400, "cursor_invalid", "The cursor is not one that this service gave out.")
     found = await stored_keys.keys_of(visit.database, visit.tenant, after=after, limit=limit + 1)
     shown = found[:limit]

@@ -11,7 +11,8 @@ from fastapi import Request
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.errors import LIMIT_NOTES, Refusal, database_unavailable, limit_reached, problem
+from app.api.border import refused_with
+from app.api.errors import LIMIT_NOTES, Refusal, database_unavailable, limit_reached
 from app.domain.admission import Note, note_of_requests
 from app.domain.errors import LimitReached
 from app.domain.keys import Caller
@@ -46,9 +47,7 @@ class RateLimits:
             if any(quota.rate for _, quota in caller.quotas):
                 await _count(cast(Runtime, scope["app"].state.runtime), caller, notes)
         except Refusal as refusal:
-            request_id = scope["state"]["request_id"]
-            answer = problem(request_id, refusal.status_code, refusal.code, refusal.detail, headers=refusal.headers)
-            await answer(scope, receive, noted)
+            await refused_with(refusal)(scope, receive, noted)
             return
         await self._app(scope, receive, noted)
 

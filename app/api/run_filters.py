@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from app.api.deps import RUN_ID
 from app.api.errors import Refusal
 from app.api.moments import MOMENT, moment_of, parsed
 from app.domain.codes import STOP_REASONS, StopReason
@@ -20,7 +21,7 @@ from app.store.run_lists import Label, Order, RunFilter, Sort
 
 LABELS_AT_MOST = 16
 AMOUNT = r"^\d{1,9}(\.\d{1,9})?$"
-RUN_PATTERN = r"^run_[0-9a-z]{1,64}$"
+RUN_PATTERN = f"^{RUN_ID.pattern}$"
 
 _LABEL = re.compile(r"\A((?:[^:\\]|\\.){1,130}):(.{0,512})", re.DOTALL)
 _LABEL_PATTERN = r"^([^:\\]|\\.)+:"

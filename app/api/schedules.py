@@ -24,7 +24,7 @@ from app.api.schedule_terms import (
 from app.api.schemas.runs import Run
 from app.api.schemas.schedules import Schedule, SchedulePage
 from app.api.schemas.service import PROBLEMS
-from app.api.visits import Visit, VisitOf
+from app.api.visits import Visit, VisitOf, tell_of_run
 from app.domain.schedules import AT_MOST
 from app.store import schedules as stored
 from app.store.acceptance import accept, accepted_before
@@ -183,7 +183,7 @@ async def run_a_schedule(
         accepted = await accept(visit.database, visit.tenant, new, key=meant)
         if not accepted.replayed:
             await note_run_by_hand(visit.database, schedule_id, accepted.run_id, now)
-    request.state.run_id = accepted.run_id  # The line of this request in the log names it.
+    tell_of_run(request, accepted)
     return await answer_with_run(visit, accepted, wait_s)
 
 

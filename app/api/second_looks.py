@@ -23,11 +23,10 @@ from app.api.jobs import (
     refuse_unpriced,
     workers_at_depth,
 )
-from app.api.rate_limits import note
 from app.api.schemas.runs import Run
 from app.api.schemas.service import PROBLEMS
 from app.api.templates import plan_of_template
-from app.api.visits import Visit, VisitOf
+from app.api.visits import Visit, VisitOf, tell_of_run
 from app.domain import events as ev
 from app.domain.attribution import attributed
 from app.domain.crew import Crew
@@ -41,7 +40,6 @@ from app.domain.policy.handed_up import half_done
 from app.domain.second_looks import SUPERVISOR, all_results, results_kept, with_models, without_ties
 from app.domain.strategies import Strategy
 from app.domain.team_rules import ModelName
-from app.domain.trace_ids import trace_id_of
 from app.store.acceptance import NewRun, Origin, accept, accepted_before
 from app.store.idempotency import IdempotencyKey
 from app.store.inheritance import Inheritance
@@ -220,9 +218,7 @@ async def _accepted(look: _Look, body: BaseModel, changes: _Changes) -> Response
     accepted = await accepted_before(database, tenant, key) if key else None
     if accepted is None:
         accepted = await accept(database, tenant, await _new_run(look, changes), key=key)
-    look.request.state.run_id = accepted.run_id  # The line of this request in the log names it.
-    note(look.request, accepted.notes)
-    look.request.state.trace_id = trace_id_of(accepted.run_id)
+    tell_of_run(look.request, accepted)
     return await answer_with_run(look.visit, accepted, look.wait_s)
 
 

@@ -7,9 +7,12 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from app.api.keyring import KeyRing
+from app.api.rate_limits import note
 from app.api.shared_looks import SharedLooks
 from app.domain.keys import Caller
+from app.domain.trace_ids import trace_id_of
 from app.runtime import Runtime
+from app.store.acceptance import Accepted
 from app.store.database import Database
 from app.store.runs import Row
 
@@ -60,3 +63,10 @@ async def _visit(request: Request) -> Visit:
 
 
 VisitOf = Annotated[Visit, Depends(_visit)]
+
+
+def tell_of_run(request: Request, accepted: Accepted) -> None:
+    """Have the line of a request in the log name its run, and the answer say how it stands with limits."""
+    request.state.run_id = accepted.run_id
+    request.state.trace_id = trace_id_of(accepted.run_id)
+    note(request, accepted.notes)

@@ -20,7 +20,7 @@ from app.domain.quotas import UNBOUND, Quotas
 from app.domain.schedules import ScheduledFor
 from app.domain.snapshot import Snapshot
 from app.domain.team import TeamRef
-from app.store.acceptance_sql import ACCEPT, THERE
+from app.store.acceptance_sql import ACCEPT
 from app.store.admission import LOCK, Admitted, admit
 from app.store.chronicle import tell, whose
 from app.store.connections import ImpatientConnection
@@ -155,12 +155,13 @@ async def _store(
     run, events = extend(Snapshot(_brief(tenant, new)), told, datetime.now(UTC))
     row = _row(new, run, events[0].at)
     values = _values_of(tenant, new, queued, row, key) | _counted(new, admitted)
-    if await connection.rows(ACCEPT, values):
+    (accepted,) = await connection.rows(ACCEPT, values)
+    if accepted.stored:
         return _Stored(run, events, row)
     # Somebody else has used the key while we were at it, or has begun the run; or no jobs are taken in.
     if key is not None and (before := await run_under(connection, tenant, key)):
         return before
-    if new.nested is None and not await connection.rows(THERE, {"id": new.run_id}):
+    if not accepted.may:
         raise IntakePaused
     return new.run_id
 

@@ -57,7 +57,7 @@ ACCEPT = f"""
         SELECT id, %(tenant)s, coalesce(key_id, ''), CAST(%(spend_day)s AS date), CAST(%(may_spend)s AS numeric)
         FROM run WHERE CAST(%(spend_day)s AS date) IS NOT NULL
     )
-    SELECT CASE WHEN NOT held THEN {NEW_ENTRY} END FROM run
+    SELECT intake.may, run.id IS NOT NULL AS stored, CASE WHEN NOT run.held THEN {NEW_ENTRY} END
+    FROM intake LEFT JOIN run ON true
 """
-THERE = "SELECT id FROM runs WHERE id = %(id)s"
-"""Whether it had come to be before."""
+"""One row: whether the job may be taken in, and whether there is a run of it now that was not there before."""

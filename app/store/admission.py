@@ -16,18 +16,21 @@ from app.store.connections import ImpatientConnection
 from app.store.database import Database
 from app.store.spending import add_up
 
-WITH_PEOPLE = ("plan_approval", "answer")
-"""What runs wait for that do not count as being in flight: it may be days, and takes nothing."""
+COUNTS = "status IN ('queued', 'running', 'waiting') AND parent IS NULL"
+"""The condition that limits count a run. A nested one is a part of its parent, which was counted."""
+IN_FLIGHT = """
+    (NOT (held AND status = 'queued') AND (status <> 'waiting' OR waiting_for NOT IN ('plan_approval', 'answer')))
+"""
+"""The condition that one which counts is in flight. To wait for a person may take days, and takes nothing."""
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('admission'), hashtext(%(tenant)s))"
-_TAKEN = """
+_TAKEN = f"""
     WITH today AS (
         SELECT statement_timestamp() AS now, CAST(statement_timestamp() AT TIME ZONE 'UTC' AS date) AS day,
                CAST(date_trunc('month', statement_timestamp() AT TIME ZONE 'UTC') AS date) AS month
     ), open AS (
         SELECT key_id = %(key)s AS own, status = 'queued' AS queued, held AND status = 'queued' AS held,
-               NOT (held AND status = 'queued') AND (status <> 'waiting' OR NOT waiting_for = ANY(%(people)s)) AS flying
-        FROM runs
-        WHERE %(runs)s AND tenant = %(tenant)s AND status IN ('queued', 'running', 'waiting') AND parent IS NULL
+               {IN_FLIGHT} AS flying
+        FROM runs WHERE %(runs)s AND tenant = %(tenant)s AND {COUNTS}
     ), costs AS (
         SELECT key_id = %(key)s AS own, day, cost_usd AS spent, 0 AS reserved
         FROM spend WHERE %(money)s AND tenant = %(tenant)s AND day >= (SELECT month FROM today)
@@ -109,7 +112,6 @@ async def _standing(connection: ImpatientConnection, tenant: str, key: str | Non
     values = {
         "tenant": tenant,
         "key": key,
-        "people": list(WITH_PEOPLE),
         "runs": quotas.count_runs,
         "money": quotas.count_money,
     }

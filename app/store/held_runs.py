@@ -9,22 +9,19 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.admission import has_room
 from app.domain.quotas import Quota, Taken, quotas_of
-from app.store.admission import WITH_PEOPLE
-from app.store.database import Database
+from app.store.admission import COUNTS, IN_FLIGHT, LOCK
+from app.store.database import Database, driver_of
+from app.store.limits import all_said_of
 from app.store.queue import Place, RunQueue
 
 EACH_AT_A_TIME = 50
 """Runs of one key that are looked at: those of another may have room behind them."""
 
 _TENANTS = text("SELECT DISTINCT tenant FROM runs WHERE held AND status = 'queued'")
-_LOCK = text("SELECT pg_advisory_xact_lock(hashtext('admission'), hashtext(:tenant))")
-_LIMITS = text("SELECT tenant, key_id, limits FROM limits WHERE tenant IN (:tenant, '')")
 _FLYING = text(
-    """
+    f"""
     SELECT coalesce(key_id, '') AS key_id, count(*) AS many FROM runs
-    WHERE tenant = :tenant AND status IN ('queued', 'running', 'waiting') AND parent IS NULL
-      AND NOT (held AND status = 'queued') AND (status <> 'waiting' OR NOT waiting_for = ANY(:people))
-    GROUP BY 1
+    WHERE tenant = :tenant AND {COUNTS} AND {IN_FLIGHT} GROUP BY 1
     """
 )
 _HELD = text(
@@ -59,7 +56,7 @@ async def let_go(database: Database, queue: RunQueue) -> tuple[bool, int]:
 
 async def _let_go_of(database: Database, queue: RunQueue, tenant: str) -> int:
     async with database.transaction() as connection:
-        await connection.execute(_LOCK, {"tenant": tenant})
+        await (await driver_of(connection)).execute(LOCK, {"tenant": tenant})
         chosen = list(await _with_room(connection, tenant))
         for run_id in chosen:
             row = (await connection.execute(_LET_GO, {"id": run_id})).one_or_none()
@@ -69,8 +66,8 @@ async def _let_go_of(database: Database, queue: RunQueue, tenant: str) -> int:
 
 
 async def _with_room(connection: AsyncConnection, tenant: str) -> Iterator[str]:
-    said = [tuple(row) for row in await connection.execute(_LIMITS, {"tenant": tenant})]
-    flying = await connection.execute(_FLYING, {"tenant": tenant, "people": list(WITH_PEOPLE)})
+    said = await all_said_of(await driver_of(connection), tenant)
+    flying = await connection.execute(_FLYING, {"tenant": tenant})
     counts = {row.key_id: row.many for row in flying}
     held = (await connection.execute(_HELD, {"tenant": tenant, "each": EACH_AT_A_TIME})).all()
     return chosen_of(said, counts, [(row.id, row.key_id) for row in held])

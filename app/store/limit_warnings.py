@@ -14,6 +14,7 @@ from app.store.admission import LOCK
 from app.store.connections import ImpatientConnection
 from app.store.database import Database
 from app.store.deliveries import DELIVERIES_CHANNEL
+from app.store.limits import all_said_of
 from app.store.spending import book_ends, spent_by_keys
 
 TENANTS_AT_A_TIME = 100
@@ -27,7 +28,6 @@ _DUE = """
         ORDER BY looked_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
     RETURNING tenant
 """
-_LIMITS = "SELECT tenant, key_id, limits FROM limits WHERE tenant IN (%(tenant)s, '')"
 _CLOCK = "SELECT statement_timestamp() AS now"
 _WARN = """
     WITH warning AS (
@@ -87,7 +87,7 @@ async def _look_after(database: Database, tenant: str) -> Sequence[Warned]:
         await book_ends(connection, tenant)
         now = (await connection.rows(_CLOCK, {}))[0].now
         spent = await spent_by_keys(connection, tenant, now)
-        said = [tuple(row) for row in await connection.rows(_LIMITS, {"tenant": tenant})]
+        said = await all_said_of(connection, tenant)
         found = []
         for key, quota, of_day, of_month in _sums(said, spent):
             for name, limit in quota.costs.items():

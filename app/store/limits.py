@@ -10,6 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.quotas import DEFAULTS, WHOLE_TENANT, Quota, Quotas, quotas_of
+from app.store.connections import ImpatientConnection
 from app.store.database import Database
 
 log = structlog.get_logger(__name__)
@@ -25,6 +26,7 @@ _OF_CALLER = text(
     WHERE tenant = :tenant AND key_id IN ('', CAST(:key AS text)) OR tenant = ''
     """
 )
+_OF_ALL_KEYS = "SELECT tenant, key_id, limits FROM limits WHERE tenant IN (%(tenant)s, '')"
 _ALL = text(
     """
     SELECT tenant, key_id, limits FROM limits
@@ -68,6 +70,12 @@ async def find_quotas(database: Database, tenant: str, key: str | None = None) -
         return quotas_from([tuple(row) for row in rows], key)
 
     return await database.read_together(("limits", tenant, key), read)
+
+
+async def all_said_of(connection: ImpatientConnection, tenant: str) -> Sequence[tuple[str, str, Any]]:
+    """What was said of a tenant, of all its keys and of all tenants, as `quotas_of` takes it."""
+    rows = await connection.rows(_OF_ALL_KEYS, {"tenant": tenant})
+    return [(row.tenant, row.key_id, row.limits) for row in rows]
 
 
 async def list_limits(database: Database, tenant: str | None = None) -> Sequence[StoredLimits]:

@@ -203,6 +203,8 @@ class RunQueue:
                 abort_job_polling_interval=NEVER_SECONDS,  # Nothing aborts its jobs: a run is cancelled in its log.
             )
         )
+        # What it ends with is raised below, or nobody is there any more to whom it matters.
+        worker.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         try:
             await asyncio.wait({worker})
             await worker
@@ -211,5 +213,3 @@ class RunQueue:
             while not worker.done():
                 worker.cancel()
                 await asyncio.wait({worker}, timeout=STOP_SECONDS + 1)
-            if not worker.cancelled():
-                worker.exception()  # It was raised already, or nobody is there any more to whom it matters.

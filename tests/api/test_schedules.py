@@ -18,6 +18,7 @@ from app.store.acceptance import Origin, accept
 from app.store.firings import KEPT
 from app.store.intake import pause_intake, resume_intake
 from tests.api.test_keys import ask, key_of
+from tests.api.test_limits import limited
 from tests.support.api import JOB, Api, Starts
 from tests.support.receiver import SECRETS_KEY
 from tests.support.rows import every
@@ -326,6 +327,19 @@ async def test_a_schedule_may_be_run_by_hand(api: Api) -> None:
     assert (firing["by_hand"], firing["outcome"], firing["run"]["id"]) == (True, "fired", run["id"])
     assert run["schedule"] == {"id": schedule, "time": firing["time"]}
     assert after | {"firings": []} == before
+
+
+async def test_a_run_by_hand_is_told_of_as_that_of_a_job(api: Api) -> None:
+    schedule = await make(api)
+    await limited(api, runs_queued=3)
+
+    with capture_logs() as lines:
+        answer = await api.client.post(f"/v1/schedules/{schedule}/run")
+
+    run_id = answer.json()["id"]
+    assert answer.headers.get("ratelimit") == '"runs-queued";r=2'
+    [line] = [line for line in lines if line["event"] == "request"]
+    assert (line["run_id"], line.get("trace_id")) == (run_id, run_id.removeprefix("run_"))
 
 
 NEVER_RUN: list[tuple[dict[str, Any], str]] = [

@@ -3,6 +3,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import psycopg
+import pytest
+from procrastinate.manager import JobManager
 from structlog.testing import capture_logs
 
 from app.store.queue import Look, Place
@@ -73,3 +75,59 @@ async def test_a_delivery_that_is_cancelled_while_it_opens_leaves_nothing_behind
         await asyncio.wait({delivery})
 
     assert [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("pool-")] == []
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
+    """A worker that hears of no cancellation while it starts: when it does, and until when."""
+    begun, over = asyncio.Event(), asyncio.Event()
+    prune = JobManager.prune_stalled_workers
+
+    async def hear_nothing(entries: JobManager, seconds: float) -> list[int]:
+        begun.set()
+        while not over.is_set():
+            with suppress(asyncio.CancelledError):
+                await over.wait()
+        return await prune(entries, seconds)
+
+    monkeypatch.setattr(JobManager, "prune_stalled_workers", hear_nothing)
+    return begun, over
+
+
+async def cancel(delivery: asyncio.Task[None]) -> None:
+    """Cancel it, and let it get so far as to wait for its worker."""
+    delivery.cancel()
+    await asyncio.sleep(0)
+
+
+async def test_a_delivery_is_stopped_again_until_its_worker_hears(
+    service: Service, start: tuple[asyncio.Event, asyncio.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.store.queue.STOP_SECONDS", 0.0)
+    begun, over = start
+    delivery = asyncio.create_task(service.runtime.queue.deliver(asyncio.Queue[str]().put, at_once=5, poll_s=0.2))
+    await begun.wait()
+    await cancel(delivery)
+    await asyncio.sleep(0)  # Its worker has been told.
+
+    over.set()
+
+    await asyncio.wait({delivery}, timeout=10)
+    assert delivery.cancelled()
+
+
+async def test_a_delivery_that_is_cancelled_twice_leaves_nothing_behind(
+    service: Service, start: tuple[asyncio.Event, asyncio.Event]
+) -> None:
+    begun, over = start
+    others = asyncio.all_tasks()
+    delivery = asyncio.create_task(service.runtime.queue.deliver(asyncio.Queue[str]().put, at_once=5, poll_s=0.2))
+    await begun.wait()
+    await cancel(delivery)
+    await cancel(delivery)
+    await asyncio.wait({delivery})
+
+    over.set()
+
+    await asyncio.wait(asyncio.all_tasks() - others, timeout=10)
+    assert asyncio.all_tasks() <= others
