@@ -39,7 +39,6 @@ from app.store.retention import Retention
 from app.store.schedules import SCHEDULES_CHANNEL
 from app.store.teams import Origin, put_team
 from app.store.wakeups import Wakeups
-from app.store.witness import Both
 from app.team_files import BUILT_IN_TEAMS, check_nesting, team_files_in, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.documents import Documents
@@ -215,7 +214,7 @@ async def _told(runtime: Runtime, tracing: "Tracing") -> AsyncIterator[None]:
     from app.tracing.teller import Teller  # Nobody else needs OpenTelemetry's SDK.
 
     teller = Teller(tracing, lambda: runtime.database)
-    runtime.database.witness = Both(runtime.database.witness, teller)
+    runtime.database.witness.listeners = (teller.heard_facts,)
     try:
         async with kept_up(traces=teller.tell_forever):
             yield

@@ -28,7 +28,6 @@ from app.domain.trace_ids import ROOT, RunTrace
 from app.store.database import TROUBLE, Database
 from app.store.projection import as_json
 from app.store.runs import StoredEvent, events_of
-from app.store.witness import Witness
 from app.tracing.earlier import BEGINS, Earlier, Ended
 from app.tracing.pipeline import Tracing
 
@@ -70,7 +69,7 @@ class _Followed:
 _Work = list[tuple[_Followed, Sequence[Event]]]
 
 
-class Teller(Witness):
+class Teller:
     """Hears of facts, and has the spans exported that they end. What it hears costs the one who tells it a moment."""
 
     def __init__(self, tracing: Tracing, database: Callable[[], Database]) -> None:
