@@ -21,6 +21,7 @@ from tests.api.test_keys import ask, key_of
 from tests.support.api import JOB, Api, Starts
 from tests.support.receiver import SECRETS_KEY
 from tests.support.rows import every
+from tests.support.templates import REVIEW, WORKERS
 from tests.support.waiting import until_stored
 
 DAILY = {"cron": "0 9 * * *", "timezone": "Europe/Berlin", "job": JOB}
@@ -130,15 +131,20 @@ async def test_of_many_replicas_one_sees_to_each_time(start_api: Starts) -> None
     assert sorted(run["schedule"]["id"] for run in await runs(first)) == sorted(schedules)
 
 
+async def begin(api: Api, schedule: str, due: datetime) -> None:
+    """Have the run of a time there, and nothing said of it yet."""
+    visit = Visit(api.runtime, api.app.state.looks, ANYBODY, api.app.state.keys)
+    new = await scheduled_run(visit, schedule, due, Origin())
+    await accept(api.runtime.database, DEFAULT_TENANT, replace(new, run_id=run_id_for(schedule, due)))
+
+
 @pytest.mark.parametrize("seconds_ago", [2, 300])
 async def test_what_a_process_has_begun_when_it_dies_another_ends_without_a_second_run(
     api: Api, seconds_ago: float
 ) -> None:
     schedule = await make(api)
-    database, due = api.runtime.database, datetime.now(UTC) - timedelta(seconds=seconds_ago)
-    visit = Visit(api.runtime, api.app.state.looks, ANYBODY, api.app.state.keys)
-    new = await scheduled_run(visit, schedule, due, Origin())
-    await accept(database, DEFAULT_TENANT, replace(new, run_id=run_id_for(schedule, due)))  # And then it died.
+    due = datetime.now(UTC) - timedelta(seconds=seconds_ago)
+    await begin(api, schedule, due)  # And then it died.
 
     await come(api, schedule, at=due)
 
@@ -146,6 +152,23 @@ async def test_what_a_process_has_begun_when_it_dies_another_ends_without_a_seco
     # It may be late by more than a minute by now, and has a run all the same.
     assert (firing["outcome"], firing["run"]["id"]) == ("fired", run_id_for(schedule, due))
     assert len(await runs(api)) == 1
+
+
+async def test_what_is_begun_has_a_run_though_its_job_would_be_refused_by_now(api: Api) -> None:
+    await api.client.put("/v1/teams/letters", json=TEAM)
+    schedule = await make(api, job=JOB | {"team": "letters", "inputs": [{"name": "a", "content": "b"}]})
+    due = datetime.now(UTC)
+    await begin(api, schedule, due)  # And then it died.
+    for_files = {"workers": WORKERS, "plan_template": {"tasks": [REVIEW]}}
+    assert (await api.client.put("/v1/teams/letters", json=for_files)).is_success
+
+    await come(api, schedule, at=due)
+
+    [firing] = (await settled(api, schedule))["firings"]
+    assert (firing["outcome"], firing["error"]) == ("fired", None)
+    assert firing["run"]["id"] == run_id_for(schedule, due)
+    await come(api, schedule)
+    assert (await settled(api, schedule, 2))["firings"][0]["error"]["code"] == "template_empty"
 
 
 @pytest.mark.parametrize(("missed", "outcome", "count"), [("skip", "missed", 0), ("run_once", "fired", 1)])
