@@ -474,6 +474,8 @@ async def test_a_change_may_be_about_what_was_read_alone(api: Api) -> None:
     assert (first.status_code, first.headers["etag"]) == (200, '"2"')
     assert (second.status_code, second.json()["code"]) == (412, "schedule_changed")
     assert (await shown(api, schedule))["name"] == "one"
+    bare = await api.client.patch(path, json={"name": "three"}, headers={"if-match": "2"})  # As with plans.
+    assert (bare.status_code, bare.json()["name"]) == (200, "three")
 
 
 async def test_a_schedule_that_is_deleted_is_gone_and_its_runs_are_not(api: Api) -> None:
