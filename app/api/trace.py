@@ -19,7 +19,7 @@ from app.api.runs import existing_whole_run
 from app.api.schemas.service import PROBLEMS
 from app.api.schemas.trace import OtlpTraces, Trace
 from app.api.visits import Visit, VisitOf
-from app.domain.contents import Contents
+from app.domain.contents import HeldContents
 from app.domain.moments import written
 from app.domain.reporting import Reporter
 from app.domain.span_values import Span
@@ -157,22 +157,22 @@ class _Log:
 
 async def _calls(log: _Log, with_content: bool) -> AsyncIterator[Span]:
     """The spans of model and tool calls as they are completed, then those that are not."""
-    spans, contents = Spans(), Contents()
-    held: dict[str, Any] = {}
+    spans, contents = Spans(), HeldContents()
     async for event in log.events():
         fact = json.loads(event.json)
-        if with_content and (content := contents.take(fact)) is not None:
-            held[f"llm:{event.seq}"] = content
+        if with_content:
+            contents.take(fact)
         for span in spans.take(fact):
-            yield _shown(span, with_content, held)
+            yield _shown(span, with_content, contents)
     for span in spans.unfinished():
-        yield _shown(span, with_content, held)
+        yield _shown(span, with_content, contents)
 
 
-def _shown(span: Span, with_content: bool, held: dict[str, Any]) -> Span:
+def _shown(span: Span, with_content: bool, contents: HeldContents) -> Span:
     """The span as it was asked for: with the content that is held for it, or small."""
     if with_content:
-        return span | {"content": held.pop(span["id"])} if span["id"] in held else span
+        content = contents.of(span)
+        return span if content is None else span | {"content": content}
     if span["kind"] != "tool":
         return span
     attributes = span["attributes"]

@@ -24,7 +24,7 @@ def exported(facts: Any, trace: RunTrace) -> list[Any]:
     spans = Spans()
     found = [span for fact in facts for span in [*spans.take(fact), *spans.ended_frames()]]
     before, behind = document_around({"service.name": "chargehand"}, "1")
-    return read_json(before + ",".join(span_as_json(otel_span(trace, span)) for span in found) + behind)
+    return read_json(before + ",".join(span_as_json(otel_span(trace, "default", span, {})) for span in found) + behind)
 
 
 @settings(max_examples=60, deadline=None)
@@ -133,7 +133,7 @@ def test_a_name_that_a_model_has_made_up_is_cut() -> None:
     span = {"id": "tool:3", "parent_id": "attempt:t1:1", "kind": "tool", "name": "x" * 5_000, "status": "error",
             "started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:00:00Z",
             "attributes": {"call_id": "c"}}  # fmt: skip
-    told = otel_span(RunTrace(RUN_ID), span)
+    told = otel_span(RunTrace(RUN_ID), "default", span, {})
 
     assert len(told.name) == NAME_LENGTH
     assert told.attributes["gen_ai.tool.name"] == "x" * NAME_LENGTH
