@@ -48,6 +48,7 @@ def test_spans_are_named_as_the_conventions_have_it() -> None:
     names = {name: span.name for name, span in found.items()}
     call = attributes(found["llm:5"])
 
+    assert {name for name, span in found.items() if "chargehand.tenant" in attributes(span)} == {"run"}
     assert names["plan"] == "plan"
     assert names["task:t1"] == "task t1"
     assert names["attempt:t1:1"].startswith("invoke_agent ")
