@@ -8,12 +8,12 @@ import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
 
+from app import version
 from app.domain.crew import Means
 from app.domain.keys import DEFAULT_TENANT
 from app.domain.retries import Patience
@@ -169,7 +169,7 @@ async def open_runtime(
         loads=LoadBoard(DEFAULT_TENANT, name, poll_s=settings.poll_seconds),
         model=model,
         tools=Toolbox(catalogue(sandbox, pages, documents), [server.offer for server in servers]),
-        scrape=Scrape(meters.registry, version("chargehand"), tracing.counts.by_outcome if tracing else None),
+        scrape=Scrape(meters.registry, version, tracing.counts.by_outcome if tracing else None),
         documents=documents,
         patience=Patience(
             call_attempts=settings.call_attempts,
