@@ -110,7 +110,7 @@ async def change_a_schedule(
     changes nothing leaves its `ETag` as it is. Whoever changes more than its name has its runs count for their key.
     """
     schedule = await _existing(visit, schedule_id)
-    if meant is None or schedule.version in meant:
+    while meant is None or schedule.version in meant:
         terms, next_at = await changed_terms(visit, schedule, body, origin)
         if terms == schedule.terms:
             return await _answer(visit, schedule)
@@ -118,7 +118,7 @@ async def change_a_schedule(
         changed = await stored.change_schedule(visit.database, visit.tenant, schedule, terms, next_at, key=key)
         if changed is not None:
             return await _answer(visit, changed)
-        await _existing(visit, schedule_id)
+        schedule = await _existing(visit, schedule_id)  # Somebody else was faster.
     raise Refusal(412, "schedule_changed", "The schedule has been changed since it was read.")
 
 

@@ -657,3 +657,13 @@ async def test_of_what_has_become_of_its_times_a_schedule_keeps_the_newest(api: 
         return row["n"] == KEPT or None
 
     await until_stored(api.runtime.database, pruned)
+
+
+async def test_changes_that_come_together_are_all_made(api: Api) -> None:
+    schedule = await make(api)
+    path = f"/v1/schedules/{schedule}"
+
+    answers = await asyncio.gather(*(api.client.patch(path, json={"name": f"n{number}"}) for number in range(8)))
+
+    assert [answer.status_code for answer in answers] == [200] * 8
+    assert (await api.client.get(path)).headers["etag"] == '"9"'
