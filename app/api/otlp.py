@@ -8,6 +8,7 @@ from app.domain.contents import HeldContents
 from app.domain.genai import otel_span
 from app.domain.genai_content import content_of
 from app.domain.otlp import SCOPE, document_around, span_as_json
+from app.domain.outcomes import Told
 from app.domain.span_values import Span
 from app.domain.spans import Spans
 from app.domain.trace_ids import RunTrace, trace_of_job
@@ -43,12 +44,10 @@ class _Shown:
         self._contents = HeldContents()
         self._trace: RunTrace | None = None
 
-    def hear(self, fact: dict[str, object]) -> None:
+    def hear(self, fact: Told) -> None:
         """Take one more event; they must come in order."""
         if self._trace is None:
-            queued = fact["data"]
-            assert isinstance(queued, dict)
-            self._trace = trace_of_job(str(fact["run_id"]), queued)
+            self._trace = trace_of_job(fact["run_id"], fact["data"])
         if self._with_content:
             self._contents.take(fact)
 
