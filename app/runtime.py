@@ -8,12 +8,12 @@ import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
 
+from app import version
 from app.domain.crew import Means
 from app.domain.keys import DEFAULT_TENANT
 from app.domain.retries import Patience
@@ -39,7 +39,6 @@ from app.store.retention import Retention
 from app.store.schedules import SCHEDULES_CHANNEL
 from app.store.teams import Origin, put_team
 from app.store.wakeups import Wakeups
-from app.store.witness import Both
 from app.team_files import BUILT_IN_TEAMS, check_nesting, team_files_in, teams_in
 from app.tools.catalogue import catalogue
 from app.tools.documents import Documents
@@ -170,7 +169,7 @@ async def open_runtime(
         loads=LoadBoard(DEFAULT_TENANT, name, poll_s=settings.poll_seconds),
         model=model,
         tools=Toolbox(catalogue(sandbox, pages, documents), [server.offer for server in servers]),
-        scrape=Scrape(meters.registry, version("chargehand"), tracing.counts.by_outcome if tracing else None),
+        scrape=Scrape(meters.registry, version, tracing.counts.by_outcome if tracing else None),
         documents=documents,
         patience=Patience(
             call_attempts=settings.call_attempts,
@@ -215,7 +214,7 @@ async def _told(runtime: Runtime, tracing: "Tracing") -> AsyncIterator[None]:
     from app.tracing.teller import Teller  # Nobody else needs OpenTelemetry's SDK.
 
     teller = Teller(tracing, lambda: runtime.database)
-    runtime.database.witness = Both(runtime.database.witness, teller)
+    runtime.database.witness.listeners = (teller.heard_facts,)
     try:
         async with kept_up(traces=teller.tell_forever):
             yield

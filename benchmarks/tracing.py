@@ -19,7 +19,6 @@ from opentelemetry.sdk.resources import Resource
 
 from app.domain.team import Team
 from app.parts import kept_up
-from app.store.witness import Both
 from app.tracing.pipeline import Tracing
 from app.tracing.teller import Teller
 from benchmarks.floor import cpu_seconds
@@ -34,12 +33,12 @@ async def main(url: str, stub_url: str, collector_url: str, runs: int, at_once: 
     tracing = Tracing(OTLPSpanExporter(endpoint=collector_url), Resource({}), "1", with_content=with_content)
     async with tuned_service(url, stub_url, at_once) as service:
         teller = Teller(tracing, lambda: service.database)
-        plain, spent = service.database.witness, {True: [0.0, 0.0], False: [0.0, 0.0]}
+        spent = {True: [0.0, 0.0], False: [0.0, 0.0]}
         await turn(service, team, at_once, at_once)
         async with kept_up(traces=teller.tell_forever):
             for number in range(TURNS):
                 tells = number % 4 in (0, 3)
-                service.database.witness = Both(plain, teller) if tells else plain
+                service.database.witness.listeners = (teller.heard_facts,) if tells else ()
                 cpu, wall = cpu_seconds(), time.perf_counter()
                 await turn(service, team, runs, at_once)
                 if tells:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI
 
+from app import version
 from app.api import (
     artifacts,
     breakers,
@@ -108,7 +109,7 @@ def create_app(
     app = Application(
         title="Chargehand",
         summary="Supervisor-worker orchestration as an API.",
-        version=pages.release(),
+        version=version,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,

@@ -6,8 +6,8 @@ they do.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import Annotated, cast, get_origin
+from collections.abc import Collection, Iterator
+from typing import Annotated, Any, cast, get_origin
 
 from fastapi import Depends, Header, Path, Request
 from fastapi.dependencies.models import Dependant
@@ -27,6 +27,7 @@ HEADER_LENGTH = 1000
 """Characters of a header that we read a meaning from."""
 
 RUN_ID = re.compile(r"run_[0-9a-z]{1,64}")
+_NUMBERED_TAG = re.compile(r'"?([1-9][0-9]{0,8})"?')
 _WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 
 
@@ -82,6 +83,21 @@ def only(request: Request, header: str) -> str | None:
         errors = [{"parameter": header, "detail": f"This is sent once, with at most {HEADER_LENGTH} characters."}]
         raise Refusal(400, "header_invalid", "A header is sent twice, or is too long.", errors=errors)
     return values[0] if values else None
+
+
+def if_match(description: str) -> Any:
+    """What gives a route the versions that its client means, by their ETags; None for whichever there is."""
+
+    async def meant(
+        request: Request, _: Annotated[str | None, Header(alias="If-Match", description=description)] = None
+    ) -> Collection[int] | None:
+        named = only(request, "if-match")
+        if named is None or named.strip() == "*":
+            return None
+        found = (_NUMBERED_TAG.fullmatch(each.strip()) for each in named.split(","))
+        return frozenset(int(each[1]) for each in found if each is not None)
+
+    return Depends(meant)
 
 
 async def _traceparent(

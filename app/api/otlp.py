@@ -4,13 +4,14 @@ import json
 from collections.abc import AsyncIterator, Iterable
 
 from app import version
-from app.domain.contents import Content, Contents
+from app.domain.contents import HeldContents
 from app.domain.genai import otel_span
 from app.domain.genai_content import content_of
-from app.domain.otlp import SCOPE, Attributes, document_around, span_as_json
+from app.domain.otlp import SCOPE, document_around, span_as_json
+from app.domain.outcomes import Told
 from app.domain.span_values import Span
 from app.domain.spans import Spans
-from app.domain.trace_ids import ROOT, RunTrace, trace_of_job
+from app.domain.trace_ids import RunTrace, trace_of_job
 from app.store.runs import StoredEvent
 
 
@@ -40,24 +41,19 @@ class _Shown:
     def __init__(self, tenant: str, with_content: bool) -> None:
         self._tenant = tenant
         self._with_content = with_content
-        self._contents = Contents()
-        self._held: dict[str, Content] = {}
+        self._contents = HeldContents()
         self._trace: RunTrace | None = None
 
-    def hear(self, fact: dict[str, object]) -> None:
+    def hear(self, fact: Told) -> None:
         """Take one more event; they must come in order."""
         if self._trace is None:
-            queued = fact["data"]
-            assert isinstance(queued, dict)
-            self._trace = trace_of_job(str(fact["run_id"]), queued)
-        if self._with_content and (content := self._contents.take(fact)) is not None:
-            self._held[f"llm:{fact['seq']}"] = content
+            self._trace = trace_of_job(fact["run_id"], fact["data"])
+        if self._with_content:
+            self._contents.take(fact)
 
     def texts(self, spans: Iterable[Span]) -> Iterable[str]:
         """These spans as JSON."""
         for span in spans:
             assert self._trace is not None
-            content: Attributes = {"chargehand.tenant": self._tenant} if span["id"] == ROOT else {}
-            if self._with_content:
-                content = {**content, **content_of(span, self._held.pop(span["id"], None))}
-            yield span_as_json(otel_span(self._trace, span, content))
+            content = content_of(span, self._contents.of(span)) if self._with_content else {}
+            yield span_as_json(otel_span(self._trace, self._tenant, span, content))

@@ -2,13 +2,13 @@
 
 import html
 from functools import cache
-from importlib.metadata import version
 from importlib.resources import files
 from string import Template
 
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
+from app import version
 from app.api.errors import Refusal
 from app.api.schemas.service import PROBLEMS, Home
 
@@ -34,10 +34,10 @@ async def home(request: Request) -> Response:
     """What answers here, in which release, and where to go on."""
     if _HTML in request.headers.get("accept", "").lower():
         here = html.escape(f"{request.url.scheme}://{request.url.netloc}")
-        page = Template(_read("home.html")).substitute(version=html.escape(release()), here=here)
+        page = Template(_read("home.html")).substitute(version=html.escape(version), here=here)
         return Response(page, media_type=_HTML, headers=_PAGE_HEADERS | {"Vary": "Accept"})
     links = {"docs": "/docs", "openapi": "/openapi.json", "jobs": "/v1/jobs", "teams": "/v1/teams", "ready": "/readyz"}
-    said = {"name": "Chargehand", "version": release(), **links}
+    said = {"name": "Chargehand", "version": version, **links}
     return JSONResponse(said, headers={"Cache-Control": "no-cache", "Vary": "Accept"})
 
 
@@ -59,12 +59,6 @@ async def docs_part(name: str) -> Response:
     if name not in _FILES:
         raise Refusal(404, "not_found", "There is nothing at this path.")
     return Response(_read(name), media_type=_FILES[name], headers=_PAGE_HEADERS)
-
-
-@cache
-def release() -> str:
-    """The release of this service."""
-    return version("chargehand")
 
 
 @cache

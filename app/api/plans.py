@@ -1,16 +1,15 @@
 """The plan of a run: its revisions, and what clients do about one that waits for approval."""
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from app.api.bodies import JsonBodyRoute
-from app.api.deps import RunId, only
+from app.api.deps import RunId, if_match
 from app.api.errors import Refusal, RunNotFound, run_unreadable
 from app.api.field_errors import FIELD_ERRORS_SHOWN
 from app.api.long_polls import run_settled
@@ -47,28 +46,10 @@ GOES_ON_WITHIN_S = 1.0
 router = APIRouter(prefix="/v1/runs", route_class=JsonBodyRoute, tags=["runs"], responses=PROBLEMS)
 
 Revision = Annotated[int | None, Query(ge=1, le=1_000_000, description="An older revision; the newest by default.")]
-_TAG = re.compile(r'"?([1-9][0-9]{0,6})"?')
-
-
-async def _meant(
-    request: Request,
-    _: Annotated[
-        str | None,
-        Header(
-            alias="If-Match",
-            description="ETag of the plan that is meant, which is its revision: 412 when the plan is in another one.",
-        ),
-    ] = None,
-) -> Revisions:
-    """The revisions that the client names; None when it names none, or whichever there is."""
-    named = only(request, "if-match")
-    if named is None or named.strip() == "*":
-        return None
-    found = (_TAG.fullmatch(each.strip()) for each in named.split(","))
-    return frozenset(int(each[1]) for each in found if each is not None)
-
-
-Meant = Annotated[Revisions, Depends(_meant)]
+Meant = Annotated[
+    Revisions,
+    if_match("ETag of the plan that is meant, which is its revision: 412 when the plan is in another one."),
+]
 
 
 class PlanEdit(Plan):

@@ -1,14 +1,14 @@
 """Schedules: jobs that come at times of their own."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from app.api.bodies import JsonBodyRoute
-from app.api.deps import Key, WaitSeconds, only
+from app.api.deps import Key, WaitSeconds, if_match
 from app.api.errors import Refusal
 from app.api.jobs import ENDED, OriginOf, answer_with_run
 from app.api.resources import Resource, instant, page
@@ -37,7 +37,6 @@ router = APIRouter(prefix="/v1/schedules", route_class=JsonBodyRoute, tags=["sch
 TIMES_SHOWN = 5
 FIRINGS_SHOWN = 20
 _ID = re.compile(r"sch_[0-9a-z]{1,64}")
-_TAG = re.compile(r'"(\d{1,9})"')
 
 After = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
 PageLimit = Annotated[int, Query(ge=1, le=100, description="Schedules of a page.")]
@@ -52,25 +51,10 @@ async def _schedule_id(schedule_id: Annotated[str, Path(description="Id of a sch
 ScheduleId = Annotated[str, Depends(_schedule_id)]
 
 
-async def _meant(
-    request: Request,
-    _: Annotated[
-        str | None,
-        Header(
-            alias="If-Match",
-            description="ETag of the schedule that was read: 412 when a client has changed it since.",
-        ),
-    ] = None,
-) -> Sequence[int] | None:
-    """The versions that the client names; None when it names none, or whichever there is."""
-    named = only(request, "if-match")
-    if named is None or named.strip() == "*":
-        return None
-    found = (_TAG.fullmatch(each.strip()) for each in named.split(","))
-    return [int(each[1]) for each in found if each is not None]
-
-
-Meant = Annotated[Sequence[int] | None, Depends(_meant)]
+Meant = Annotated[
+    Collection[int] | None,
+    if_match("ETag of the schedule that was read: 412 when a client has changed it since."),
+]
 
 
 @router.post(
@@ -126,7 +110,7 @@ async def change_a_schedule(
     changes nothing leaves its `ETag` as it is. Whoever changes more than its name has its runs count for their key.
     """
     schedule = await _existing(visit, schedule_id)
-    if meant is None or schedule.version in meant:
+    while meant is None or schedule.version in meant:
         terms, next_at = await changed_terms(visit, schedule, body, origin)
         if terms == schedule.terms:
             return await _answer(visit, schedule)
@@ -134,7 +118,7 @@ async def change_a_schedule(
         changed = await stored.change_schedule(visit.database, visit.tenant, schedule, terms, next_at, key=key)
         if changed is not None:
             return await _answer(visit, changed)
-        await _existing(visit, schedule_id)
+        schedule = await _existing(visit, schedule_id)  # Somebody else was faster.
     raise Refusal(412, "schedule_changed", "The schedule has been changed since it was read.")
 
 

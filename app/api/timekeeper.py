@@ -81,12 +81,13 @@ class Timekeeper:
         await self._settle(due, result, passes=passes)
 
     async def _give_up(self, due: DueSchedule) -> None:
-        run_id = run_id_for(due.id, due.due)
-        there = await is_there(self._runtime.database, run_id)
-        result = Result("fired", run_id) if there else Result("refused", None, "internal_error", BROKEN)
-        await self._settle(due, result, passes=False)
+        await self._settle(due, Result("refused", None, "internal_error", BROKEN), passes=False)
 
     async def _settle(self, due: DueSchedule, result: Result, *, passes: bool) -> None:
+        run_id = run_id_for(due.id, due.due)
+        if result.run_id is None and await is_there(self._runtime.database, run_id):
+            # Somebody may have died after it was there. A limit may be reached by that very run.
+            result = Result("fired", run_id)
         sequel = _sequel(due, result, passes=passes)
         await settle_time(self._runtime.database, due, result, sequel)
         late_s = (due.now - due.due).total_seconds()
@@ -99,19 +100,15 @@ class Timekeeper:
 
     async def _result_of(self, due: DueSchedule) -> tuple[Result, bool]:
         """What becomes of a time, and whether what kept its job from being taken passes by itself."""
-        run_id = run_id_for(due.id, due.due)
         outcome = outcome_of(due.due, due.now, due.terms.policy, busy=due.busy)
         if outcome != "fired":
-            # Somebody may have died after its run was there, and before that was written down.
-            there = await is_there(self._runtime.database, run_id)
-            return (Result("fired", run_id) if there else Result(outcome)), False
+            return Result(outcome), False
+        run_id = run_id_for(due.id, due.due)
         try:
             await self._take_job(due, run_id)
         except JobRefused as refused:
             return Result("refused", None, refused.code, refused.detail), False
         except Refusal as refused:
-            if await is_there(self._runtime.database, run_id):  # A limit may be reached by that very run.
-                return Result("fired", run_id), False
             return Result("refused", None, refused.code, refused.detail), refused.status_code in PASSING
         return Result("fired", run_id), False
 

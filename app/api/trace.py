@@ -14,13 +14,12 @@ from app.api.deps import RunId
 from app.api.errors import Refusal
 from app.api.otlp import otlp_document
 from app.api.pace import PIECE_CHARACTERS, Pace
-from app.api.resources import run_resource, task_resources
+from app.api.resources import instant, run_resource, task_resources
 from app.api.runs import existing_whole_run
 from app.api.schemas.service import PROBLEMS
 from app.api.schemas.trace import OtlpTraces, Trace
 from app.api.visits import Visit, VisitOf
-from app.domain.contents import Contents
-from app.domain.moments import written
+from app.domain.contents import HeldContents
 from app.domain.reporting import Reporter
 from app.domain.span_values import Span
 from app.domain.spans import Spans
@@ -103,9 +102,8 @@ async def _document(log: "_Log", run: WholeRun, with_content: bool) -> AsyncIter
 
     The log is read twice: for its events, and again for the spans of calls, each handed on as soon as it is complete.
     """
-    thinned_at = run.row["thinned_at"]
     yield f'{{"run":{_json(run_resource(run.row, datetime.now(UTC)))},'
-    yield f'"thinned_at":{_json(written(thinned_at) if thinned_at else None)},'
+    yield f'"thinned_at":{_json(instant(run.row["thinned_at"]))},'
     yield f'"plan_revisions":{_json(run.plans)},"tasks":['
     for part in _listed(map(_json, task_resources(run))):
         yield part
@@ -157,22 +155,22 @@ class _Log:
 
 async def _calls(log: _Log, with_content: bool) -> AsyncIterator[Span]:
     """The spans of model and tool calls as they are completed, then those that are not."""
-    spans, contents = Spans(), Contents()
-    held: dict[str, Any] = {}
+    spans, contents = Spans(), HeldContents()
     async for event in log.events():
         fact = json.loads(event.json)
-        if with_content and (content := contents.take(fact)) is not None:
-            held[f"llm:{event.seq}"] = content
+        if with_content:
+            contents.take(fact)
         for span in spans.take(fact):
-            yield _shown(span, with_content, held)
+            yield _shown(span, with_content, contents)
     for span in spans.unfinished():
-        yield _shown(span, with_content, held)
+        yield _shown(span, with_content, contents)
 
 
-def _shown(span: Span, with_content: bool, held: dict[str, Any]) -> Span:
+def _shown(span: Span, with_content: bool, contents: HeldContents) -> Span:
     """The span as it was asked for: with the content that is held for it, or small."""
     if with_content:
-        return span | {"content": held.pop(span["id"])} if span["id"] in held else span
+        content = contents.of(span)
+        return span if content is None else span | {"content": content}
     if span["kind"] != "tool":
         return span
     attributes = span["attributes"]

@@ -10,6 +10,7 @@ from app.domain import events as ev
 from app.domain.conversation import Conversation
 from app.domain.fold_conversation import conversation_after
 from app.domain.outcomes import Told
+from app.domain.span_values import Span
 from app.domain.topics import GO_ON, Topic, topic_of, topic_told
 
 Content = dict[str, Any]
@@ -85,3 +86,20 @@ class Contents:
         if topic in self._talks:
             event = ev.event_from(told)
             self._talks[topic] = conversation_after(self._talks[topic], event.data, event.seq)
+
+
+class HeldContents:
+    """Requests and replies, held until the spans of their calls are complete."""
+
+    def __init__(self) -> None:
+        self._contents = Contents()
+        self._held: dict[str, Content] = {}
+
+    def take(self, told: Told) -> None:
+        """Add one more event; they must come in order."""
+        if (content := self._contents.take(told)) is not None:
+            self._held[f"llm:{told['seq']}"] = content
+
+    def of(self, span: Span) -> Content | None:
+        """What is held of the call that a span is of, which is let go of; None where there is nothing."""
+        return self._held.pop(span["id"], None)

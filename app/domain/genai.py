@@ -8,7 +8,7 @@ inputs and outputs are added by `genai_content`, for whoever asks for them.
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from app.domain.otlp import Attribute, OtelSpan
+from app.domain.otlp import Attribute, Attributes, OtelSpan
 from app.domain.outcomes import Told
 from app.domain.span_values import Span
 from app.domain.trace_ids import ROOT, RunTrace
@@ -24,8 +24,8 @@ _KINDS: Mapping[str, str] = {"attempt": "AGENT", "llm": "LLM", "tool": "TOOL", "
 _Told = dict[str, Attribute | None]
 
 
-def otel_span(trace: RunTrace, span: Span, content: Mapping[str, Attribute] | None = None) -> OtelSpan:
-    """A span of the run, which has ended, with what is to be shown of its content."""
+def otel_span(trace: RunTrace, tenant: str, span: Span, content: Attributes) -> OtelSpan:
+    """A span of a tenant's run, which has ended, with what is to be shown of its content."""
     kind, told = span["kind"], span["attributes"]
     named, attributes = _BY_KIND[kind](span, told)
     node, holder = f"{trace.run_id}/{span['id']}", span["parent_id"]
@@ -37,6 +37,7 @@ def otel_span(trace: RunTrace, span: Span, content: Mapping[str, Attribute] | No
         "graph.node.id": node,
         "graph.node.parent_id": holder and f"{trace.run_id}/{holder}",
         "chargehand.run_id": trace.run_id,
+        "chargehand.tenant": tenant if span["id"] == ROOT else None,
         "chargehand.span": span["id"],
         "chargehand.status": span["status"],
     }
@@ -48,7 +49,7 @@ def otel_span(trace: RunTrace, span: Span, content: Mapping[str, Attribute] | No
         name=named[:NAME_LENGTH],
         started_ns=started,
         ended_ns=max(started, _ns(span["finished_at"])),
-        attributes=known | dict(content or {}),
+        attributes={**known, **content},
         calls_out=kind == "llm",
         failed=span["status"] == "error",
         link=trace.caller if span["id"] == ROOT and not trace.is_nested else None,

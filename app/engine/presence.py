@@ -4,9 +4,9 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from importlib.metadata import version
 from typing import Any
 
+from app import version
 from app.runtime import Runtime
 from app.store.database import TROUBLE
 from app.store.engines import Presence as Said
@@ -35,7 +35,7 @@ class Presence:
         """Write the row every few seconds, and at once when somebody has asked for something."""
         runtime = self._runtime
         silent_after_s = max(RENEWALS_MISSED * runtime.poll_s, LEAST_SILENCE_S)
-        said = Said(runtime.name, version("chargehand"), runtime.runs_at_once, silent_after_s)
+        said = Said(runtime.name, version, runtime.runs_at_once, silent_after_s)
         while True:
             runtime.asked.clear()
             wanted = await renew_presence(

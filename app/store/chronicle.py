@@ -25,8 +25,10 @@ def whose(brief: Brief) -> dict[str, str]:
 
 
 def tell(witness: Witness, run: Snapshot, events: Sequence[Event]) -> None:
-    """Have the witness hear of `events`, the newest of a run, and log what they say about its life."""
-    witness.heard_facts(run, events)
+    """Have the witness, and who listens beside it, hear of `events`, the newest of a run, and log what they say about
+    its life."""
+    for hears in (witness.heard_facts, *witness.listeners):
+        hears(run, events)
     for event in events:
         if line := _ended(run) if event.type in RUN_ENDS else _line(event.data):
             level, words, fields = line

@@ -21,12 +21,16 @@ class IdempotencyKey:
     digest: str
     """SHA-256 of the canonical body."""
 
+    def check(self, digest: str) -> None:
+        """Raises `JobRefused` when an earlier request under the key, by its digest, had another body."""
+        if digest != self.digest:
+            raise JobRefused("idempotency_key_reused", "This Idempotency-Key was used before with a different body.")
+
 
 async def run_under(connection: ImpatientConnection, tenant: str, key: IdempotencyKey) -> str | None:
     """The run that an earlier request under the key has made. Raises `JobRefused` when that had another body."""
     rows = await connection.rows(_FIND, {"tenant": tenant, "key": key.key, "request": key.request})
     if not rows:
         return None
-    if rows[0].digest != key.digest:
-        raise JobRefused("idempotency_key_reused", "This Idempotency-Key was used before with a different body.")
+    key.check(rows[0].digest)
     return str(rows[0].run_id)

@@ -9,7 +9,6 @@ import uuid_utils
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain.errors import JobRefused
 from app.domain.schedules import AT_MOST, time_resumed
 from app.store.database import Database
 from app.store.firings import note_missed
@@ -129,8 +128,7 @@ async def _made_before(connection: AsyncConnection, tenant: str, key: Idempotenc
     row = (await connection.execute(_FIND_BY_KEY, {"tenant": tenant, "key": key.key})).one_or_none()
     if row is None:
         return None
-    if row.digest != key.digest:
-        raise JobRefused("idempotency_key_reused", "This Idempotency-Key was used before with a different body.")
+    key.check(row.digest)
     return schedule_in(row)
 
 

@@ -101,36 +101,23 @@ def _context_of(place: TracePlace, *, is_remote: bool = False) -> SpanContext:
     return SpanContext(int(place.trace_id, 16), int(place.span_id, 16), is_remote=is_remote, trace_flags=flags)
 
 
-class _OnceAMinute(logging.Filter):
-    """Lets each message pass once a minute: a collector that is away is told of at every try."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._said: dict[tuple[str, int], float] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is time to say it again."""
-        what, now = (record.name, record.lineno), time.monotonic()
-        if now < self._said.get(what, 0):
-            return False
-        self._said[what] = now + _QUIET_S
-        return True
-
-
 def _quieten(logger: logging.Logger) -> None:
-    """Have what the SDK says pass through a filter; it logs under the names of its modules."""
-    if not any(isinstance(each, _OnceAMinuteHandler) for each in logger.handlers):
-        logger.addHandler(_OnceAMinuteHandler())
+    """Have the SDK say each thing once a minute; it logs under the names of its modules."""
+    if not any(isinstance(each, _OnceAMinute) for each in logger.handlers):
+        logger.addHandler(_OnceAMinute(logging.WARNING))
         logger.propagate = False
 
 
-class _OnceAMinuteHandler(logging.Handler):
-    """Hands on to the root logger what the filter lets pass."""
+class _OnceAMinute(logging.Handler):
+    """Hands on to the root logger each message once a minute: a collector that is away is told of at every try."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.addFilter(_OnceAMinute())
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._said: dict[tuple[str, int], float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Have the root's handlers write it."""
-        logging.getLogger().handle(record)
+        """Have the root's handlers write it, when it is time to say it again."""
+        what, now = (record.name, record.lineno), time.monotonic()
+        if now >= self._said.get(what, 0):
+            self._said[what] = now + _QUIET_S
+            logging.getLogger().handle(record)

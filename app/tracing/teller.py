@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from app.domain import events as ev
-from app.domain.contents import Content, Contents
+from app.domain.contents import HeldContents
 from app.domain.errors import FAULTS, place_of
 from app.domain.events import RUN_ENDS, Event
 from app.domain.genai import otel_span
@@ -24,11 +24,10 @@ from app.domain.moments import written
 from app.domain.outcomes import Told
 from app.domain.snapshot import Snapshot
 from app.domain.spans import Spans
-from app.domain.trace_ids import ROOT, RunTrace
+from app.domain.trace_ids import RunTrace
 from app.store.database import TROUBLE, Database
 from app.store.projection import as_json
 from app.store.runs import StoredEvent, events_of
-from app.store.witness import Witness
 from app.tracing.earlier import BEGINS, Earlier, Ended
 from app.tracing.pipeline import Tracing
 
@@ -61,16 +60,14 @@ class _Followed:
     trace: RunTrace
     tenant: str
     spans: Spans = field(default_factory=Spans)
-    contents: Contents = field(default_factory=Contents)
-    held: dict[str, Content] = field(default_factory=dict)
-    """Content of calls of whose reply it is not known yet what became of it."""
+    contents: HeldContents = field(default_factory=HeldContents)
     seq: int = 0
 
 
 _Work = list[tuple[_Followed, Sequence[Event]]]
 
 
-class Teller(Witness):
+class Teller:
     """Hears of facts, and has the spans exported that they end. What it hears costs the one who tells it a moment."""
 
     def __init__(self, tracing: Tracing, database: Callable[[], Database]) -> None:
@@ -204,17 +201,15 @@ class Teller(Witness):
 
     def _ended_by(self, run: _Followed, told: Told) -> list[Ended]:
         """The spans that a fact has ended, each with what is shown of its content."""
-        if self._tracing.with_content and (content := run.contents.take(told)) is not None:
-            run.held[f"llm:{told['seq']}"] = content
+        if self._tracing.with_content:
+            run.contents.take(told)
         complete = run.spans.take(told)
-        return [Ended(span, run.held.pop(span["id"], None)) for span in [*complete, *run.spans.ended_frames()]]
+        return [Ended(span, run.contents.of(span)) for span in [*complete, *run.spans.ended_frames()]]
 
     def _hand_on(self, run: _Followed, spans: Sequence[Ended]) -> None:
         for span, content in spans:
             shown = content_of(span, content) if self._tracing.with_content else {}
-            if span["id"] == ROOT:
-                shown = {"chargehand.tenant": run.tenant, **shown}
-            self._tracing.hand_on(otel_span(run.trace, span, shown))
+            self._tracing.hand_on(otel_span(run.trace, run.tenant, span, shown))
 
 
 async def _ended(task: asyncio.Task[None], within_s: float) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import hypothesis
@@ -18,6 +19,8 @@ from tests.support.api import Api
 EXAMPLES = hypothesis.settings(
     max_examples=8, deadline=None, database=None, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck)
 )
+Check = Callable[[Any], None]
+"""Sends a request that schemathesis has thought of, and holds the answer to the description."""
 UNSAID = {"content-length", "content-type", "date", "server", "transfer-encoding"}
 """Headers that every HTTP answer may have."""
 
@@ -54,29 +57,38 @@ DESCRIPTION = described()
 OPERATIONS = [(path, method) for path, methods in DESCRIPTION["paths"].items() for method in methods]
 
 
-def probe(address: str, path: str, method: str, run_id: str) -> None:
-    """Send requests of all kinds to one operation, and hold the answers to the description."""
+def probe(path: str, method: str, known: Mapping[str, str], examples: hypothesis.settings, check: Check) -> None:
+    """Think of requests of all kinds to one operation, half of them with names that are known, and `check` each."""
     operation = schemathesis.openapi.from_dict(DESCRIPTION)[path][method.upper()]
 
-    @EXAMPLES
+    @examples
     @hypothesis.given(case=operation.as_strategy(), real=hypothesis.strategies.booleans())
-    def check(case: Any, real: bool) -> None:
-        if real and "run_id" in case.path_parameters:
-            case.path_parameters["run_id"] = run_id
+    def thought_of(case: Any, real: bool) -> None:
+        if real:
+            case.path_parameters = {
+                name: known.get(name, value) for name, value in (case.path_parameters or {}).items()
+            }
         if case.headers:
             case.headers.pop("Prefer", None)  # a wait of a minute would be kept
         if case.query:
             case.query.pop("dry_run", None)  # and so would that for a plan, which nobody makes here
-        case.call_and_validate(base_url=address, checks=CHECKS, timeout=10)
+        check(case)
 
-    check()
+    try:
+        thought_of()
+    except BaseException as fault:
+        fault.add_note(f"{method.upper()} {path}")
+        raise
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 async def test_answers_to_whatever_is_sent_are_as_described(api: Api, address: str, path: str, method: str) -> None:
     run_id = await api.ended()
 
-    await asyncio.to_thread(probe, address, path, method, run_id)
+    def check(case: Any) -> None:
+        case.call_and_validate(base_url=address, checks=CHECKS, timeout=10)
+
+    await asyncio.to_thread(probe, path, method, {"run_id": run_id}, EXAMPLES, check)
 
 
 def test_every_name_in_the_description_is_one_a_client_can_say() -> None:

@@ -22,6 +22,7 @@ from tests.api.test_limits import limited
 from tests.support.api import JOB, Api, Starts
 from tests.support.receiver import SECRETS_KEY
 from tests.support.rows import every
+from tests.support.templates import REVIEW, WORKERS
 from tests.support.waiting import until_stored
 
 DAILY = {"cron": "0 9 * * *", "timezone": "Europe/Berlin", "job": JOB}
@@ -131,15 +132,20 @@ async def test_of_many_replicas_one_sees_to_each_time(start_api: Starts) -> None
     assert sorted(run["schedule"]["id"] for run in await runs(first)) == sorted(schedules)
 
 
+async def begin(api: Api, schedule: str, due: datetime) -> None:
+    """Have the run of a time there, and nothing said of it yet."""
+    visit = Visit(api.runtime, api.app.state.looks, ANYBODY, api.app.state.keys)
+    new = await scheduled_run(visit, schedule, due, Origin())
+    await accept(api.runtime.database, DEFAULT_TENANT, replace(new, run_id=run_id_for(schedule, due)))
+
+
 @pytest.mark.parametrize("seconds_ago", [2, 300])
 async def test_what_a_process_has_begun_when_it_dies_another_ends_without_a_second_run(
     api: Api, seconds_ago: float
 ) -> None:
     schedule = await make(api)
-    database, due = api.runtime.database, datetime.now(UTC) - timedelta(seconds=seconds_ago)
-    visit = Visit(api.runtime, api.app.state.looks, ANYBODY, api.app.state.keys)
-    new = await scheduled_run(visit, schedule, due, Origin())
-    await accept(database, DEFAULT_TENANT, replace(new, run_id=run_id_for(schedule, due)))  # And then it died.
+    due = datetime.now(UTC) - timedelta(seconds=seconds_ago)
+    await begin(api, schedule, due)  # And then it died.
 
     await come(api, schedule, at=due)
 
@@ -147,6 +153,23 @@ async def test_what_a_process_has_begun_when_it_dies_another_ends_without_a_seco
     # It may be late by more than a minute by now, and has a run all the same.
     assert (firing["outcome"], firing["run"]["id"]) == ("fired", run_id_for(schedule, due))
     assert len(await runs(api)) == 1
+
+
+async def test_what_is_begun_has_a_run_though_its_job_would_be_refused_by_now(api: Api) -> None:
+    await api.client.put("/v1/teams/letters", json=TEAM)
+    schedule = await make(api, job=JOB | {"team": "letters", "inputs": [{"name": "a", "content": "b"}]})
+    due = datetime.now(UTC)
+    await begin(api, schedule, due)  # And then it died.
+    for_files = {"workers": WORKERS, "plan_template": {"tasks": [REVIEW]}}
+    assert (await api.client.put("/v1/teams/letters", json=for_files)).is_success
+
+    await come(api, schedule, at=due)
+
+    [firing] = (await settled(api, schedule))["firings"]
+    assert (firing["outcome"], firing["error"]) == ("fired", None)
+    assert firing["run"]["id"] == run_id_for(schedule, due)
+    await come(api, schedule)
+    assert (await settled(api, schedule, 2))["firings"][0]["error"]["code"] == "template_empty"
 
 
 @pytest.mark.parametrize(("missed", "outcome", "count"), [("skip", "missed", 0), ("run_once", "fired", 1)])
@@ -465,6 +488,8 @@ async def test_a_change_may_be_about_what_was_read_alone(api: Api) -> None:
     assert (first.status_code, first.headers["etag"]) == (200, '"2"')
     assert (second.status_code, second.json()["code"]) == (412, "schedule_changed")
     assert (await shown(api, schedule))["name"] == "one"
+    bare = await api.client.patch(path, json={"name": "three"}, headers={"if-match": "2"})  # As with plans.
+    assert (bare.status_code, bare.json()["name"]) == (200, "three")
 
 
 async def test_a_schedule_that_is_deleted_is_gone_and_its_runs_are_not(api: Api) -> None:
@@ -646,3 +671,13 @@ async def test_of_what_has_become_of_its_times_a_schedule_keeps_the_newest(api: 
         return row["n"] == KEPT or None
 
     await until_stored(api.runtime.database, pruned)
+
+
+async def test_changes_that_come_together_are_all_made(api: Api) -> None:
+    schedule = await make(api)
+    path = f"/v1/schedules/{schedule}"
+
+    answers = await asyncio.gather(*(api.client.patch(path, json={"name": f"n{number}"}) for number in range(8)))
+
+    assert [answer.status_code for answer in answers] == [200] * 8
+    assert (await api.client.get(path)).headers["etag"] == '"9"'

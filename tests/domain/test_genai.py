@@ -24,7 +24,7 @@ def exported(facts: Any, trace: RunTrace) -> list[Any]:
     spans = Spans()
     found = [span for fact in facts for span in [*spans.take(fact), *spans.ended_frames()]]
     before, behind = document_around({"service.name": "chargehand"}, "1")
-    return read_json(before + ",".join(span_as_json(otel_span(trace, span)) for span in found) + behind)
+    return read_json(before + ",".join(span_as_json(otel_span(trace, "default", span, {})) for span in found) + behind)
 
 
 @settings(max_examples=60, deadline=None)
@@ -48,6 +48,7 @@ def test_spans_are_named_as_the_conventions_have_it() -> None:
     names = {name: span.name for name, span in found.items()}
     call = attributes(found["llm:5"])
 
+    assert {name for name, span in found.items() if "chargehand.tenant" in attributes(span)} == {"run"}
     assert names["plan"] == "plan"
     assert names["task:t1"] == "task t1"
     assert names["attempt:t1:1"].startswith("invoke_agent ")
@@ -133,7 +134,7 @@ def test_a_name_that_a_model_has_made_up_is_cut() -> None:
     span = {"id": "tool:3", "parent_id": "attempt:t1:1", "kind": "tool", "name": "x" * 5_000, "status": "error",
             "started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:00:00Z",
             "attributes": {"call_id": "c"}}  # fmt: skip
-    told = otel_span(RunTrace(RUN_ID), span)
+    told = otel_span(RunTrace(RUN_ID), "default", span, {})
 
     assert len(told.name) == NAME_LENGTH
     assert told.attributes["gen_ai.tool.name"] == "x" * NAME_LENGTH

@@ -1,29 +1,16 @@
-import inspect
-from typing import Any
-
-from app.store.witness import Both, Witness
-
-
-class Listener(Witness):
-    """Notes what it hears."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-
-    def __getattribute__(self, name: str) -> Any:
-        if name.startswith("heard_"):
-            return lambda *_: self.heard.append(name)
-        return super().__getattribute__(name)
+from app.domain.events import Event
+from app.metrics.meters import Meters
+from app.store.chronicle import tell
+from tests.support.story import Story, brief
 
 
-def test_of_two_witnesses_one_hears_everything_and_the_other_facts() -> None:
-    everything, facts = Listener(), Listener()
-    both = Both(everything, facts)
-    told = [name for name in dir(Witness) if name.startswith("heard_")]
+def test_who_listens_hears_of_facts_beside_the_witness() -> None:
+    story, meters = Story(brief()), Meters()
+    story.queued()
+    heard: list[Event] = []
+    meters.listeners = (lambda _, events: heard.extend(events),)
 
-    for name in told:
-        hear = getattr(both, name)
-        hear(*[None] * len(inspect.signature(hear).parameters))
+    tell(meters, story.run, story.log)
 
-    assert everything.heard == told
-    assert facts.heard == ["heard_facts"]
+    assert heard == story.log
+    assert meters.registry.get_sample_value("chargehand_runs_accepted_total", {"team": "crew"}) == 1
