@@ -8,6 +8,8 @@ import typer
 
 from app import version
 from app.cli.lazily import LazyGroup
+from app.terminal.errors import BAD_INPUT, CommandRefused
+from app.terminal.options import ProfileName, Url
 
 cli = typer.Typer(
     name="chargehand",
@@ -28,18 +30,23 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    url: Url = None,
+    profile: ProfileName = None,
 ) -> None:
     """Supervisor-worker orchestration as an API, on one Postgres."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command. What the operator can mend ends in one line on standard error and exit code 2."""
+    """Run one command. What can be mended by whoever typed it ends in one line on standard error and exit code 2."""
     try:
         cli(arguments)
     except SystemExit:
         raise
+    except CommandRefused as error:
+        typer.echo(f"chargehand: {error}", err=True)
+        sys.exit(BAD_INPUT)
     except _for_the_operator() as error:
-        from app.cli.console import BAD_INPUT, say
+        from app.cli.console import say
 
         say(f"chargehand: {error}")
         sys.exit(BAD_INPUT)

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from app.cli.table import COMMANDS, PANELS
+from app.cli.table import COMMANDS, OWN, PANELS
 
 
 class LazyGroup(TyperGroup):
@@ -19,6 +19,8 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is meant, and what is left for it; their classes are Typer's own."""
         name, listed, rest = super().resolve_command(ctx, args)
+        if name in OWN and not ctx.resilient_parsing and (ctx.params["url"] or ctx.params["profile"]):
+            ctx.fail(f"{name} uses no service: --url and --profile mean nothing in front of it.")
         return name, loaded(name) if name in COMMANDS else listed, rest
 
 

@@ -17,7 +17,7 @@ _RUNS: dict[str, Place] = {}
 
 _SERVICES: dict[str, Place] = {}
 
-_OWN = {
+OWN = {
     "serve": Place("app.cli.processes:serve", "Serve the API, and execute runs."),
     "engine": Place("app.cli.processes:engine", "Execute runs without serving the API."),
     "migrate": Place("app.cli.migration:migrate", "Bring the database's schema up to date."),
@@ -32,7 +32,8 @@ _OWN = {
     "openapi": Place("app.cli.kept_files:openapi", "Write the API's OpenAPI description."),
     "states": Place("app.cli.kept_files:states", "Print the state machines as diagrams."),
 }
+"""Those that work on this installation, whatever service may be meant."""
 
-PANELS = {"Jobs and runs": _RUNS, "Services": _SERVICES, "A service of your own": _OWN}
+PANELS = {"Jobs and runs": _RUNS, "Services": _SERVICES, "A service of your own": OWN}
 """The commands as they are listed, under their titles."""
 COMMANDS = {name: place for panel in PANELS.values() for name, place in panel.items()}

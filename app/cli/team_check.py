@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from app.cli.console import BAD_INPUT
 from app.cli.kept_files import team_schema
 from app.domain.flaws import pointer_to
 from app.settings import read_settings
+from app.terminal.errors import BAD_INPUT
 
 # The heavy parts are imported where they are used: `--help` needs none of them.
 
