@@ -57,8 +57,8 @@ class Options:
     junit_file: JunitFile = None
 
 
-def add_eval(cli: typer.Typer, serving: Serving) -> None:
-    """Give the command line its `eval`, which starts a service by `serving` where it is told of none."""
+def eval_command(serving: Serving) -> Callable[..., None]:
+    """The command `eval`, which starts a service by `serving` where it is told of none."""
 
     def evaluate(**told: Any) -> None:
         """Run suites of labelled cases through the API, and report. Exit code 1 below a suite's bars."""
@@ -67,7 +67,7 @@ def add_eval(cli: typer.Typer, serving: Serving) -> None:
     described: Any = evaluate  # As its options describe it: more of them than a function should have parameters.
     described.__signature__ = signature(Options)
     described.__annotations__ = get_type_hints(Options, include_extras=True)
-    cli.command("eval")(evaluate)
+    return evaluate
 
 
 def _evaluate(options: Options, serving: Serving) -> None:

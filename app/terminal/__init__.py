@@ -1,1 +1,1 @@
-"""The command line that shows runs: it knows the service by the client alone."""
+"""The command line for those who use a service: jobs, runs and teams, through the public HTTP API alone."""

@@ -1,0 +1,113 @@
+"""Which service is meant, and how a command asks it.
+
+What is nearest wins: `--url` or `--profile`, then `CHARGEHAND_URL`, then `CHARGEHAND_PROFILE`, then the profile in use,
+and at last a service on this machine. The key is that of `CHARGEHAND_API_KEY`, unless `--profile` names a profile with
+a key of its own; the key of a profile goes to the address of that profile alone.
+"""
+
+import inspect
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, get_type_hints
+
+import typer
+
+from app.terminal.errors import CommandRefused
+from app.terminal.options import HERE, ProfileName, Url
+from app.terminal.profiles import Profiles, checked_url, config_file, read_profiles
+from app.terminal.text import one_line
+
+if TYPE_CHECKING:
+    from app.client import Client
+
+# The client and what it needs are imported where a service is asked: help needs none.
+
+PATIENCE_S = 1.0
+"""How long a command tries a service that does not answer: somebody is waiting."""
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service that a command uses."""
+
+    url: str
+    key: str | None = field(default=None, repr=False)
+
+    def ask(self, work: "Callable[[Client], Awaitable[T]]", *, patience_s: float = PATIENCE_S) -> T:
+        """What `work` does with a client of the service. Raises `CommandRefused` for what it let through."""
+        import asyncio
+
+        from app.client import Client, ServiceError, Unreachable
+
+        async def worked() -> T:
+            async with Client(self.url, self.key, patience_s=patience_s) as client:
+                return await work(client)
+
+        try:
+            return asyncio.run(worked())
+        except Unreachable as error:
+            what_to_do = "start one (`chargehand serve`), or say where it is: --url, CHARGEHAND_URL, --profile"
+            raise CommandRefused(f"{one_line(str(error))}; {what_to_do}") from None
+        except ServiceError as error:
+            raise CommandRefused(one_line(str(error))) from None
+
+
+def service_meant(url: str | None, profile: str | None, environment: Mapping[str, str]) -> Service:
+    """The service that options and the environment name. Raises `CommandRefused`."""
+    if url and profile:
+        raise CommandRefused("--url and --profile name two services: give one of them")
+    profiles = read_profiles(config_file(environment))
+    key = environment.get("CHARGEHAND_API_KEY", "").strip() or None
+    if profile:
+        return Service(profiles.called(profile).url, profiles.key_of(profile, environment) or key)
+    if url:
+        return Service(checked_url(url, "--url"), key)
+    if said := environment.get("CHARGEHAND_URL", "").strip():
+        return Service(checked_url(said, "CHARGEHAND_URL"), key)
+    return _in_use(profiles, environment, key)
+
+
+def _in_use(profiles: Profiles, environment: Mapping[str, str], key: str | None) -> Service:
+    name = environment.get("CHARGEHAND_PROFILE", "").strip() or profiles.current
+    if name is None:
+        return Service(HERE, key)
+    return Service(profiles.called(name).url, key or profiles.key_of(name, environment))
+
+
+def at_service(command: Callable[Concatenate[Service, P], None]) -> Callable[..., None]:
+    """A command that is given the service that is meant, by options of its own or by those in front of it."""
+
+    @wraps(command)
+    def told(**options: Any) -> None:
+        service = service_of(options.pop("context"), options.pop("url"), options.pop("profile"))
+        any_options: Callable[..., None] = command
+        any_options(service, **options)
+
+    hints = get_type_hints(command, include_extras=True)
+    own = list(inspect.signature(command).parameters.values())[1:]
+    added = {"context": (typer.Context, inspect.Parameter.empty), "url": (Url, None), "profile": (ProfileName, None)}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    described: Any = told
+    described.__annotations__ = {each.name: hints[each.name] for each in own} | {
+        name: kind for name, (kind, _) in added.items()
+    }
+    described.__signature__ = inspect.Signature(
+        [each.replace(kind=keyword, annotation=hints[each.name]) for each in own]
+        + [
+            inspect.Parameter(name, keyword, default=default, annotation=kind)
+            for name, (kind, default) in added.items()
+        ]
+    )
+    return told
+
+
+def service_of(context: typer.Context, url: str | None, profile: str | None) -> Service:
+    """The service that a command means. Options behind its name take the place of those in front of it."""
+    if not (url or profile):
+        in_front = context.find_root().params
+        url, profile = in_front.get("url"), in_front.get("profile")
+    return service_meant(url, profile, os.environ)
