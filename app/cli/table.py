@@ -13,7 +13,9 @@ class Place(NamedTuple):
     does: str
 
 
-_RUNS: dict[str, Place] = {}
+_RUNS: dict[str, Place] = {
+    "runs": Place("app.terminal.runs_command:runs", "List runs, newest first."),
+}
 
 _SERVICES: dict[str, Place] = {}
 

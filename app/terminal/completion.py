@@ -1,14 +1,12 @@
 """What shells complete: ids of runs and names of teams, from the service that the line so far means."""
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable
 
 import typer
 
 from app.client import Client, ServiceError
 from app.terminal.errors import CommandRefused
-from app.terminal.profiles import config_file, read_profiles
 from app.terminal.service import service_of
 from app.terminal.text import cut, one_line
 
@@ -38,15 +36,6 @@ def teams_like(context: typer.Context, incomplete: str) -> Completed:
         return [(team["name"], team["description"]) for team in await client.teams()]
 
     return _completed(context, incomplete, found)
-
-
-def profiles_like(incomplete: str) -> Completed:
-    """The profiles whose name begins so."""
-    try:
-        named = read_profiles(config_file(os.environ)).named
-    except CommandRefused:
-        return []
-    return [(name, profile.url) for name, profile in named.items() if name.startswith(incomplete)]
 
 
 def _completed(context: typer.Context, incomplete: str, found: Callable[[Client], Awaitable[Completed]]) -> Completed:

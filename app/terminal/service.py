@@ -8,7 +8,7 @@ a key of its own; the key of a profile goes to the address of that profile alone
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
@@ -79,30 +79,42 @@ def _in_use(profiles: Profiles, environment: Mapping[str, str], key: str | None)
 
 
 def at_service(command: Callable[Concatenate[Service, P], None]) -> Callable[..., None]:
-    """A command that is given the service that is meant, by options of its own or by those in front of it."""
+    """A command that is given the service that is meant, by options of its own or by those in front of it.
+
+    One that takes a single value besides has an option or argument for each field of it.
+    """
+    own, gather = _told_of(command)
 
     @wraps(command)
     def told(**options: Any) -> None:
         service = service_of(options.pop("context"), options.pop("url"), options.pop("profile"))
         any_options: Callable[..., None] = command
-        any_options(service, **options)
+        any_options(service, **gather(options))
 
-    hints = get_type_hints(command, include_extras=True)
-    own = list(inspect.signature(command).parameters.values())[1:]
-    added = {"context": (typer.Context, inspect.Parameter.empty), "url": (Url, None), "profile": (ProfileName, None)}
-    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [*own, *_ADDED]
     described: Any = told
-    described.__annotations__ = {each.name: hints[each.name] for each in own} | {
-        name: kind for name, (kind, _) in added.items()
-    }
-    described.__signature__ = inspect.Signature(
-        [each.replace(kind=keyword, annotation=hints[each.name]) for each in own]
-        + [
-            inspect.Parameter(name, keyword, default=default, annotation=kind)
-            for name, (kind, default) in added.items()
-        ]
-    )
+    described.__signature__ = inspect.Signature([each.replace(kind=each.KEYWORD_ONLY) for each in parameters])
+    described.__annotations__ = {each.name: each.annotation for each in parameters}
     return told
+
+
+def _told_of(command: Callable[..., None]) -> tuple[list[inspect.Parameter], Callable[[dict[str, Any]], Any]]:
+    """What a command is told besides the service, and how that becomes its arguments."""
+    hints = get_type_hints(command, include_extras=True)
+    own = [each.replace(annotation=hints[each.name]) for each in [*inspect.signature(command).parameters.values()][1:]]
+    if len(own) == 1 and is_dataclass(own[0].annotation):
+        name, kind = own[0].name, own[0].annotation
+        hints = get_type_hints(kind, include_extras=True)
+        fields = [each.replace(annotation=hints[each.name]) for each in inspect.signature(kind).parameters.values()]
+        return fields, lambda options: {name: kind(**options)}
+    return own, lambda options: options
+
+
+_ADDED = (
+    inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+    inspect.Parameter("url", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Url),
+    inspect.Parameter("profile", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ProfileName),
+)
 
 
 def service_of(context: typer.Context, url: str | None, profile: str | None) -> Service:
