@@ -13,13 +13,28 @@ class Place(NamedTuple):
     does: str
 
 
-_RUNS: dict[str, Place] = {
+_RUNS = {
     "run": Place("app.terminal.run_command:run", "Post a job, and show its run live."),
     "watch": Place("app.terminal.watch_command:watch", "Show a run live, to its end."),
     "runs": Place("app.terminal.runs_command:runs", "List runs, newest first."),
+    "show": Place("app.terminal.show_command:show", "Show how a run stands and what came of it."),
+    "plan": Place("app.terminal.plan_command:plan", "Show the plan of a run as a tree."),
+    "trace": Place("app.terminal.trace_command:trace", "Show where the time of a run went."),
+    "answer": Place("app.terminal.answer_command:answer", "Answer what a run asks."),
+    "approve": Place("app.terminal.run_commands:approve", "Approve a plan that waits for it."),
+    "edit": Place("app.terminal.edit_command:edit", "Edit a plan that waits for approval."),
+    "reject": Place("app.terminal.run_commands:reject", "Reject a plan that waits for approval."),
+    "cancel": Place("app.terminal.run_commands:cancel", "Cancel a run."),
+    "retry": Place("app.terminal.run_commands:retry", "Begin a new run of the same job."),
+    "resynthesize": Place("app.terminal.run_commands:resynthesize", "Have another answer made of the same results."),
+    "open": Place("app.terminal.run_commands:open_page", "Open the page of a run."),
 }
 
-_SERVICES: dict[str, Place] = {}
+_SERVICES = {
+    "teams": Place("app.terminal.team_commands:teams", "List the teams, or show one with its workers."),
+    "tools": Place("app.terminal.team_commands:tools", "List the tools that workers may be given."),
+    "profile": Place("app.terminal.profile_commands:profile", "Services by their names, with their keys."),
+}
 
 OWN = {
     "serve": Place("app.cli.processes:serve", "Serve the API, and execute runs."),

@@ -1,7 +1,7 @@
 """How commands print: tables that fit the terminal, columns for programs, and JSON."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
@@ -57,6 +57,12 @@ def print_lines(to: Console, lines: Sequence[Text]) -> None:
     """Print lines: cut to the width of a terminal, and whole where it is none."""
     for line in lines:
         to.print(line, no_wrap=True, overflow="ellipsis" if to.is_terminal else "ignore", crop=to.is_terminal)
+
+
+def print_prose(to: Console, lines: Iterable[Text]) -> None:
+    """Print lines: broken at the width of a terminal, and whole where it is none."""
+    for line in lines:
+        to.print(line, soft_wrap=not to.is_terminal)
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Row], to: Console | None = None) -> None:

@@ -26,7 +26,7 @@ COLUMNS = (
     Column("TIME", "right", needed=2),
     Column("COST", "right", needed=1),
     Column("ACCEPTED", needed=5),
-    Column("OBJECTIVE", is_cut=True),
+    Column("OBJECTIVE", is_cut=True, needed=8),
 )
 
 

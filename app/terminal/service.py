@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, get_type_hints
 
 import typer
 
@@ -103,7 +103,7 @@ def _told_of(command: Callable[..., None]) -> tuple[list[inspect.Parameter], Cal
     hints = get_type_hints(command, include_extras=True)
     own = [each.replace(annotation=hints[each.name]) for each in [*inspect.signature(command).parameters.values()][1:]]
     if len(own) == 1 and is_dataclass(own[0].annotation):
-        name, kind = own[0].name, own[0].annotation
+        name, kind = own[0].name, cast("Callable[..., Any]", own[0].annotation)
         hints = get_type_hints(kind, include_extras=True)
         fields = [each.replace(annotation=hints[each.name]) for each in inspect.signature(kind).parameters.values()]
         return fields, lambda options: {name: kind(**options)}

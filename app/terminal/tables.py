@@ -11,7 +11,7 @@ from app.terminal.text import one_line
 
 GAP = 2
 """Spaces between columns."""
-LEAST = 16
+LEAST = 10
 """Characters that the column which is cut shall have at least."""
 
 

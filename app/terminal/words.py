@@ -30,11 +30,16 @@ def duration(milliseconds: float) -> str:
 
 
 def money(usd: str | None) -> str:
-    """US dollars: to the cent from ten dollars up, finer below."""
+    """US dollars, to the hundredth of a cent where they are not whole cents."""
     amount = Decimal(usd or 0)
     if not amount:
         return "$0"
-    return f"${amount:.2f}" if amount >= 10 else f"${amount:.4f}"
+    return f"${amount:.2f}" if amount == round(amount, 2) else f"${amount:.4f}"
+
+
+def counted(number: int, what: str) -> str:
+    """So many of something."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def moment(text: str) -> datetime:
