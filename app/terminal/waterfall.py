@@ -111,9 +111,11 @@ def lanes_of(trace: Mapping[str, Any]) -> Iterator[Lane]:
 def _lane(span: Span, depth: int, begun: datetime, until: datetime) -> Lane:
     end = moment(span["finished_at"]) if span["finished_at"] else until
     failed = span["status"] == "error"
-    label = Text(_WITHIN * depth + _named(span), _STYLES.get(span["kind"], ""))
+    label = Text(_WITHIN * depth)
+    label.append("✗ " if failed else "", "red")
+    label.append(_named(span), _STYLES.get(span["kind"], ""))
     if failed:
-        label.append(f" ✗ {one_line(str(span['attributes'].get('error_code') or ''))}".rstrip(), "red")
+        label.append(f" {one_line(str(span['attributes'].get('error_code') or ''))}".rstrip(), "red")
     elif not span["finished_at"]:
         label.append(" …", "yellow")
     begin = (moment(span["started_at"]) - begun).total_seconds()
