@@ -14,6 +14,8 @@ class Place(NamedTuple):
 
 
 _RUNS = {
+    "run": Place("app.terminal.run_command:run", "Post a job, and show its run live."),
+    "watch": Place("app.terminal.watch_command:watch", "Show a run live, to its end."),
     "runs": Place("app.terminal.runs_command:runs", "List runs, newest first."),
     "show": Place("app.terminal.show_command:show", "Show how a run stands and what came of it."),
     "plan": Place("app.terminal.plan_command:plan", "Show the plan of a run as a tree."),

@@ -3,7 +3,7 @@
 from app.client.bodies import File
 from app.client.client import Client
 from app.client.errors import Refused, ServiceError, Unreachable
-from app.client.job_shapes import DryRun, Job, Limits, Plan, PlannedTask, Team, Tool
+from app.client.job_shapes import DryRun, Job, Limits, Plan, PlannedTask, Quote, Team, Tool
 from app.client.run_shapes import Artifact, Attempt, Delta, Event, Question, Run, Task, Trace, is_delta
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Plan",
     "PlannedTask",
     "Question",
+    "Quote",
     "Refused",
     "Run",
     "ServiceError",

@@ -114,7 +114,7 @@ class Client:
         run_id: str,
         *,
         after: int = ...,
-        deltas: Literal[True],
+        deltas: bool,
         patience_s: float | None = ...,
         on_away: OnAway | None = ...,
     ) -> AsyncGenerator[Event | Delta]: ...
