@@ -1,6 +1,5 @@
 """Which service is meant, by options, environment and profiles; and the file that holds these."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,7 +36,7 @@ def test_the_nearest_names_the_service_and_a_profiles_key_stays_with_its_address
     written(tmp_path)
     key, url, use = {"CHARGEHAND_API_KEY": "chk_mine"}, {"CHARGEHAND_URL": LAB}, {"CHARGEHAND_PROFILE": "lab"}
     lab_key = {"LAB_KEY": "chk_lab"}
-    cases: list[tuple[str | None, str | None, Mapping[str, str], tuple[str, str | None]]] = [
+    cases: list[tuple[str | None, str | None, dict[str, str], tuple[str, str | None]]] = [
         (None, None, {}, (PROD, "chk_prod")),
         (None, None, key, (PROD, "chk_mine")),
         (None, None, use | lab_key, (LAB, "chk_lab")),
