@@ -11,8 +11,9 @@ from app.cli.lazily import LazyGroup
 from app.terminal.errors import BAD_INPUT, CommandRefused
 from app.terminal.options import ProfileName, Url
 
+NAME = "chargehand"
 cli = typer.Typer(
-    name="chargehand",
+    name=NAME,
     cls=LazyGroup,
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
@@ -39,11 +40,11 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command. What can be mended by whoever typed it ends in one line on standard error and exit code 2."""
     try:
-        cli(arguments)
+        cli(arguments, prog_name=NAME)
     except SystemExit:
         raise
     except CommandRefused as error:
-        typer.echo(f"chargehand: {error}", err=True)
+        typer.echo(f"{NAME}: {error}", err=True)
         sys.exit(BAD_INPUT)
     except _for_the_operator() as error:
         from app.cli.console import say

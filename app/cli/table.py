@@ -21,13 +21,13 @@ _RUNS = {
     "plan": Place("app.terminal.plan_command:plan", "Show the plan of a run as a tree."),
     "trace": Place("app.terminal.trace_command:trace", "Show where the time of a run went."),
     "answer": Place("app.terminal.answer_command:answer", "Answer what a run asks."),
-    "approve": Place("app.terminal.run_commands:approve", "Approve a plan that waits for it."),
+    "approve": Place("app.terminal.run_actions:approve", "Approve a plan that waits for it."),
     "edit": Place("app.terminal.edit_command:edit", "Edit a plan that waits for approval."),
-    "reject": Place("app.terminal.run_commands:reject", "Reject a plan that waits for approval."),
-    "cancel": Place("app.terminal.run_commands:cancel", "Cancel a run."),
-    "retry": Place("app.terminal.run_commands:retry", "Begin a new run of the same job."),
-    "resynthesize": Place("app.terminal.run_commands:resynthesize", "Have another answer made of the same results."),
-    "open": Place("app.terminal.run_commands:open_page", "Open the page of a run."),
+    "reject": Place("app.terminal.run_actions:reject", "Reject a plan that waits for approval."),
+    "cancel": Place("app.terminal.run_actions:cancel", "Cancel a run."),
+    "retry": Place("app.terminal.run_actions:retry", "Begin a new run of the same job."),
+    "resynthesize": Place("app.terminal.run_actions:resynthesize", "Have another answer made of the same results."),
+    "open": Place("app.terminal.run_actions:open_page", "Open the page of a run."),
 }
 
 _SERVICES = {

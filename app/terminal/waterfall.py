@@ -17,7 +17,8 @@ Span = Mapping[str, Any]
 BARS = {"llm": "▒", "tool": "░", "attempt": "▓"}
 WHOLE = "█"
 _STYLES = {"task": "bold", "llm": "cyan", "tool": "green", "attempt": "blue"}
-_WITHIN = "  "
+_NARROW = 60
+"""Characters of a line in which each level is set in by one of them only."""
 _LEAST_LABEL, _LEAST_BAR = 12, 8
 _GAP = 1
 _TICK_EVERY = 16
@@ -66,7 +67,7 @@ class Axis:
 
 def waterfall(trace: Mapping[str, Any], width: int) -> list[Text]:
     """The lines, none of them wider than `width`."""
-    lanes = [*lanes_of(trace)]
+    lanes = [*lanes_of(trace, " " if width < _NARROW else "  ")]
     seconds = max((lane.end for lane in lanes), default=0) or 0.001
     times = [duration(1000 * (lane.end - lane.begin)) for lane in lanes]
     right = max([len(each) for each in times], default=0)
@@ -88,32 +89,34 @@ def waterfall(trace: Mapping[str, Any], width: int) -> list[Text]:
     return [*lines, Text(legend, "dim")]
 
 
-def lanes_of(trace: Mapping[str, Any]) -> Iterator[Lane]:
-    """Every span under the one that it belongs to. The single attempt of a task is the task's own line."""
+def lanes_of(trace: Mapping[str, Any], within: str) -> Iterator[Lane]:
+    """Every span under the one that it belongs to, set in by `within`. A single attempt is the line of its task."""
     begun = moment(trace["run"]["created_at"])
     known = {span["id"] for span in trace["spans"]}
-    within: dict[str | None, list[Span]] = {}
+    inside: dict[str | None, list[Span]] = {}
     for span in trace["spans"]:
-        within.setdefault(span["parent_id"] if span["parent_id"] in known else None, []).append(span)
+        inside.setdefault(span["parent_id"] if span["parent_id"] in known else None, []).append(span)
     until = _latest(trace["spans"], begun)
-    left = [(span, 0) for span in reversed(_in_time(within.get(None, ())))]
+    left = [(span, 0) for span in reversed(_in_time(inside.get(None, ())))]
     while left:
         span, depth = left.pop()
-        inner = _in_time(within.get(span["id"], ()))
+        inner = _in_time(inside.get(span["id"], ()))
         attempts = [each for each in inner if each["kind"] == "attempt"]
         if span["kind"] == "task" and len(attempts) == 1:
             alone = attempts[0]
-            inner = _in_time([*(each for each in inner if each is not alone), *within.get(alone["id"], ())])
+            inner = _in_time([*(each for each in inner if each is not alone), *inside.get(alone["id"], ())])
         left += [(each, depth + 1) for each in reversed(inner)]
-        yield _lane(span, depth, begun, until)
+        yield _lane(span, within * depth, begun, until)
 
 
-def _lane(span: Span, depth: int, begun: datetime, until: datetime) -> Lane:
+def _lane(span: Span, indent: str, begun: datetime, until: datetime) -> Lane:
     end = moment(span["finished_at"]) if span["finished_at"] else until
     failed = span["status"] == "error"
-    label = Text(_WITHIN * depth + _named(span), _STYLES.get(span["kind"], ""))
+    label = Text(indent)
+    label.append("✗ " if failed else "", "red")
+    label.append(_named(span), _STYLES.get(span["kind"], ""))
     if failed:
-        label.append(f" ✗ {one_line(str(span['attributes'].get('error_code') or ''))}".rstrip(), "red")
+        label.append(f" {one_line(str(span['attributes'].get('error_code') or ''))}".rstrip(), "red")
     elif not span["finished_at"]:
         label.append(" …", "yellow")
     begin = (moment(span["started_at"]) - begun).total_seconds()

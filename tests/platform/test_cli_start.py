@@ -1,4 +1,4 @@
-"""What the command line loads before it says its first line: a second's worth of modules is noticed by whoever types."""
+"""What the command line loads before its first line: whoever types notices a second's worth of modules."""
 
 import subprocess
 import sys
