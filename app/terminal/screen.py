@@ -51,13 +51,14 @@ def _foot(run: Progress, now: datetime, width: int) -> list[Text]:
 
 def totals(run: Progress, now: datetime) -> str:
     """Tasks, time, money and tokens, against their limits."""
-    done = sum(task.is_over for task in run.planned)
+    done = sum(task.status == "succeeded" for task in run.planned)
+    lost = sum(task.is_over for task in run.planned) - done
     begun, end = run.started_at, run.ended_at or now
     passed_ms = (end - begun).total_seconds() * 1000 if begun else 0
     cost, most = money(str(run.cost_usd)), run.limits.get("cost_usd")
     bound = run.limits.get("tokens")
     parts = [
-        f"{done} of {len(run.planned)} tasks",
+        f"{done} of {len(run.planned)} tasks" + (f", {lost} lost" if lost else ""),
         duration(max(passed_ms, 0)),
         f"{cost} of {limit_of_cost(most)}" if most else cost,
         f"{run.tokens:,} of {bound:,} tokens" if bound else f"{run.tokens:,} tokens",

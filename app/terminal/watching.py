@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
@@ -172,6 +173,9 @@ class Watch:
             self.interrupts += 1
             self.news.set()
 
+        if threading.current_thread() is not threading.main_thread():
+            yield  # Signals are the main thread's.
+            return
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, count)
         try:
