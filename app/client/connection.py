@@ -72,9 +72,16 @@ class Connection:
         self.url = url
         self._patience_s, self._pause_s = patience_s, pause_s
         headers = {"Authorization": f"Bearer {key}"} if key else {}
+        is_here = _is_here(url)
+        is_plain = is_here and url.startswith("http:")  # The authorities' certificates are not loaded for nothing.
         try:
             self._http = httpx2.AsyncClient(
-                base_url=url, headers=headers, timeout=_TIMES, transport=transport, trust_env=not _is_here(url)
+                base_url=url,
+                headers=headers,
+                timeout=_TIMES,
+                transport=transport,
+                trust_env=not is_here,
+                verify=not is_plain,
             )
         except (httpx2.InvalidURL, UnicodeEncodeError) as error:
             raise Unreachable(url, str(error)) from None

@@ -1,6 +1,7 @@
 """`chargehand answer`: what people say to what a run asks."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ from app.terminal.output import print_json, say
 from app.terminal.service import Service, at_service
 from app.terminal.text import inert, one_line
 from app.terminal.which_run import run_meant
+from app.terminal.words import duration, moment
 
 _HEAD = "q_"
 
@@ -72,7 +74,8 @@ def _said_to(question: Question) -> str:
         say(f"  {number}  {one_line(choice)}")
     default = question["default"]
     taken = default.get("assumption") or default.get("action") or "nothing"
-    say(f"Unanswered by {question['expires_at']}: {one_line(str(taken))}")
+    left = (moment(question["expires_at"]) - datetime.now(UTC)).total_seconds()
+    say(f"Unanswered for another {duration(1000 * max(left, 0))}: {one_line(str(taken))}")
     said = str(typer.prompt("Answer", err=True, prompt_suffix=": ", show_default=False)).strip()
     number = int(said) if said.isascii() and said.isdecimal() else 0
     return choices[number - 1] if said not in choices and 0 < number <= len(choices) else inert(said)

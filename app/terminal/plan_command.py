@@ -52,7 +52,7 @@ def plan_lines(plan: Plan, statuses: Mapping[str, str]) -> list[Text]:
         Text(f"revision {plan['revision']}, {plan['strategy']}{size}", "dim"),
     ]
     for twig in twigs(plan["tasks"]):
-        line = Text(twig.stem, "dim")
+        line = Text().append(twig.stem, "dim")
         status = statuses.get(twig.task["id"])
         if status is not None:
             line.append(MARKS.get(status, "?") + " ", STYLES.get(status, ""))

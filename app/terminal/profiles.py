@@ -3,8 +3,6 @@
 import os
 import re
 import stat
-import tempfile
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,10 +60,12 @@ def config_file(environment: Mapping[str, str]) -> Path:
 
 def read_profiles(file: Path) -> Profiles:
     """The profiles in a file; none where there is no file. Raises `CommandRefused`."""
+    if not os.path.exists(file):  # Where it may not be looked for, there is none.
+        return Profiles(file)  # As for most: what reads such a file need not be loaded.
+    import tomllib
+
     try:
         written = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return Profiles(file)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CommandRefused(f"cannot read {file}: {' '.join(str(error).split())}") from None
     if unknown := sorted(written.keys() - {"current", "profiles"}):
@@ -82,6 +82,8 @@ def read_profiles(file: Path) -> Profiles:
 
 def write_profiles(profiles: Profiles) -> None:
     """Write the file for its owner alone, in one step. Raises `CommandRefused`."""
+    import tempfile
+
     file = profiles.file
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
