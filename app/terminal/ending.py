@@ -16,6 +16,19 @@ LEFT = 130
 _STYLES = {"succeeded": "green", "partial": "yellow", "failed": "red", "cancelled": "magenta"}
 
 
+class _Answer(Markdown):
+    """Markdown of which nothing is lost: what looks like HTML is text, and links show their addresses."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, hyperlinks=False)
+        for token in self.parsed:
+            if token.type == "html_block":
+                token.type = "code_block"
+            for part in token.children or ():
+                if part.type == "html_inline":
+                    part.type = "text"
+
+
 def print_end(to: Console, run: Run, url: str) -> None:
     """Print what came of a run: on a terminal with its answer as Markdown, else with the answer as it is."""
     result = run["result"]
@@ -23,8 +36,7 @@ def print_end(to: Console, run: Run, url: str) -> None:
     if answer:
         to.print()
         if to.is_terminal:
-            # Links are shown with their addresses: what stands behind a word of a model is for people to see.
-            to.print(Markdown(inert(answer), hyperlinks=False))
+            to.print(_Answer(inert(answer)))
         else:
             to.print(Text(inert(answer)), soft_wrap=True)
         to.print()
