@@ -89,9 +89,9 @@ async def test_an_edit_that_is_refused_is_kept_and_can_be_sent_again(
 
     assert unsent == (2, "", "chargehand: the editor false ended with 1, so nothing was sent\n")
     assert refused.code == 2
-    finding, line = refused.err.splitlines()
-    assert finding.startswith("/tasks/1/worker: task 't2' names the unknown worker 'nobody'")
-    assert line.startswith("chargehand: plan_invalid: ")
+    assert refused.err.startswith("chargehand: plan_invalid: ")
+    assert "/tasks/1/worker: task 't2' names the unknown worker 'nobody'" in refused.err
+    assert refused.err.count("\n") == 1
     assert kept.parent == tmp_path
     assert (unchanged.code, unchanged.err) == (0, "Nothing is changed.\n")
     assert (sent.code, "t2 Task t2 · analyst" in sent.out) == (0, True)
