@@ -7,7 +7,6 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from app.client import Run
-from app.terminal.screen import limit_of_cost
 from app.terminal.text import inert, one_line
 from app.terminal.words import duration, money
 
@@ -47,7 +46,7 @@ def _told(run: Run, url: str) -> Iterator[Text]:
     why = f": {run['error']['message']}" if run["error"] else ""
     yield _of(run["status"], f"{reason or ''}{why}".lstrip(": "), _STYLES.get(run["status"], ""))
     most = run["limits"].get("cost_usd")
-    bound = f" of {limit_of_cost(most)}" if most else ""
+    bound = f" of {money(most)}" if most else ""
     tasks, usage = run["progress"]["tasks"], run["usage"]
     yield _of(
         "in all",

@@ -11,6 +11,8 @@ from app.terminal.errors import CommandRefused
 
 STDIN = "-"
 STDIN_NAME = "stdin"
+MOST_DIGITS = 15
+"""Of a number that anybody means."""
 _SHORT = {"cost": "cost_usd", "timeout": "timeout_s"}
 _WHOLE = ("tokens", "tasks", "concurrency", "attempts", "rounds", "depth")
 _LIMITS = {"cost_usd": str, "timeout_s": float} | dict.fromkeys(_WHOLE, int)
@@ -35,7 +37,7 @@ def _limit(option: str, name: str, value: str) -> Any:
     try:
         amount = Decimal(value)
         whole = name in _WHOLE
-        if not amount.is_finite() or amount <= 0 or (whole and amount != int(amount)):
+        if not amount.is_finite() or amount <= 0 or amount.adjusted() > MOST_DIGITS or (whole and amount % 1):
             raise InvalidOperation
     except InvalidOperation:
         kind = "a whole number" if name in _WHOLE else "a number"

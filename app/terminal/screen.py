@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from decimal import Decimal
 from textwrap import wrap
 
 from rich.cells import cell_len, set_cell_size
@@ -31,7 +30,7 @@ def screen(run: Progress, now: datetime, width: int, height: int) -> Text:
     room = max(height - len(above) - len(below), 1)
     if len(tree) > room:
         tree = _shortened(run, now, width, room)
-    return Text("\n").join([*above, *tree, *below])
+    return Text("\n").join([*above, *tree, *below][-height:])
 
 
 def _head(run: Progress, width: int) -> list[Text]:
@@ -60,15 +59,10 @@ def totals(run: Progress, now: datetime) -> str:
     parts = [
         f"{done} of {len(run.planned)} tasks" + (f", {lost} lost" if lost else ""),
         duration(max(passed_ms, 0)),
-        f"{cost} of {limit_of_cost(most)}" if most else cost,
+        f"{cost} of {money(most)}" if most else cost,
         f"{run.tokens:,} of {bound:,} tokens" if bound else f"{run.tokens:,} tokens",
     ]
     return " · ".join(parts)
-
-
-def limit_of_cost(usd: str) -> str:
-    """A limit in US dollars, as it was set."""
-    return f"${Decimal(usd).normalize():f}"
 
 
 def _tree(run: Progress, now: datetime, width: int) -> list[Text]:

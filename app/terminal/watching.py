@@ -54,7 +54,7 @@ class Watch:
         reading.add_done_callback(lambda _: self.news.set())
         try:
             with self._heeding_interrupts():
-                while not reading.done():
+                while True:
                     async with self.view.shown():
                         await self._until(lambda: reading.done() or self.interrupts or self._to_ask())
                     if reading.done():

@@ -1,6 +1,6 @@
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -30,7 +30,7 @@ def told(seq: int, type_: str = "task.started", text: str = "") -> dict[str, Any
     return {"seq": seq, "type": type_, "data": {"text": text}}
 
 
-def frame(event: dict[str, Any], end: str) -> str:
+def frame(event: Mapping[str, Any], end: str) -> str:
     name = f"id: {event['seq']}{end}" if "seq" in event else ""
     return f"{name}event: {event['type']}{end}data: {json.dumps(event, ensure_ascii=False)}{end}{end}"
 

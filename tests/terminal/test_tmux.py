@@ -34,7 +34,7 @@ async def test_a_tree_grows_and_its_end_is_the_exit_status(
         begun = await pane.until("├─ ▶ t1 Task t1", "└─ ▶ t2 Task t2", "   └─ · t3 Task t3", "waits for t1, t2")
         assert "running   researcher   #1" in begun
         assert "0 of 3 tasks" in begun
-        assert " of $2 " in begun
+        assert " of $2.00 " in begun
         stub.release("first")
         await pane.until("✓ t1 Task t1", "waits for t2", "1 of 3 tasks")
         stub.release("second")
