@@ -164,9 +164,9 @@ async def test_a_run_is_cancelled_and_what_ended_cannot_be(
 
 
 async def test_what_others_wrote_never_reaches_the_terminal_as_a_command(
-    service: Service, stub: StubProvider, at_service: Typed
+    service: Service, stub: StubProvider, at_service: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evil = "\x1b[2J[bold]red[/bold] \x9b31m\u202e :smile:"
+    evil = "\\$(touch x) \\`id` \x1b[2J[bold]red[/bold] \x9b31m\u202e :smile:"
     stub.on("work", as_json(report(evil)))
     stub.on("synthesize", as_json(synthesis(evil, "t1", "t2")))
     run_id = await service.submit(evil, plan=plan_of(task("t1", title=evil), task("t2"), goal=evil))
@@ -176,6 +176,12 @@ async def test_what_others_wrote_never_reaches_the_terminal_as_a_command(
         told = (await at_service(command, *([] if command == "runs" else [run_id]))).out
         assert not set(told) & {"\x1b", "\x9b", "\u202e"}, command
         assert "red[/bold]" in told or command == "trace", command
+    monkeypatch.setenv("_CHARGEHAND_COMPLETE", "complete_zsh")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "chargehand show run_")
+    completed = (await at_service()).out
+    monkeypatch.delenv("_CHARGEHAND_COMPLETE")
+    assert run_id in completed
+    assert not set(completed.partition(run_id)[2]) & set("\\$`[;&|<>"), "zsh evaluates what it is told"
     whole = (await at_service("show", run_id, "--json")).out
     assert not set(whole) & {"\x1b", "\x9b", "\u202e"}
     assert json.loads(whole)["objective"] == evil.strip()
