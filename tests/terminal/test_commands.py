@@ -109,6 +109,8 @@ async def test_a_question_is_answered_by_its_number_and_once(
     await service.until(run_id, lambda row: row["status"] == "waiting")
 
     outside = await at_service("answer", run_id, "leap year")
+    monkeypatch.setattr("sys.stdin", _Lines())
+    silent = await at_service("answer", run_id)
     monkeypatch.setattr("sys.stdin", _Lines("2\n"))
     answered = await at_service("answer", run_id, "--json")
     given = json.loads(answered.out)
@@ -116,6 +118,7 @@ async def test_a_question_is_answered_by_its_number_and_once(
     run = await service.ended(run_id)
 
     assert (outside.code, outside.err.startswith("chargehand: ")) == (2, True)
+    assert (silent.code, silent.err.splitlines()[-1].endswith("is not answered: nothing was typed")) == (2, True)
     assert answered.err.splitlines()[:3] == ["Which year?", "  1  calendar year", "  2  business year"]
     assert (given["status"], given["answer"]) == ("answered", "business year")
     assert (again.code, again.err.startswith("chargehand: question_answered: ")) == (2, True)
