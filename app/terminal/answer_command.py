@@ -76,6 +76,9 @@ def _said_to(question: Question) -> str:
     taken = default.get("assumption") or default.get("action") or "nothing"
     left = (moment(question["expires_at"]) - datetime.now(UTC)).total_seconds()
     say(f"Unanswered for another {duration(1000 * max(left, 0))}: {one_line(str(taken))}")
-    said = str(typer.prompt("Answer", err=True, prompt_suffix=": ", show_default=False)).strip()
+    try:
+        said = str(typer.prompt("Answer", err=True, prompt_suffix=": ", show_default=False)).strip()
+    except typer.Abort:
+        raise CommandRefused(f"{question['id']} is not answered: nothing was typed") from None
     number = int(said) if said.isascii() and said.isdecimal() else 0
     return choices[number - 1] if said not in choices and 0 < number <= len(choices) else inert(said)

@@ -8,7 +8,7 @@ import typer
 from app.client import Client, ServiceError
 from app.terminal.errors import CommandRefused
 from app.terminal.service import service_of
-from app.terminal.text import cut, one_line
+from app.terminal.text import cut, for_shell
 
 WITHIN_S = 1.0
 """How long a service may take; then nothing is completed."""
@@ -24,7 +24,7 @@ def runs_like(context: typer.Context, incomplete: str) -> Completed:
 
     async def found(client: Client) -> Completed:
         runs = [run async for run in client.runs(limit=RUNS)]
-        return [("last", "the newest"), *((run["id"], f"{run['status']}: {run['objective']}") for run in runs)]
+        return [("last", "the newest"), *((run["id"], f"{run['status']}, {run['objective']}") for run in runs)]
 
     return _completed(context, incomplete, found)
 
@@ -45,7 +45,9 @@ def _completed(context: typer.Context, incomplete: str, found: Callable[[Client]
     except (CommandRefused, ServiceError, TimeoutError):
         return []  # A shell has no place for reasons.
     return [
-        (one_line(word), cut(one_line(about), HELP_CHARACTERS)) for word, about in asked if word.startswith(incomplete)
+        (word, cut(for_shell(about), HELP_CHARACTERS))
+        for word, about in asked
+        if word.startswith(incomplete) and word == for_shell(word)
     ]
 
 

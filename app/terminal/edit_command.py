@@ -52,7 +52,7 @@ class Edit:
         if self.file.read_text(encoding="utf-8") == self.written:
             self.file.unlink()
             raise CommandRefused(one_line(why))
-        again = f"`chargehand edit {self.run_id} --file {self.file}` sends it"
+        again = f"`chargehand edit {self.run_id} --file {self.file}` sends it, for the revision that it names"
         raise CommandRefused(f"{one_line(why)}; your edit is kept in {self.file}: {again}")
 
     def sent(self) -> Plan | None:
@@ -136,12 +136,16 @@ def _sent_from_editor(under_way: Edit) -> Plan | None:
                 under_way.refused(why)
         except CommandRefused as error:  # The service is away.
             under_way.refused(str(error))
-        for each in findings:
-            say(each)
-        if not (sys.stdin.isatty() and typer.confirm("Open it again?", default=True, err=True)):
+        if not (sys.stdin.isatty() and _is_opened_again(findings)):
             under_way.refused(why)
         text = under_way.file.read_text(encoding="utf-8")
         under_way.file.write_text(with_findings(text, findings), encoding="utf-8")
+
+
+def _is_opened_again(findings: Sequence[str]) -> bool:
+    for each in findings:
+        say(each)
+    return bool(typer.confirm("Open it again?", default=True, err=True))
 
 
 def _findings(refused: Refused) -> list[str]:

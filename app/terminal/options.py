@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from app.terminal.errors import CommandRefused
+from app.terminal.text import for_shell
 
 HERE = "http://127.0.0.1:8000"
 """Where a service is unless anything is said."""
@@ -18,7 +19,7 @@ def _profiles(incomplete: str) -> list[tuple[str, str]]:
         named = read_profiles(config_file(os.environ)).named
     except CommandRefused:
         return []  # A shell has no place for reasons.
-    return [(name, profile.url) for name, profile in named.items() if name.startswith(incomplete)]
+    return [(name, "") for name in named if name.startswith(incomplete) and name == for_shell(name)]
 
 
 Url = Annotated[

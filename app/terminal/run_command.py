@@ -1,5 +1,6 @@
 """`chargehand run`: a job, posted and shown while it is done."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -36,27 +37,36 @@ LimitOptions = Annotated[
 Approve = Annotated[bool, typer.Option("--approve", help="Have the plan wait for approval, and ask for it here.")]
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is said of a job; each field is an argument or an option."""
+
+    objective: Objective
+    team: Team = None
+    input: Inputs = None
+    limit: LimitOptions = None
+    approve: Approve = False
+    as_json: AsEvents = False
+
+    @property
+    def job(self) -> Job:
+        """The same in the words of the API. Raises `CommandRefused`."""
+        job: Job = {"objective": self.objective}
+        if self.team is not None:
+            job["team"] = self.team
+        if self.limit:
+            job["limits"] = limits_of(self.limit)
+        if self.approve:
+            job["approval"] = "plan"
+        return job
+
+
 @at_service
-def run(
-    service: Service,
-    objective: Objective,
-    team: Team = None,
-    input: Inputs = None,
-    limit: LimitOptions = None,
-    approve: Approve = False,
-    as_json: AsEvents = False,
-) -> None:
+def run(service: Service, told: Told) -> None:
     """Post a job and show its run live. Its end is the exit status: 0 succeeded, 3 partial, 4 failed, 5 cancelled."""
-    job: Job = {"objective": objective}
-    if team is not None:
-        job["team"] = team
-    if limit:
-        job["limits"] = limits_of(limit)
-    if approve:
-        job["approval"] = "plan"
-    files = files_of(input or ())
+    job, files = told.job, files_of(told.input or ())
 
     async def done(client: Client) -> int:
-        return await watched_to_its_end(service, client, await client.submit(job, files=files), as_json=as_json)
+        return await watched_to_its_end(service, client, await client.submit(job, files=files), as_json=told.as_json)
 
     raise typer.Exit(service.ask(done))

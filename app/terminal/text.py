@@ -11,6 +11,7 @@ CUT = "…"
 
 _OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that a terminal acts on, or that turn around what stands beside them; and halves of characters."""
+_FOR_SHELLS = re.compile(r"[^\w.,@-]")
 _PICTURES = 0x2400
 _SPACE, _DELETE = 0x20, 0x7F
 
@@ -33,6 +34,11 @@ def cut(text: str, characters: int) -> str:
 def as_json(document: Any) -> str:
     """A document of the API as it is. Characters that a terminal would obey are written as JSON writes any."""
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def for_shell(text: str) -> str:
+    """What a shell may be told of a word that it completes: letters, digits and a few signs. zsh evaluates the rest."""
+    return " ".join(_FOR_SHELLS.sub(" ", text).split())
 
 
 def _picture(found: re.Match[str]) -> str:

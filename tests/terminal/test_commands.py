@@ -89,9 +89,9 @@ async def test_an_edit_that_is_refused_is_kept_and_can_be_sent_again(
 
     assert unsent == (2, "", "chargehand: the editor false ended with 1, so nothing was sent\n")
     assert refused.code == 2
-    finding, line = refused.err.splitlines()
-    assert finding.startswith("/tasks/1/worker: task 't2' names the unknown worker 'nobody'")
-    assert line.startswith("chargehand: plan_invalid: ")
+    assert refused.err.startswith("chargehand: plan_invalid: ")
+    assert "/tasks/1/worker: task 't2' names the unknown worker 'nobody'" in refused.err
+    assert refused.err.count("\n") == 1
     assert kept.parent == tmp_path
     assert (unchanged.code, unchanged.err) == (0, "Nothing is changed.\n")
     assert (sent.code, "t2 Task t2 · analyst" in sent.out) == (0, True)
@@ -109,6 +109,8 @@ async def test_a_question_is_answered_by_its_number_and_once(
     await service.until(run_id, lambda row: row["status"] == "waiting")
 
     outside = await at_service("answer", run_id, "leap year")
+    monkeypatch.setattr("sys.stdin", _Lines())
+    silent = await at_service("answer", run_id)
     monkeypatch.setattr("sys.stdin", _Lines("2\n"))
     answered = await at_service("answer", run_id, "--json")
     given = json.loads(answered.out)
@@ -116,6 +118,7 @@ async def test_a_question_is_answered_by_its_number_and_once(
     run = await service.ended(run_id)
 
     assert (outside.code, outside.err.startswith("chargehand: ")) == (2, True)
+    assert (silent.code, silent.err.splitlines()[-1].endswith("is not answered: nothing was typed")) == (2, True)
     assert answered.err.splitlines()[:3] == ["Which year?", "  1  calendar year", "  2  business year"]
     assert (given["status"], given["answer"]) == ("answered", "business year")
     assert (again.code, again.err.startswith("chargehand: question_answered: ")) == (2, True)
@@ -164,9 +167,9 @@ async def test_a_run_is_cancelled_and_what_ended_cannot_be(
 
 
 async def test_what_others_wrote_never_reaches_the_terminal_as_a_command(
-    service: Service, stub: StubProvider, at_service: Typed
+    service: Service, stub: StubProvider, at_service: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evil = "\x1b[2J[bold]red[/bold] \x9b31m\u202e :smile:"
+    evil = "\\$(touch x) \\`id` \x1b[2J[bold]red[/bold] \x9b31m\u202e :smile:"
     stub.on("work", as_json(report(evil)))
     stub.on("synthesize", as_json(synthesis(evil, "t1", "t2")))
     run_id = await service.submit(evil, plan=plan_of(task("t1", title=evil), task("t2"), goal=evil))
@@ -176,6 +179,12 @@ async def test_what_others_wrote_never_reaches_the_terminal_as_a_command(
         told = (await at_service(command, *([] if command == "runs" else [run_id]))).out
         assert not set(told) & {"\x1b", "\x9b", "\u202e"}, command
         assert "red[/bold]" in told or command == "trace", command
+    monkeypatch.setenv("_CHARGEHAND_COMPLETE", "complete_zsh")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "chargehand show run_")
+    completed = (await at_service()).out
+    monkeypatch.delenv("_CHARGEHAND_COMPLETE")
+    assert run_id in completed
+    assert not set(completed.partition(run_id)[2]) & set("\\$`[;&|<>"), "zsh evaluates what it is told"
     whole = (await at_service("show", run_id, "--json")).out
     assert not set(whole) & {"\x1b", "\x9b", "\u202e"}
     assert json.loads(whole)["objective"] == evil.strip()
