@@ -63,7 +63,7 @@ def refusal(answer: httpx2.Response, url: str, *, is_repeated: bool = False) -> 
         problem = None
     if isinstance(problem, dict) and isinstance(problem.get("code"), str):
         return Refused(answer, problem, is_repeated=is_repeated)
-    return Unreachable(url, f"HTTP {answer.status_code}, and no answer of this API")
+    return Unreachable(url, f"HTTP {answer.status_code}: no answer of this API")
 
 
 def _seconds(written: str | None) -> float | None:

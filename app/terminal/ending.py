@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.text import Text
 
 from app.client import Run
-from app.terminal.text import inert, one_line
+from app.terminal.prose import print_answer
+from app.terminal.text import one_line
 from app.terminal.words import duration, money
 
 EXIT_CODES = {"succeeded": 0, "partial": 3, "failed": 4, "cancelled": 5}
@@ -22,11 +22,7 @@ def print_end(to: Console, run: Run, url: str) -> None:
     answer = result["answer"] if result is not None else None
     if answer:
         to.print()
-        if to.is_terminal:
-            # Links are shown with their addresses: what stands behind a word of a model is for people to see.
-            to.print(Markdown(inert(answer), hyperlinks=False))
-        else:
-            to.print(Text(inert(answer)), soft_wrap=True)
+        print_answer(to, answer)
         to.print()
     for line in _told(run, url):
         to.print(line, soft_wrap=not to.is_terminal)

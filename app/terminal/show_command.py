@@ -13,7 +13,7 @@ from app.terminal.options import AsJson
 from app.terminal.output import MARKS, console, in_style, print_json, print_prose, print_table
 from app.terminal.service import Service, at_service
 from app.terminal.tables import Column, Row
-from app.terminal.text import inert, one_line
+from app.terminal.text import one_line
 from app.terminal.which_run import run_meant
 from app.terminal.words import counted, duration, moment, money, status_of
 
@@ -110,7 +110,9 @@ def _print_result(to: Console, run: Run) -> None:
         return
     if result["answer"] is not None:
         to.print()
-        print_prose(to, [Text(inert(result["answer"].strip()))])
+        from app.terminal.prose import print_answer  # What lays Markdown out is loaded where there is some.
+
+        print_answer(to, result["answer"])
     remarks = [*_remarks(result)]
     if remarks:
         to.print()

@@ -163,7 +163,7 @@ async def test_an_address_that_is_none_is_unreachable(url: str) -> None:
 
 async def test_what_answers_and_is_no_service_is_said_to_be_none() -> None:
     async with client_of(lambda _: httpx2.Response(200, text="<html>")) as client:
-        with pytest.raises(Unreachable, match="no service of this API"):
+        with pytest.raises(Unreachable, match="no answer of this API"):
             await client.teams()
 
 

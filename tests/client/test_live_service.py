@@ -1,3 +1,5 @@
+import re
+from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from urllib.parse import urlsplit
@@ -6,7 +8,7 @@ import httpx2
 import pytest
 
 from app.client import Client, File, Job, Refused, ServiceError, is_delta
-from tests.support.processes import Replica, Replicas
+from tests.support.processes import ROOT, Replica, Replicas
 from tests.support.service import plan_of, report, task
 from tests.support.stub_answers import as_json, held
 from tests.support.stub_provider import StubProvider
@@ -41,8 +43,8 @@ class LosesAnswers(httpx2.AsyncHTTPTransport):
         raise httpx2.ReadError("the connection is gone", request=request)
 
 
-async def served(replicas: Replicas, port: str = "0") -> Replica:
-    replica = await replicas.start(port=port)
+async def served(replicas: Replicas, port: str = "0", **settings: str) -> Replica:
+    replica = await replicas.start(port=port, **settings)
     if port == "0":
         async with replica.client as http:
             assert (await http.put("/v1/teams/crew-of-two", json=TEAM)).status_code in (200, 201)
@@ -113,6 +115,22 @@ async def test_a_decision_whose_answer_is_lost_is_made_once_and_is_no_error(
         with pytest.raises(Refused) as refused:
             await client.approve(waiting["id"])
         assert refused.value.code == "plan_approved"
+
+
+async def test_the_code_of_the_docs_does_what_they_say(replicas: Replicas, capsys: pytest.CaptureFixture[str]) -> None:
+    url, text = (await served(replicas, model="demo")).url, (ROOT / "docs/client.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+    for block in blocks:
+        code = compile(
+            block.replace("http://127.0.0.1:8000", url), "docs/client.md", "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT
+        )
+        await eval(code, {})
+
+    assert len(blocks) == 3
+    said = capsys.readouterr().out
+    assert "run.succeeded None\nsucceeded " in said
+    assert "409 plan_approved\n" in said
 
 
 async def test_what_is_asked_of_a_run_comes_as_the_api_has_it(replicas: Replicas, stub: StubProvider) -> None:

@@ -12,7 +12,7 @@ from tests.support.stub_provider import StubProvider
 from tests.support.tmux import typed
 
 PLAN = as_json(plan_of(task("t1", "researcher"), task("t2", "analyst"), task("t3", "writer", ["t1", "t2"])))
-HOSTILE = "[red]not red[/red]\x1b]0;taken over\x07\x1b[2J and on"
+HOSTILE = "[red]not red[/red]\x1b]0;taken over\x07\x1b[2J and list<int>"
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ async def test_a_tree_grows_and_its_end_is_the_exit_status(
         assert ended.count("Find out.") == 1, "what is drawn is drawn over"
         assert "3 of 3 tasks" in ended
         assert "All told" in ended
-        assert "[red]not red[/red]␛]0;taken over␇␛[2J and on" in ended
+        assert "[red]not red[/red]␛]0;taken over␇␛[2J and list<int>" in ended
         assert await pane.title() != "taken over"
 
 
