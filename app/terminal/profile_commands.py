@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from app.terminal.errors import CommandRefused
 from app.terminal.output import print_table, say
 from app.terminal.profiles import (
     Profile,
     Profiles,
+    checked_key,
     checked_name,
     checked_url,
     config_file,
@@ -84,10 +84,7 @@ def _key() -> str | None:
         typed = typer.prompt("API key (none: Enter)", default="", hide_input=True, show_default=False, err=True)
     else:
         typed = sys.stdin.read()
-    key = str(typed).strip()
-    if any(not "!" <= each <= "~" for each in key):
-        raise CommandRefused("a key is one word of plain characters")
-    return key or None
+    return checked_key(str(typed), "what was read")
 
 
 def _told_of_key(profile: Profile) -> str:

@@ -46,10 +46,10 @@ class Profiles:
         """The key of a profile; None when it has none. Raises `CommandRefused` for one that others can read."""
         profile = self.called(name)
         if profile.api_key_env is not None:
-            return environment.get(profile.api_key_env, "").strip() or None
+            return checked_key(environment.get(profile.api_key_env, ""), profile.api_key_env)
         if profile.api_key is not None and self.file.stat().st_mode & _OTHERS:
             raise CommandRefused(f"{self.file} has a key and may be read by others: chmod 600 {self.file}")
-        return profile.api_key
+        return checked_key(profile.api_key or "", f"{self.file}: profiles.{name}.api_key")
 
 
 def config_file(environment: Mapping[str, str]) -> Path:
@@ -107,6 +107,14 @@ def checked_url(url: str, said_by: str) -> str:
     if not _URL.fullmatch(url):
         raise CommandRefused(f"{said_by}: {url} is no address of a service, such as https://chargehand.example.org")
     return url.rstrip("/")
+
+
+def checked_key(key: str, said_by: str) -> str | None:
+    """The key without what is around it; None where there is none. Raises `CommandRefused` for what can be no key."""
+    key = key.strip()
+    if not all("!" <= each <= "~" for each in key):
+        raise CommandRefused(f"{said_by}: a key is one word of plain characters")
+    return key or None
 
 
 def _profile(file: Path, name: str, table: Any) -> Profile:

@@ -16,7 +16,7 @@ import typer
 
 from app.terminal.errors import CommandRefused
 from app.terminal.options import HERE, ProfileName, Url
-from app.terminal.profiles import Profiles, checked_url, config_file, read_profiles
+from app.terminal.profiles import Profiles, checked_key, checked_url, config_file, read_profiles
 from app.terminal.text import one_line
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def service_meant(url: str | None, profile: str | None, environment: Mapping[str
     if url and profile:
         raise CommandRefused("--url and --profile name two services: give one of them")
     profiles = read_profiles(config_file(environment))
-    key = environment.get("CHARGEHAND_API_KEY", "").strip() or None
+    key = checked_key(environment.get("CHARGEHAND_API_KEY", ""), "CHARGEHAND_API_KEY")
     if profile:
         return Service(profiles.called(profile).url, profiles.key_of(profile, environment) or key)
     if url:

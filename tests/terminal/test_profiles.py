@@ -86,6 +86,8 @@ def test_a_key_that_others_may_read_is_not_used(tmp_path: Path) -> None:
     with pytest.raises(CommandRefused, match="may be read by others: chmod 600"):
         service_meant(None, None, here)
     assert service_meant(None, "open", here).key is None
+    with pytest.raises(CommandRefused, match="CHARGEHAND_API_KEY: a key is one word of plain characters"):
+        service_meant(None, "open", here | {"CHARGEHAND_API_KEY": "chk_ü"})
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
