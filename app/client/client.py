@@ -231,9 +231,7 @@ class Client:
         self, run_id: str, *, only: Literal["failed"] | None = None, idempotency_key: str | None = None
     ) -> Run:
         """A new run of the same job: all of it, or only what failed."""
-        return cast(
-            Run, await self._api.begin(f"{path_of(run_id)}/retry", {"json": {"only": only}}, idempotency_key)
-        )
+        return cast(Run, await self._api.begin(f"{path_of(run_id)}/retry", {"json": {"only": only}}, idempotency_key))
 
     async def resynthesize(
         self, run_id: str, changes: Mapping[str, Any] | None = None, *, idempotency_key: str | None = None
@@ -244,9 +242,7 @@ class Client:
 
     async def fork(self, run_id: str, changes: Mapping[str, Any], *, idempotency_key: str | None = None) -> Run:
         """A new run from a task boundary of an ended one, with what is different about it."""
-        return cast(
-            Run, await self._api.begin(f"{path_of(run_id)}/fork", {"json": dict(changes)}, idempotency_key)
-        )
+        return cast(Run, await self._api.begin(f"{path_of(run_id)}/fork", {"json": dict(changes)}, idempotency_key))
 
     async def artifacts(self, run_id: str) -> list[Artifact]:
         """The files that a run has handed over so far."""
