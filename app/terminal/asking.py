@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from app.client import Client, Plan, Quote, Refused
+from app.client import Client, Plan, Quote, Refused, ServiceError
 from app.terminal.text import inert, one_line
 from app.terminal.words import duration, money
 
@@ -85,12 +85,12 @@ async def answer(client: Client, run_id: str, question: Mapping[str, Any], to: C
 
 
 async def _tried(to: Console, act: Callable[[], Awaitable[object]]) -> bool:
-    """Whether it is settled: done, or by somebody else. What can be said better is said again."""
+    """Whether it is settled: done, or by somebody else. What was not heard, or can be said better, is said again."""
     try:
         await act()
-    except Refused as refused:
-        to.print(Text(one_line(str(refused)), "red"))
-        return refused.status not in _TO_BE_SAID_BETTER
+    except ServiceError as error:
+        to.print(Text(one_line(str(error)), "red"))
+        return isinstance(error, Refused) and error.status not in _TO_BE_SAID_BETTER
     return True
 
 

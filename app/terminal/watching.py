@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.text import Text
 
-from app.client import Client, Refused, Run, ServiceError, is_delta
+from app.client import Client, Run, ServiceError, is_delta
 from app.terminal import asking
 from app.terminal.errors import CommandRefused
 from app.terminal.keyboard import typed_line
@@ -24,6 +24,8 @@ from app.terminal.views import View
 PATIENCE_S = 300.0
 """How long a stream may be away before it is given up; the run goes on in any case."""
 _INTERRUPTED = "Cancel the run, leave it running, or go on watching? [c/l/g] "
+_LEAVING = 2
+"""Interrupts that say: leave it."""
 _PLAN = "plan"
 
 
@@ -132,7 +134,7 @@ class Watch:
 
     async def _leaves(self) -> bool:
         """Whether the run is left running by whoever interrupts; that is so where nobody can be asked."""
-        while self.terminal is not None and not self.run.is_over:
+        while self.terminal is not None and self.interrupts < _LEAVING and not self.run.is_over:
             said = await self._typed(_INTERRUPTED, lambda: self.run.is_over, interrupts=1)
             if said is None:
                 break
@@ -158,8 +160,8 @@ class Watch:
     async def _cancel(self) -> None:
         try:
             await self.client.cancel(self.run.run_id, reason="cancelled at the terminal")
-        except Refused as refused:
-            say(str(refused))
+        except ServiceError as error:
+            say(str(error))
 
     @property
     def _way_back(self) -> str:
@@ -167,18 +169,23 @@ class Watch:
 
     @contextmanager
     def _heeding_interrupts(self) -> Iterator[None]:
-        """Have Ctrl-C counted, and break nothing off."""
+        """Have Ctrl-C counted, and break nothing off: whoever is told to end leaves the terminal as it was."""
 
-        def count() -> None:
-            self.interrupts += 1
+        def count(interrupts: int) -> None:
+            self.interrupts += interrupts
             self.news.set()
 
         if threading.current_thread() is not threading.main_thread():
             yield  # Signals are the main thread's.
             return
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, count)
+        loop, weights = (
+            asyncio.get_running_loop(),
+            {signal.SIGINT: 1, signal.SIGTERM: _LEAVING, signal.SIGHUP: _LEAVING},
+        )
+        for number, weight in weights.items():
+            loop.add_signal_handler(number, count, weight)
         try:
             yield
         finally:
-            loop.remove_signal_handler(signal.SIGINT)
+            for number in weights:
+                loop.remove_signal_handler(number)
