@@ -6,14 +6,13 @@ from rich.console import Console
 from rich.text import Text
 
 from app.client import Run
-from app.terminal.prose import print_answer
+from app.terminal.output import STYLES
 from app.terminal.text import one_line
 from app.terminal.words import duration, money
 
 EXIT_CODES = {"succeeded": 0, "partial": 3, "failed": 4, "cancelled": 5}
 LEFT = 130
 """The code of a command that was interrupted, and has left its run running."""
-_STYLES = {"succeeded": "green", "partial": "yellow", "failed": "red", "cancelled": "magenta"}
 
 
 def print_end(to: Console, run: Run, url: str) -> None:
@@ -21,6 +20,8 @@ def print_end(to: Console, run: Run, url: str) -> None:
     result = run["result"]
     answer = result["answer"] if result is not None else None
     if answer:
+        from app.terminal.prose import print_answer  # Markdown is not loaded before there is some.
+
         to.print()
         print_answer(to, answer)
         to.print()
@@ -37,10 +38,10 @@ def _told(run: Run, url: str) -> Iterator[Text]:
             said = conflict["resolution"] or " / ".join(f"{c['task']}: {c['claim']}" for c in conflict["claims"])
             yield _of("conflict", f"{conflict['topic']} ({conflict['status']}): {said}", "yellow")
         for file in result["artifacts"]:
-            yield _of("file", f"{file['name']} ({file['media_type']}, {file['bytes']:,} bytes): {file['url']}")
+            yield _of("file", f"{file['name']} ({file['media_type']}, {file['bytes']:,} bytes): {url}{file['url']}")
     reason = run["stop_reason"] if run["stop_reason"] not in (None, "completed", run["status"]) else None
     why = f": {run['error']['message']}" if run["error"] else ""
-    yield _of(run["status"], f"{reason or ''}{why}".lstrip(": "), _STYLES.get(run["status"], ""))
+    yield _of(run["status"], f"{reason or ''}{why}".lstrip(": "), STYLES.get(run["status"], ""))
     most = run["limits"].get("cost_usd")
     bound = f" of {money(most)}" if most else ""
     tasks, usage = run["progress"]["tasks"], run["usage"]
