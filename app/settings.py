@@ -48,7 +48,7 @@ _SAID_TO_OTHERS = (
 """Settings that are used as they are."""
 
 
-OF_CLIENTS = {f"{PREFIX}API_KEY"}
+OF_CLIENTS = {f"{PREFIX}{name}" for name in ("API_KEY", "URL", "PROFILE")}
 """Variables that commands go by which are clients of a service, and no setting of one."""
 
 

@@ -8,7 +8,6 @@ from app.domain.errors import ChargehandError
 from app.domain.keys import TENANT_PATTERN
 from app.telemetry import redact
 
-BAD_INPUT = 2
 OUT_OF_DATE = 1
 
 

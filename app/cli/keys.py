@@ -71,3 +71,9 @@ def _until(key: StoredKey) -> str:
     if key.expires_at is None:
         return "does not expire"
     return f"{'expires' if key.usable else 'expired'} {key.expires_at:%Y-%m-%d %H:%M}"
+
+
+keys = typer.Typer(name="keys", no_args_is_help=True, help="Keys of the API, each of a tenant.")
+keys.command("create")(create)
+keys.command("list")(list_keys)
+keys.command("revoke")(revoke)

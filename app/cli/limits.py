@@ -86,3 +86,9 @@ def _value(text: str) -> int | str | None:
 
 def _shown(quota: Quota) -> str:
     return ", ".join(f"{name} {NONE if value is None else value}" for name, value in quota.said.items())
+
+
+limits = typer.Typer(name="limits", no_args_is_help=True, help="Limits of tenants and keys: requests, runs, money.")
+limits.command("set")(set_limits)
+limits.command("show")(show)
+limits.command("clear")(clear)

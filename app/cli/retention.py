@@ -71,3 +71,9 @@ def _days(option: str, text: str) -> int | None:
 
 def _said(days: int | None) -> str:
     return "never" if days is None else f"{days}d"
+
+
+retention = typer.Typer(name="retention", no_args_is_help=True, help="For how long tenants keep ended runs.")
+retention.command("show")(show)
+retention.command("set")(set_days)
+retention.command("clear")(clear)

@@ -1,4 +1,4 @@
-"""The command that says what is wrong with team files, before a service is started with them."""
+"""The commands about team files: what is wrong with one, before a service is started with it, and their schema."""
 
 import sys
 from pathlib import Path
@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from app.cli.console import BAD_INPUT
+from app.cli.kept_files import team_schema
 from app.domain.flaws import pointer_to
 from app.settings import read_settings
+from app.terminal.errors import BAD_INPUT
 
 # The heavy parts are imported where they are used: `--help` needs none of them.
 
@@ -50,3 +51,8 @@ def check(files: Files) -> None:
             typer.echo(": ".join(filter(None, (place, pointer_to(*fault.place), fault.reason))))
     if invalid:
         sys.exit(BAD_INPUT)
+
+
+team = typer.Typer(name="team", no_args_is_help=True, help="Team files: what is wrong with one, and their schema.")
+team.command("check")(check)
+team.command("schema")(team_schema)

@@ -15,8 +15,6 @@ import typer
 from app.domain.errors import ChargehandError
 
 if TYPE_CHECKING:
-    import httpx2
-
     from app.evaluation.report import Report, SuiteReport
     from app.evaluation.sides import Side
     from app.evaluation.suite_file import SuiteFile
@@ -57,8 +55,8 @@ class Options:
     junit_file: JunitFile = None
 
 
-def add_eval(cli: typer.Typer, serving: Serving) -> None:
-    """Give the command line its `eval`, which starts a service by `serving` where it is told of none."""
+def eval_command(serving: Serving) -> Callable[..., None]:
+    """The command `eval`, which starts a service by `serving` where it is told of none."""
 
     def evaluate(**told: Any) -> None:
         """Run suites of labelled cases through the API, and report. Exit code 1 below a suite's bars."""
@@ -67,13 +65,10 @@ def add_eval(cli: typer.Typer, serving: Serving) -> None:
     described: Any = evaluate  # As its options describe it: more of them than a function should have parameters.
     described.__signature__ = signature(Options)
     described.__annotations__ = get_type_hints(Options, include_extras=True)
-    cli.command("eval")(evaluate)
+    return evaluate
 
 
 def _evaluate(options: Options, serving: Serving) -> None:
-    import httpx2
-
-    from app.evaluation.client import REQUEST_S
     from app.evaluation.report import Report
     from app.evaluation.sides import Side, side_of
     from app.evaluation.suite_file import read_suite
@@ -83,11 +78,8 @@ def _evaluate(options: Options, serving: Serving) -> None:
     suites = [read_suite(path) for path in options.suites]
     _check_outlets(options)  # Before anything is paid for.
     with nullcontext(options.url) if options.url else serving() as url:
-        # A proxy of the environment is for a service elsewhere.
         key = os.environ.get("CHARGEHAND_API_KEY", "").strip() if options.url else ""
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        http = httpx2.AsyncClient(base_url=url, headers=headers, timeout=REQUEST_S, trust_env=options.url is not None)
-        reports = asyncio.run(_run(http, suites, sides, options.repeat))
+        reports = asyncio.run(_run(url, key or None, suites, sides, options.repeat))
     report = Report(met=all(each.met for each in reports), suites=tuple(reports))
     _write(report, options)
     if not report.met:
@@ -95,13 +87,19 @@ def _evaluate(options: Options, serving: Serving) -> None:
 
 
 async def _run(
-    http: "httpx2.AsyncClient", suites: "Sequence[SuiteFile]", sides: "Sequence[Side]", repeat: int
+    url: str, key: str | None, suites: "Sequence[SuiteFile]", sides: "Sequence[Side]", repeat: int
 ) -> "list[SuiteReport]":
-    from app.evaluation.client import Client
+    from app.client import Client as Service
+    from app.client import Unreachable
+    from app.evaluation.client import FIRST_PATIENCE_S, Client, ServiceUnusable
     from app.evaluation.running import run_suites
 
-    async with http:
-        return await run_suites(Client(http), suites, sides, repeat)
+    try:
+        service, first = Service(url, key), Service(url, key, patience_s=FIRST_PATIENCE_S)
+    except Unreachable as error:  # The address is none.
+        raise ServiceUnusable(f"cannot use the service at {url}: {error.reason}") from None
+    async with service, first:
+        return await run_suites(Client(service, first), suites, sides, repeat)
 
 
 def _check_outlets(options: Options) -> None:

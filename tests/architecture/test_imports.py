@@ -17,6 +17,8 @@ PLANTED = [
     ("app/engine/planted.py", "import app.settings", "Settings are read at the entry"),
     ("app/api/planted.py", "import app.llm.model", "The API records and reads runs"),
     ("app/evaluation/planted.py", "import app.store.tables", "The harness knows the service by its API alone"),
+    ("app/client/planted.py", "import app.domain.usage", "The client and the terminal know the service by its API"),
+    ("app/terminal/planted.py", "import app.settings", "The client and the terminal know the service by its API"),
     ("app/planted.py", "", "Layers"),
 ]
 

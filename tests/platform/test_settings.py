@@ -64,6 +64,13 @@ def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         read_settings()
 
 
+def test_what_clients_go_by_may_stand_beside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CHARGEHAND_API_KEY", "CHARGEHAND_URL", "CHARGEHAND_PROFILE"):
+        monkeypatch.setenv(name, "x")
+
+    assert read_settings() == Settings()
+
+
 @pytest.mark.parametrize("service", ["CHARGEHAND", "CHARGEHAND_API"])
 def test_what_kubernetes_says_of_a_service_is_no_setting(monkeypatch: pytest.MonkeyPatch, service: str) -> None:
     monkeypatch.setenv(f"{service}_SERVICE_HOST", "10.0.0.1")

@@ -83,6 +83,16 @@ async def running_api(url: str, *, send_limit_s: float = 30, **settings: Any) ->
 @asynccontextmanager
 async def client_of(runtime: Runtime, body_limit_bytes: int = BODY_LIMIT) -> AsyncIterator[httpx2.AsyncClient]:
     """A client of the API of a process that is open already, such as a service's."""
+    async with (
+        transport_to(runtime, body_limit_bytes) as transport,
+        httpx2.AsyncClient(transport=transport, base_url="http://api.test", timeout=30) as client,
+    ):
+        yield client
+
+
+@asynccontextmanager
+async def transport_to(runtime: Runtime, body_limit_bytes: int = BODY_LIMIT) -> AsyncIterator[httpx2.ASGITransport]:
+    """The way to that API, for clients of any make."""
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Runtime]:
@@ -90,9 +100,7 @@ async def client_of(runtime: Runtime, body_limit_bytes: int = BODY_LIMIT) -> Asy
 
     app = create_app(opened, body_limit_bytes=body_limit_bytes, tracing=runtime.tracing)
     async with app.router.lifespan_context(app):
-        transport = httpx2.ASGITransport(app)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://api.test", timeout=30) as client:
-            yield client
+        yield httpx2.ASGITransport(app)
 
 
 @asynccontextmanager

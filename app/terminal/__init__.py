@@ -1,0 +1,1 @@
+"""The command line for those who use a service: jobs, runs and teams, through the public HTTP API alone."""
