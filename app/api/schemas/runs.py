@@ -69,8 +69,8 @@ class Links(Shape):
     """The inputs of its job."""
     artifacts: str
     """The files that it handed over."""
-    console: str | None
-    """Its page for people; null while there is none."""
+    console: str
+    """Its page for people."""
 
 
 class RunProblem(Problem):

@@ -1,0 +1,3 @@
+export function open() {
+  return { title: "" };
+}
