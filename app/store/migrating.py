@@ -136,10 +136,7 @@ def in_turn(
             connection.execute(f"SET lock_timeout = {waiting.milliseconds()}".encode())
             try:
                 with _watched(connect, connection, waiting):
-                    work(connection, waiting.milliseconds(TRY_SECONDS))
-                # A session that is closed may hold its locks for a moment yet.
-                connection.execute("SELECT pg_advisory_unlock(%s)", [MIGRATION_LOCK])
-                return
+                    return work(connection, waiting.milliseconds(TRY_SECONDS))
             except _IN_THE_WAY:
                 if waiting.left <= 0:
                     raise SchemaBusy(
@@ -153,6 +150,7 @@ def in_turn(
 def _take_turn(connection: psycopg.Connection, waiting: _Waiting) -> None:
     """Take the lock of those who migrate. It lasts as long as the session."""
     while connection.execute("SELECT pg_try_advisory_lock(%s)", [MIGRATION_LOCK]).fetchone() != (True,):
+        waiting.pause(LOOK_SECONDS)  # One that has ended may hold it for a moment yet, and is not worth a word.
         if holders := _sessions(connection, _HOLD_THE_TURN, lock=MIGRATION_LOCK):
             waiting.note(holders, 0, "Another process migrates, and goes first")
         if waiting.left <= 0:
@@ -160,7 +158,6 @@ def _take_turn(connection: psycopg.Connection, waiting: _Waiting) -> None:
                 f"another process has been migrating for longer than {waiting.wait.seconds:g} s: {_named(holders)}; "
                 "its log says what it waits for; run `chargehand migrate` again when it has ended"
             )
-        waiting.pause(LOOK_SECONDS)
 
 
 @contextmanager
