@@ -4,7 +4,8 @@ import { h, keep, say, set } from "../dom.js";
 import { ago, duration, hasEnded, moment, money, SIGNS, stateOf } from "../format.js";
 import { draw, inWords, picture } from "./picture.js";
 
-const RECENTLY_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const RECENTLY_MS = 60 * MINUTE_MS;
 const COLUMNS = [
   ["State"], ["Objective"], ["Team"], ["Tasks"], ["Cost", "number"], ["Elapsed", "number"], ["Created", "number"],
 ];
@@ -96,8 +97,12 @@ function clocks(parts, { run, seenAt }) {
   const { wall_ms: wall, queued_ms: queued } = run.timing;
   say(parts.elapsed, run.started_at ? duration(wholeSeconds(run, wall + since)) : "–");
   parts.elapsed.title = run.started_at ? "" : `queued for ${duration(queued + since)}`;
-  const age = Date.now() - Date.parse(run.created_at);
-  say(parts.created, age < RECENTLY_MS ? ago(run.created_at) : moment(run.created_at));
+  say(parts.created, when(run.created_at, Date.now() - Date.parse(run.created_at)));
+}
+
+function when(at, age) {
+  if (age >= RECENTLY_MS) return moment(at);
+  return age < MINUTE_MS ? ago(at) : `${Math.floor(age / MINUTE_MS)} min ago`;
 }
 
 /** A clock that ticks shows whole seconds. */
