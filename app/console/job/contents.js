@@ -1,7 +1,7 @@
 /** What inputs hold: text, or the bytes of a document or table; and the files of what was dropped, folders included. */
 
 const AS_BYTES = /\.(pdf|docx|parquet)$/i;
-const BYTES_BY_TYPE = /^application\/(pdf|vnd\.apache\.parquet|vnd\.openxmlformats-officedocument\.wordprocessingml\.document)\b/;
+const BYTES_BY_TYPE = /^application\/(pdf|vnd\.apache\.parquet|vnd\.openxmlformats-officedocument\.word)/;
 const BY_ENDING = {
   csv: "text/csv", diff: "text/x-diff", html: "text/html", json: "application/json", jsonl: "application/x-ndjson",
   md: "text/markdown", ndjson: "application/x-ndjson", patch: "text/x-diff", py: "text/x-python",

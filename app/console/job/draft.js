@@ -2,6 +2,7 @@
 
 const PLACE = "chargehand.job";
 const SAVED_AFTER_MS = 250;
+const PIECE = 8192;
 
 /** A job with nothing in it. `inputs` have a `name`, and either `text` or `bytes`; `team` may be `name@version`. */
 export function emptyDraft() {
@@ -64,11 +65,12 @@ function packed({ bytes, ...input }) {
 }
 
 function unpacked({ base64, ...input }) {
-  return base64 === undefined ? input : { ...input, bytes: Uint8Array.from(atob(base64), (each) => each.charCodeAt(0)) };
+  if (base64 === undefined) return input;
+  return { ...input, bytes: Uint8Array.from(atob(base64), (each) => each.charCodeAt(0)) };
 }
 
 function toBase64(bytes) {
   let text = "";
-  for (let start = 0; start < bytes.length; start += 8192) text += String.fromCharCode(...bytes.subarray(start, start + 8192));
+  for (let at = 0; at < bytes.length; at += PIECE) text += String.fromCharCode(...bytes.subarray(at, at + PIECE));
   return btoa(text);
 }

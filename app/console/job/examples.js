@@ -62,7 +62,8 @@ export const EXAMPLES = [
     title: "Five regions side by side",
     shows: "A plan with five tasks at once, one worker each, and a summary that waits for them all.",
     job: {
-      objective: "Compare the north, the south, the west, the east and the centre by their sales, and write a short summary.",
+      objective:
+        "Compare the north, the south, the west, the east and the centre by their sales, and write a short summary.",
       team: "general",
       inputs: [{ name: "sales.csv", text: SALES }],
     },
@@ -70,7 +71,9 @@ export const EXAMPLES = [
   {
     name: "review",
     title: "A change, reviewed once you say so",
-    shows: "The plan waits for you: read it, edit it, approve it. Then each lens looks at the change, and findings are looked up at their lines.",
+    shows:
+      "The plan waits for you: read it, edit it, approve it. Then each lens looks at the change, and each finding is " +
+      "looked up at its line.",
     job: {
       objective: "Review this change before it is merged. It moves money, so look at security too.",
       team: "code-review",
@@ -81,7 +84,8 @@ export const EXAMPLES = [
   {
     name: "gap",
     title: "An answer with a gap",
-    shows: "The east is not in the table. Its task fails, and the run ends partial: the answer says what is missing, and why.",
+    shows:
+      "The east is not in the table. Its task fails, and the run ends partial: the answer says what is missing and why.",
     job: {
       objective: "Compare the north, the south and the east by their sales, and write a short summary.",
       team: "general",

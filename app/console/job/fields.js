@@ -10,22 +10,24 @@ export class Fields {
   /** A field at a pointer: its label, its control, and a hint. */
   field(pointer, label, control, hint = null) {
     const id = `field-${(numbered += 1)}`;
-    const wrong = h("p", { class: "wrong", id: `${id}-wrong`, hidden: true });
     const told = hint && h("p", { class: "hint", id: `${id}-hint` }, hint);
-    set(control, { id, "aria-describedby": [told && `${id}-hint`, `${id}-wrong`].filter(Boolean).join(" ") });
-    this.place(pointer, control, wrong);
+    set(control, { id, "aria-describedby": told && `${id}-hint` });
+    const wrong = this.place(pointer, control);
     return h("div", { class: "field" }, h("label", { for: id }, label), control, wrong, told);
   }
 
-  /** Where errors at a pointer, and at all below it that have no place of their own, are shown. */
-  place(pointer, control, wrong) {
+  /** An element for errors at a pointer, and at all below it that have no place of their own. */
+  place(pointer, control) {
+    const wrong = h("p", { class: "wrong", id: `wrong-${(numbered += 1)}`, hidden: true });
+    const told = control.getAttribute("aria-describedby");
+    set(control, { "aria-describedby": told ? `${told} ${wrong.id}` : wrong.id });
     this.#places.set(pointer, { control, wrong });
     return wrong;
   }
 
-  /** Forget the places at and below a pointer. */
+  /** Forget the places below a pointer. */
   drop(pointer) {
-    for (const each of [...this.#places.keys()]) if (each === pointer || each.startsWith(`${pointer}/`)) this.#places.delete(each);
+    for (const each of [...this.#places.keys()]) if (each.startsWith(`${pointer}/`)) this.#places.delete(each);
   }
 
   /** Show these errors, and no others; gives those that belong to no field. */
@@ -61,8 +63,23 @@ export class Fields {
   }
 }
 
-/** A choice among `[value, text]`. */
-export function choice(options, value, change) {
-  return h("select", { on: { change: (event) => change(event.target.value) } },
-    options.map(([each, text]) => h("option", { value: each, selected: each === value }, text)));
+/** A control for text that `holder[name]` holds; `changed()` is told of each change. */
+export function typed(tag, holder, name, changed, props = {}) {
+  const control = h(tag, { ...props, value: holder[name] ?? "" });
+  control.addEventListener("input", () => {
+    holder[name] = tag === "textarea" ? control.value : control.value.trim();
+    changed();
+  });
+  return control;
+}
+
+/** A choice among `[value, text]`, which `holder[name]` holds. */
+export function choice(options, holder, name, changed) {
+  const control = h("select", {},
+    options.map(([value, text]) => h("option", { value, selected: value === holder[name] }, text)));
+  control.addEventListener("change", () => {
+    holder[name] = control.value;
+    changed();
+  });
+  return control;
 }

@@ -20,17 +20,20 @@ export async function draftFor(query, signal) {
 /** The job of a run, as its first event tells it, with its inputs. */
 async function fromRun(id, signal) {
   const path = `/v1/runs/${encodeURIComponent(id)}`;
-  const [run, { data: [queued] }, { data: inputs }] = await Promise.all([
-    get(path, { signal }), get(`${path}/events?types=run.queued&limit=1`, { signal }), get(`${path}/inputs`, { signal }),
+  const [run, { data: [{ data: job }] }, { data: inputs }] = await Promise.all([
+    get(path, { signal }),
+    get(`${path}/events?types=run.queued&limit=1`, { signal }),
+    get(`${path}/inputs`, { signal }),
   ]);
-  const team = await get(`/v1/teams/${run.team.name}@${run.team.version}`, { signal }).catch(() => null);
-  const newest = await get(`/v1/teams/${run.team.name}`, { signal }).catch(() => null);
-  const job = queued.data;
+  const { name, version } = run.team;
+  const [team, newest] = await Promise.all(
+    [`${name}@${version}`, name].map((each) => get(`/v1/teams/${each}`, { signal }).catch(() => null)),
+  );
   const asText = (value) => (value ? JSON.stringify(value, null, 2) : "");
   return {
     ...emptyDraft(),
     objective: job.objective,
-    team: newest?.version === run.team.version ? run.team.name : `${run.team.name}@${run.team.version}`,
+    team: newest?.version === version ? name : `${name}@${version}`,
     inputs: await Promise.all(inputs.map((input) => contentOf(input, signal))),
     limits: differing(job.limits, team?.limits),
     approval: job.limits.approval ?? "",
@@ -48,9 +51,10 @@ async function contentOf({ name, media_type: mediaType, url }, signal) {
   return inputOf(await (await send(url, { signal })).blob(), name, mediaType);
 }
 
-function differing(limits, usual) {
-  const same = ([name, value]) => value === null || ["dry_run", "approval"].includes(name) || String(value) === String(usual?.[name]);
-  return Object.fromEntries(Object.entries(limits).filter((each) => !same(each)).map(([name, value]) => [name, String(value)]));
+/** The limits that are not those of the team. */
+function differing({ dry_run: _, approval: __, ...limits }, usual) {
+  const others = Object.entries(limits).filter(([name, value]) => value !== null && value !== usual?.[name]);
+  return Object.fromEntries(others.map(([name, value]) => [name, String(value)]));
 }
 
 /** A plan as a client writes it: without what the service has found out about it. */

@@ -3,6 +3,7 @@
 import { key } from "../api.js";
 import { mediaTypeOf } from "./contents.js";
 
+const PLAIN = ["approval", "on_question", "strategy", "planning", "rubric"];
 const COUNTS = ["tasks", "concurrency", "timeout_s", "attempts", "tokens", "rounds", "depth"];
 
 /** What of a draft cannot be sent; `errors` are as those of the service, each with its pointer. */
@@ -29,14 +30,17 @@ export function jobOf(draft) {
   if (draft.team) job.team = draft.team;
   const limits = limitsOf(draft.limits);
   if (Object.keys(limits).length) job.limits = limits;
-  for (const name of ["approval", "on_question", "strategy", "planning", "rubric"]) if (draft[name]) job[name] = draft[name];
+  for (const name of PLAIN) if (draft[name]) job[name] = draft[name];
   for (const name of ["output_schema", "plan"]) if (draft[name].trim()) job[name] = json(name);
   if (draft.priority !== "") job.priority = numberOr(draft.priority);
-  if (draft.webhook.url) job.webhook = { url: draft.webhook.url, ...(draft.webhook.secret ? { secret: draft.webhook.secret } : {}) };
+  const { url, secret } = draft.webhook;
+  if (url) job.webhook = secret ? { url, secret } : { url };
   const labels = draft.metadata.filter((label) => label.key);
   if (labels.length) job.metadata = Object.fromEntries(labels.map((label) => [label.key, label.value]));
-  const lost = draft.inputs.flatMap(({ lost: isLost }, place) => (isLost ? [{ pointer: `/inputs/${place}/content`, detail: "Give this file again." }] : []));
-  if (errors.length + lost.length) throw new Unsendable([...errors, ...lost]);
+  draft.inputs.forEach(({ lost }, place) => {
+    if (lost) errors.push({ pointer: `/inputs/${place}/content`, detail: "Give this file again." });
+  });
+  if (errors.length) throw new Unsendable(errors);
   return job;
 }
 

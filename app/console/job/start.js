@@ -15,7 +15,7 @@ export class Intention {
   /** Post the draft; `more` is what the job has beside it. Throws `Unsendable`, `Problem`, `Unreachable`. */
   async post(path, draft, { more = {}, signal, keep = () => {} } = {}) {
     const body = bodyOf(draft, more);
-    const of = digest(JSON.stringify([draft, more], (_, value) => (value instanceof Uint8Array ? digest(value) : value)));
+    const of = digest(JSON.stringify([draft, more], (_, each) => (each instanceof Uint8Array ? digest(each) : each)));
     if (this.kept?.of !== of) this.kept = { of, key: idempotencyKey() };
     keep();
     const response = await send(path, { method: "POST", body, headers: { "Idempotency-Key": this.kept.key }, signal });

@@ -38,14 +38,22 @@ export function teamPart(draft, fields, { changed, chosen, signal }) {
     const [name, of = ""] = (draft.team || USUAL).split("@");
     const team = teams.find((each) => each.name === name);
     const names = teams.map((each) => each.name);
-    fill(select, (team ? names : [name, ...names]).map((each) => h("option", { value: each, selected: each === name }, each)));
+    fill(select, option(team ? names : [name, ...names], name));
     const versions = team ? Array.from({ length: team.version }, (_, place) => String(team.version - place)) : [];
-    fill(version, h("option", { value: "" }, team ? `newest (${team.version})` : "newest"),
-      versions.map((each) => h("option", { value: each, selected: each === of }, `version ${each}`)));
+    const newest = h("option", { value: "" }, team ? `newest (${team.version})` : "newest");
+    fill(version, newest, option(versions, of, "version "));
     version.hidden = versions.length < 2;
-    fill(about, team && h("p", {}, team.description), team && h("p", {},
-      `${plural(team.workers.length, "worker")}: ${team.workers.map((worker) => worker.name).join(", ")}. `,
-      team.plan_template && "It plans by a template. ", h("a", { href: `/console/teams/${encodeURIComponent(name)}` }, "All about it")));
+    fill(about, team && [h("p", {}, team.description), more(team)]);
     chosen(team ?? null);
   }
+}
+
+function option(values, chosen, before = "") {
+  return values.map((value) => h("option", { value, selected: value === chosen }, `${before}${value}`));
+}
+
+function more({ name, workers, plan_template: template }) {
+  const names = workers.map((worker) => worker.name).join(", ");
+  return h("p", {}, `${plural(workers.length, "worker")}: ${names}. `, template && "It plans by a template. ",
+    h("a", { href: `/console/teams/${encodeURIComponent(name)}` }, "All about it"));
 }

@@ -1,4 +1,4 @@
-/** Cancelling many runs by what they have in common: first which it would be, then, when that is confirmed, all of them. */
+/** Cancelling many runs by what they have in common: first which it would be, once that is confirmed all of them. */
 
 import { post } from "../api.js";
 import { announce, fill, h, say } from "../dom.js";
@@ -8,13 +8,15 @@ import { bulkFilter } from "./query.js";
 
 const AT_A_TIME = 100;
 const IDS_SHOWN = 5;
-const NAMED = { stop_reason: "why they ended", finished_after: "when they ended", finished_before: "when they ended",
-  cost_usd_min: "what they cost", cost_usd_max: "what they cost" };
+const NAMED = {
+  stop_reason: "why they ended", finished_after: "when they ended", finished_before: "when they ended",
+  cost_usd_min: "what they cost", cost_usd_max: "what they cost",
+};
 
 /** Why the runs of this address cannot be cancelled together; null when they can. */
 export function notTogether(query) {
   const { beyond } = bulkFilter(query);
-  return beyond.length ? `The filter says ${NAMED[beyond[0]] ?? beyond[0]}, which only runs have that have ended.` : null;
+  return beyond.length ? `The filter says ${NAMED[beyond[0]]}: such runs have ended already.` : null;
 }
 
 /** Ask whether the runs of this address are to be cancelled, and have it done. */
@@ -24,7 +26,8 @@ export function askToCancel(query, done) {
   const opened = new AbortController();
   const said = h("div", { class: "stack" }, h("p", { class: "quiet" }, "Looking which runs that would be …"));
   const reason = h("input", { id: "cancel-reason", maxlength: 2000, placeholder: "shown with each run" });
-  const confirm = h("button", { class: "danger", type: "button", disabled: true, on: { click: cancel } }, "Cancel them");
+  const confirm = h("button", { class: "danger", type: "button", disabled: true }, "Cancel them");
+  confirm.addEventListener("click", cancel);
   const leave = h("button", { type: "button", on: { click: () => dialog.close() } }, "Leave them");
   const dialog = h("dialog", { "aria-labelledby": "cancel-title" },
     h("form", { method: "dialog" },
@@ -39,10 +42,13 @@ export function askToCancel(query, done) {
 
   async function tell() {
     try {
-      const { matching, data } = await post("/v1/runs/cancel", { ...which, dry_run: true, limit: IDS_SHOWN }, { signal: opened.signal });
+      const body = { ...which, dry_run: true, limit: IDS_SHOWN };
+      const { matching, data } = await post("/v1/runs/cancel", body, { signal: opened.signal });
       const more = matching - data.length;
-      fill(said, h("p", {}, matching ? `${plural(matching, "run")} that ${matching === 1 ? "has" : "have"} not ended:` : "None of them goes on: there is nothing to cancel."),
-        matching > 0 && h("ul", { class: "plain-list mono" }, data.map((id) => h("li", {}, id)), more > 0 && h("li", {}, `and ${more} more`)));
+      const none = "None of them goes on: there is nothing to cancel.";
+      fill(said, h("p", {}, matching ? `${plural(matching, "run")} that ${matching === 1 ? "goes" : "go"} on:` : none),
+        h("ul", { class: "plain-list mono" }, data.map((id) => h("li", {}, id))),
+        more > 0 && h("p", {}, `and ${more} more.`));
       confirm.disabled = !matching;
       say(confirm, matching ? `Cancel ${plural(matching, "run")}` : "Cancel them");
     } catch (error) {

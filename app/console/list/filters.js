@@ -30,8 +30,10 @@ export function filterForm({ change, signal }) {
     fields.set(name, control);
     return h("div", { class: "field" }, h("label", { for: control.id }, label), control);
   };
-  const moment = (name, label) => field(name, label, h("input", { type: "datetime-local", data: { moment: "" } }), momentOf);
-  const amount = (name, label) => field(name, label, h("input", { inputmode: "decimal", size: 8, placeholder: "0.00" }));
+  const moment = (name, label) =>
+    field(name, label, h("input", { type: "datetime-local", data: { moment: "" } }), momentOf);
+  const amount = (name, label) =>
+    field(name, label, h("input", { inputmode: "decimal", size: 8, placeholder: "0.00" }));
   const states = h("div", { class: "row states", role: "group", "aria-label": "State" });
   const team = h("select", {}, h("option", { value: "" }, "any team"));
   const order = h("select", { id: "filter-order" }, ORDERS.map(([text], place) => h("option", { value: place }, text)));
@@ -46,7 +48,8 @@ export function filterForm({ change, signal }) {
       amount("cost_usd_min", "Cost from ($)"), amount("cost_usd_max", "Cost up to ($)"),
       field("parent", "Nested in run", h("input", { placeholder: "run_…", spellcheck: "false" })),
       metadata()));
-  const element = h("form", { class: "filters panel", role: "search", "aria-label": "Runs", on: { submit: (event) => event.preventDefault() } },
+  const submit = (event) => event.preventDefault();
+  const element = h("form", { class: "filters panel", role: "search", "aria-label": "Runs", on: { submit } },
     h("div", { class: "row" }, states, field("team", "Team", team), orders(), clear), more);
   offerTeams();
   return { element, shows };
@@ -77,9 +80,8 @@ export function filterForm({ change, signal }) {
     for (const [name, control] of fields) {
       const value = query.get(name) ?? "";
       const wanted = "moment" in control.dataset ? localMoment(value) : value;
-      if (control.tagName === "SELECT" && wanted && ![...control.options].some((option) => option.value === wanted)) {
-        control.append(h("option", { value: wanted }, wanted));
-      }
+      const isOffered = [...(control.options ?? [])].some((option) => option.value === wanted);
+      if (control.options && !isOffered) control.append(h("option", { value: wanted }, wanted));
       if (control.value !== wanted) control.value = wanted;
     }
     const sorted = [query.get("sort") ?? "", query.get("order") ?? ""];
@@ -95,26 +97,27 @@ export function filterForm({ change, signal }) {
   function toggle(query, state) {
     const on = query.getAll("status");
     const pressed = on.includes(state);
-    const status = pressed ? on.filter((each) => each !== state) : [...on, state];
-    const text = [h("span", { "aria-hidden": "true" }, SIGNS[state]), ` ${state}`];
-    return h("button", {
-      type: "button", class: "state", "aria-pressed": String(pressed), data: { state },
-      on: { click: () => { change({ status, after: null }); states.querySelector(`[data-state="${state}"]`).focus(); } },
-    }, text);
+    const click = () => {
+      change({ status: pressed ? on.filter((each) => each !== state) : [...on, state], after: null });
+      states.querySelector(`[data-state="${state}"]`).focus();
+    };
+    const props = { type: "button", class: "state", "aria-pressed": String(pressed), data: { state }, on: { click } };
+    return h("button", props, h("span", { "aria-hidden": "true" }, SIGNS[state]), ` ${state}`);
   }
 
   function chip(query, label) {
-    const rest = query.getAll("metadata").filter((each) => each !== label);
     const [key, value] = partsOf(label) ?? [label, ""];
-    return h("button", {
-      type: "button", class: "chip", "aria-label": `Without ${key}=${value}`, on: { click: () => change({ metadata: rest, after: null }) },
-    }, `${key}=${value} ✕`);
+    const metadata = query.getAll("metadata").filter((each) => each !== label);
+    const click = () => change({ metadata, after: null });
+    const props = { type: "button", class: "chip", "aria-label": `Without ${key}=${value}`, on: { click } };
+    return h("button", props, `${key}=${value} ✕`);
   }
 
   async function offerTeams() {
     // The list is there without it: a service that is away says so where the runs would be.
     const page = await get("/v1/teams", { signal, ask: false }).catch(() => ({ data: [] }));
     const there = new Set([...team.options].map((option) => option.value));
-    team.append(...page.data.filter(({ name }) => !there.has(name)).map(({ name }) => h("option", { value: name }, name)));
+    const names = page.data.map(({ name }) => name).filter((name) => !there.has(name));
+    team.append(...names.map((name) => h("option", { value: name }, name)));
   }
 }

@@ -1,4 +1,4 @@
-/** Looking at a list again and again: often while something goes on in it, seldom else, and more seldom still in trouble. */
+/** Looking at a list again and again: often while something goes on in it, seldom else, ever more seldom in trouble. */
 
 import { get, Problem } from "../api.js";
 import { hasEnded } from "../format.js";

@@ -41,8 +41,12 @@ function cells(states) {
 
 // Each state has a form of its own, so that colour is not all that tells them apart.
 const STROKES = {
-  failed: "M0 0 8 8M8 0 0 8", skipped: "M0 4H8", cancelled: "M0 8 8 0", running: "M.75.75h6.5v6.5h-6.5zM.75.75v6.5h3.2v-6.5z",
-  waiting: "M.75.75h6.5v6.5h-6.5zM.75 5.4h6.5v1.85h-6.5z", pending: "M.75.75h6.5v6.5h-6.5z",
+  failed: "M0 0 8 8M8 0 0 8",
+  skipped: "M0 4H8",
+  cancelled: "M0 8 8 0",
+  running: "M.75.75h6.5v6.5h-6.5zM.75.75v6.5h3.2v-6.5z",
+  waiting: "M.75.75h6.5v6.5h-6.5zM.75 5.4h6.5v1.85h-6.5z",
+  pending: "M.75.75h6.5v6.5h-6.5z",
 };
 
 function cell(state, { x, y }) {

@@ -11,10 +11,10 @@ const COLUMNS = [
 ];
 const LABELS_SHOWN = 4;
 
-/** A table of runs: `show(runs, left)` has these in this order, `left` naming those that no longer belong to the list. */
+/** A table of runs: `show(runs, left)` has these in this order; `left` has the ids that no longer belong there. */
 export function runsTable(caption) {
   const body = h("tbody", { role: "rowgroup" });
-  const head = COLUMNS.map(([text, kind]) => h("th", { scope: "col", role: "columnheader", class: kind ?? null }, text));
+  const head = COLUMNS.map(([text, kind]) => h("th", { scope: "col", role: "columnheader", class: kind }, text));
   const element = h("table", { class: "runs", role: "table", on: { keydown: steps } },
     h("caption", { class: "unseen" }, caption),
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)), body);
@@ -46,14 +46,15 @@ export function runsTable(caption) {
 function row({ run }) {
   const parts = {
     state: h("span", { class: "state" }), link: h("a", { class: "to-run", href: run.links.console }, run.objective),
-    team: h("a", { class: "quiet", href: `/console/teams/${encodeURIComponent(run.team.name)}` }, run.team.name),
+    team: h("a", { class: "quiet", href: `/console/teams/${run.team.name}` }, run.team.name),
     picture: picture(), tasks: h("span", { class: "quiet numbers" }), cost: h("span"), elapsed: h("span"),
     created: h("time", { datetime: run.created_at, title: new Date(run.created_at).toLocaleString() }),
   };
-  const cell = (name, className, ...children) => h("td", { role: "cell", class: className, data: { name } }, ...children);
+  const cell = (name, kind, ...children) => h("td", { role: "cell", class: kind, data: { name } }, ...children);
   const tr = h("tr", { role: "row" },
     cell("State", "in-state", parts.state), cell("Objective", "in-objective", parts.link, labels(run)),
-    cell("Team", "in-team", parts.team), cell("Tasks", "in-tasks", h("span", { class: "shape" }, parts.picture, parts.tasks)),
+    cell("Team", "in-team", parts.team),
+    cell("Tasks", "in-tasks", h("span", { class: "shape" }, parts.picture, parts.tasks)),
     cell("Cost", "number in-cost", parts.cost), cell("Elapsed", "number in-elapsed", parts.elapsed),
     cell("Created", "number in-created", parts.created));
   return Object.assign(tr, { parts });

@@ -1,6 +1,7 @@
 /** The form of a new job: what it says, what it would take, and its start. What is typed stays until it is started. */
 
 import { announce, fill, h } from "../dom.js";
+import { plural } from "../format.js";
 import { failure, go } from "../router.js";
 import { Keeper } from "../job/draft.js";
 import { Fields } from "../job/fields.js";
@@ -11,6 +12,8 @@ import { curlOf } from "../job/request.js";
 import { Intention } from "../job/start.js";
 import { teamPart } from "../job/team.js";
 import { furtherPart, limitsPart, peoplePart } from "../job/terms.js";
+
+const DRY_RUN = "/v1/jobs?dry_run=true";
 
 export async function open({ root, query, signal }) {
   let search = null;
@@ -48,29 +51,48 @@ class JobForm {
     this.panel = quotePanel({ startWithPlan: () => this.#start({ plan: writtenPlan(this.#quoted.plan) }) });
     this.start = h("button", { class: "main", type: "submit" }, "Start");
     this.quote = h("button", { type: "button", on: { click: () => this.#quote() } }, "Quote first");
-    this.curl = h("button", { type: "button", on: { click: () => this.#copy() } }, "Copy as curl");
-    this.over = h("button", { type: "button", class: "plain", on: { click: () => this.#empty(empty) } }, "Empty the form");
-    root.append(h("div", { class: "row" }, h("h1", {}, "New job"), kept && h("p", { class: "quiet small" }, "As you left it."), h("span", { class: "push" }), this.over),
-      h("form", { class: "job", novalidate: true, on: { submit: (event) => { event.preventDefault(); this.#start(); } } },
-        h("div", { class: "stack terms" }, this.#parts()),
-        h("aside", { class: "stack", "aria-label": "Start" }, h("div", { class: "panel stack" },
-          h("div", { class: "row" }, this.start, this.quote, this.curl), this.wrong), this.panel.element)));
-    window.addEventListener("pagehide", () => this.#isTouched && this.#keep(), { signal });
-    signal.addEventListener("abort", () => this.#isTouched && this.#keep());
+    this.#draw(root, kept, empty);
+    const leave = () => this.#isTouched && this.#keep();
+    window.addEventListener("pagehide", leave, { signal });
+    signal.addEventListener("abort", leave);
+  }
+
+  #draw(root, kept, empty) {
+    const button = (text, click) => h("button", { type: "button", on: { click } }, text);
+    const forget = button("Empty the form", () => {
+      this.#isTouched = false;
+      this.keeper.forget();
+      empty();
+    });
+    const submit = (event) => {
+      event.preventDefault();
+      this.#start();
+    };
+    const actions = h("div", { class: "row" }, this.start, this.quote, button("Copy as curl", () => this.#copy()));
+    root.append(
+      h("div", { class: "row" }, h("h1", {}, "New job"), kept && h("p", { class: "quiet small" }, "As you left it."),
+        h("span", { class: "push" }), forget),
+      h("form", { class: "job", novalidate: true, on: { submit } },
+        h("div", { class: "stack" }, this.#parts()),
+        h("aside", { class: "stack", "aria-label": "Start" },
+          h("div", { class: "panel stack" }, actions, this.wrong), this.panel.element)));
   }
 
   #parts() {
     const { draft, fields, signal } = this;
     const changed = () => this.#changed();
-    const objective = h("textarea", {
-      rows: 6, required: true, value: draft.objective, placeholder: "What is to be achieved, in plain words",
-      on: { input: () => { draft.objective = objective.value; changed(); } },
+    const objective = h("textarea", { rows: 6, required: true, placeholder: "What is to be achieved, in plain words" });
+    objective.value = draft.objective;
+    objective.addEventListener("input", () => {
+      draft.objective = objective.value;
+      changed();
     });
     const limits = limitsPart(draft, fields, changed);
     const team = teamPart(draft, fields, { changed, chosen: (each) => limits.of(each), signal });
     return [
       h("div", { class: "panel stack" }, fields.field("/objective", "Objective", objective), team.element),
-      inputsPart(draft, fields, changed).element, limits.element, peoplePart(draft, fields, changed), furtherPart(draft, fields, changed),
+      inputsPart(draft, fields, changed).element, limits.element, peoplePart(draft, fields, changed),
+      furtherPart(draft, fields, changed),
     ];
   }
 
@@ -89,8 +111,8 @@ class JobForm {
   }
 
   async #start(more = {}) {
-    await this.#busy(this.start, async () => {
-      const run = await this.starting.post("/v1/jobs", this.draft, { more, signal: this.signal, keep: () => this.#keep() });
+    await this.#busy(async () => {
+      const run = await this.starting.post("/v1/jobs", this.draft, this.#sending({ more }));
       this.#isTouched = false;
       this.keeper.forget();
       await go(run.links.console);
@@ -98,20 +120,24 @@ class JobForm {
   }
 
   async #quote() {
-    await this.#busy(this.quote, async () => {
-      this.panel.busy();
+    await this.#busy(async () => {
       this.#quoted = null;
+      this.panel.busy();
       try {
-        this.#quoted = await this.quoting.post("/v1/jobs?dry_run=true", this.draft, { signal: this.signal, keep: () => this.#keep() });
+        this.#quoted = await this.quoting.post(DRY_RUN, this.draft, this.#sending());
       } finally {
         this.panel.shows(this.#quoted);
       }
     });
   }
 
-  async #busy(button, work) {
-    for (const each of [this.start, this.quote]) each.disabled = true;
-    button.setAttribute("aria-busy", "true");
+  #sending(options = {}) {
+    return { signal: this.signal, keep: () => this.#isTouched && this.#keep(), ...options };
+  }
+
+  async #busy(work) {
+    const buttons = [this.start, this.quote];
+    for (const each of buttons) each.disabled = true;
     fill(this.wrong);
     this.fields.show([]);
     try {
@@ -119,16 +145,19 @@ class JobForm {
     } catch (error) {
       if (!this.signal.aborted) this.#refused(error);
     } finally {
-      button.removeAttribute("aria-busy");
-      for (const each of [this.start, this.quote]) each.disabled = false;
+      for (const each of buttons) each.disabled = false;
     }
   }
 
-  /** What was wrong stands at its field; what has none stands below the buttons. */
+  /** What is wrong stands at its field; what has none stands below the buttons. */
   #refused(error) {
-    const rest = this.fields.show(error.errors ?? []);
-    const shown = Object.assign(new Error(error.message), { code: error.code, requestId: error.requestId, errors: rest });
-    fill(this.wrong, failure(shown));
+    const all = error.errors ?? [];
+    const errors = this.fields.show(all);
+    const placed = all.length - errors.length;
+    const fields = placed === 1 ? "One field needs" : `${plural(placed, "field")} need`;
+    const message = placed ? `Not started: ${fields} another look.` : error.message;
+    const { code, requestId } = error;
+    fill(this.wrong, failure(Object.assign(new Error(message), { code, requestId, errors })));
   }
 
   async #copy() {
@@ -143,22 +172,16 @@ class JobForm {
       await navigator.clipboard.writeText(text);
       announce("Copied.");
     } catch {
-      this.#show(text);
+      showText(text); // Where nothing may be copied by itself.
     }
   }
+}
 
-  /** Where nothing may be copied by itself: the command, to be copied by hand. */
-  #show(text) {
-    const dialog = h("dialog", { "aria-label": "The job as a command" },
-      h("form", { method: "dialog" }, h("pre", { tabindex: 0 }, text), h("div", { class: "actions" }, h("button", {}, "Close"))));
-    dialog.addEventListener("close", () => dialog.remove());
-    document.body.append(dialog);
-    dialog.showModal();
-  }
-
-  #empty(empty) {
-    this.#isTouched = false;
-    this.keeper.forget();
-    empty();
-  }
+function showText(text) {
+  const dialog = h("dialog", { "aria-label": "The job as a command" },
+    h("form", { method: "dialog" }, h("pre", { tabindex: 0 }, text),
+      h("div", { class: "actions" }, h("button", {}, "Close"))));
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
 }

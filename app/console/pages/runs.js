@@ -29,18 +29,21 @@ class RunsPage {
 
   constructor(root, signal, select) {
     Object.assign(this, { signal, select });
+    const button = (text, click, props = {}) => h("button", { ...props, on: { click } }, text);
     this.filters = filterForm({ change: (changes) => select(changes), signal });
     this.table = runsTable("Runs, each with its state, objective, team, tasks, cost and times");
     this.state = h("p", { class: "quiet small push", data: { name: "liveness" } }, "Looking …");
     this.notice = h("div");
-    this.news = h("button", { class: "news", hidden: true, on: { click: () => this.#release() } });
     this.empty = h("div");
-    this.cancel = h("button", { class: "danger", on: { click: () => askToCancel(this.#query, () => this.#looking.now()) } }, "Cancel these …");
-    this.first = h("button", { on: { click: () => select({ after: null }) } }, "To the first page");
-    this.older = h("button", { on: { click: () => { select({ after: this.#next }); this.#toTop(); } } }, "Next page");
+    this.news = button("", () => this.#release(), { class: "news", hidden: true });
+    const cancel = () => askToCancel(this.#query, () => this.#looking.now());
+    this.cancel = button("Cancel these …", cancel, { class: "danger" });
+    this.first = button("First page", () => this.#page(null));
+    this.older = button("Next page", () => this.#page(this.#next));
     this.region = h("section", { class: "panel list", "aria-label": "Runs" }, this.table.element, this.empty);
     root.append(
-      h("div", { class: "row" }, h("h1", { tabindex: -1 }, "Runs"), this.state, this.cancel, h("a", { class: "button main", href: "/console/new" }, "New job")),
+      h("div", { class: "row" }, h("h1", { tabindex: -1 }, "Runs"), this.state, this.cancel,
+        h("a", { class: "button main", href: "/console/new" }, "New job")),
       this.filters.element, this.notice, h("div", { class: "over", role: "status" }, this.news), this.region,
       h("nav", { class: "row pager", "aria-label": "Pages" }, this.first, this.older));
     every(SECOND_MS, () => this.table.tick(), signal);
@@ -61,7 +64,9 @@ class RunsPage {
     this.#ended?.abort();
     this.#ended = new AbortController();
     const signal = AbortSignal.any([this.signal, this.#ended.signal]);
-    this.#looking = look(path, { signal, onPage: (page) => this.#take(page), onTrouble: (error, at) => this.#trouble(error, at) });
+    this.#looking = look(path, {
+      signal, onPage: (page) => this.#take(page), onTrouble: (error, retryAt) => this.#trouble(error, retryAt),
+    });
   }
 
   #take(page) {
@@ -90,9 +95,16 @@ class RunsPage {
   #nothing() {
     if (this.#query.get("after")) return h("p", { class: "empty" }, "There are no more runs.");
     if (!filtersIn(this.#query).length) {
-      return h("p", { class: "empty" }, "Runs stand here as soon as there are some. ", h("a", { href: "/console/new" }, "Start one"), ".");
+      const start = h("a", { href: "/console/new" }, "Start one");
+      return h("p", { class: "empty" }, "Runs stand here as soon as there are some. ", start, ".");
     }
-    return h("p", { class: "empty" }, "No run fits these filters. ", h("button", { on: { click: () => this.select(withoutFilters()) } }, "Take them out"));
+    const out = h("button", { on: { click: () => this.select(withoutFilters()) } }, "Take them out");
+    return h("p", { class: "empty" }, "No run fits these filters. ", out);
+  }
+
+  #page(after) {
+    this.select({ after });
+    this.#toTop();
   }
 
   #release() {
@@ -104,7 +116,7 @@ class RunsPage {
   /** Somebody reads the table who points at it, has the focus in it, or has scrolled down to see its rows. */
   #isRead() {
     const table = this.table.element;
-    return table.matches(":hover") || table.contains(document.activeElement) || scrollY > table.getBoundingClientRect().top + scrollY;
+    return table.matches(":hover, :focus-within") || table.getBoundingClientRect().top < 0;
   }
 
   #toTop() {
