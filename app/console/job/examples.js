@@ -85,7 +85,8 @@ export const EXAMPLES = [
     name: "gap",
     title: "An answer with a gap",
     shows:
-      "The east is not in the table. Its task fails, and the run ends partial: the answer says what is missing and why.",
+      "The east is not in the table. Its task fails, and the run ends partial: the answer says what is missing, and " +
+      "why.",
     job: {
       objective: "Compare the north, the south and the east by their sales, and write a short summary.",
       team: "general",

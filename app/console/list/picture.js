@@ -1,28 +1,40 @@
-/** A run's tasks as a small picture: a cell each, by state; a bar of shares where there are too many for cells. */
+/** A run's tasks as a small picture: a cell each, by state, in the order in which the plan lets them be done. */
 
 import { s, set } from "../dom.js";
 import { plural } from "../format.js";
 
 const ORDER = ["succeeded", "failed", "skipped", "cancelled", "running", "waiting", "pending"];
 const ROWS = 3;
-const CELLS_AT_MOST = 36;
+const CELLS_OF_LEVEL = 9;
+const LEVELS_AT_MOST = 9;
 const CELL = 8;
 const STEP = 10;
-const BAR = 120;
+const BETWEEN = 8;
+const BAR = 14;
+const HEIGHT = ROWS * STEP;
 
-/** The picture of these counts (`progress.tasks` of a run). */
+/** An empty picture. */
 export function picture() {
-  return s("svg", { class: "picture", role: "img" });
+  return s("svg", { class: "picture", role: "img", height: HEIGHT });
 }
 
-/** Draw the counts, unless they are drawn already. */
-export function draw(svg, counts) {
-  const said = inWords(counts);
-  if (svg.getAttribute("aria-label") === said) return;
-  const states = ORDER.flatMap((state) => Array(counts[state] ?? 0).fill(state));
-  const [width, parts] = states.length > CELLS_AT_MOST ? [BAR, shares(counts)] : cells(states);
-  const height = Math.min(states.length || 1, ROWS) * STEP;
-  set(svg, { "aria-label": said, width, height, viewBox: `0 0 ${width} ${height}` });
+/** Draw a run, as a list with `include=levels` has it, unless it is drawn already. */
+export function draw(svg, { progress, levels }) {
+  const said = inWords(progress.tasks);
+  const told = JSON.stringify(levels) + said;
+  if (svg.told === told) return;
+  svg.told = told;
+  const parts = [];
+  let x = 0;
+  for (const counts of levels && levels.length <= LEVELS_AT_MOST ? levels : [progress.tasks]) {
+    if (x) parts.push(s("path", { class: "way", d: `M${x + 1} ${HEIGHT / 2}h${BETWEEN - 2}` }));
+    x += x && BETWEEN;
+    const [width, drawn] = level(counts, x);
+    parts.push(...drawn);
+    x += width;
+  }
+  const width = Math.max(x, 1);
+  set(svg, { "aria-label": said, width, viewBox: `0 0 ${width} ${HEIGHT}` });
   svg.replaceChildren(s("title", {}, said), ...parts);
 }
 
@@ -33,10 +45,15 @@ export function inWords(counts) {
   return `${plural(counts.total, "task")}: ${parts.join(", ")}`;
 }
 
-function cells(states) {
-  const rows = Math.min(states.length, ROWS) || 1;
-  const place = (index) => ({ x: Math.floor(index / rows) * STEP + 1, y: (index % rows) * STEP + 1 });
-  return [Math.max(1, Math.ceil(states.length / rows)) * STEP, states.map((state, index) => cell(state, place(index)))];
+/** Tasks that may be done at the same time: cells, or shares of a bar where they are many. Gives the width, too. */
+function level(counts, x) {
+  const states = ORDER.flatMap((state) => Array(counts[state] ?? 0).fill(state));
+  if (states.length > CELLS_OF_LEVEL) return [BAR, shares(counts, states.length, x)];
+  const columns = Math.ceil(states.length / ROWS);
+  const rows = Math.ceil(states.length / Math.max(columns, 1));
+  const top = (HEIGHT - rows * STEP) / 2 + 1;
+  const place = (index) => [x + Math.floor(index / rows) * STEP + 1, top + (index % rows) * STEP];
+  return [columns * STEP, states.map((state, index) => cell(state, ...place(index)))];
 }
 
 // Each state has a form of its own, so that colour is not all that tells them apart.
@@ -49,18 +66,18 @@ const STROKES = {
   pending: "M.75.75h6.5v6.5h-6.5z",
 };
 
-function cell(state, { x, y }) {
+function cell(state, x, y) {
   const data = { state };
   if (state === "succeeded") return s("rect", { data, class: "full", x, y, width: CELL, height: CELL, rx: 1.5 });
   return s("path", { data, d: STROKES[state], transform: `translate(${x} ${y})` });
 }
 
-function shares(counts) {
-  let x = 0;
+function shares(counts, total, x) {
+  let y = 1;
   return ORDER.filter((state) => counts[state]).map((state) => {
-    const width = (counts[state] / counts.total) * BAR;
-    const part = s("rect", { data: { state }, class: state === "pending" ? null : "full", x, y: 4, width, height: 18 });
-    x += width;
-    return part;
+    const height = (counts[state] / total) * (HEIGHT - 2);
+    const shape = { x: x + 1, y, width: BAR - 2, height };
+    y += height;
+    return s("rect", { data: { state }, class: state === "pending" ? null : "full", ...shape });
   });
 }

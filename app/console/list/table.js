@@ -15,7 +15,7 @@ const LABELS_SHOWN = 4;
 export function runsTable(caption) {
   const body = h("tbody", { role: "rowgroup" });
   const head = COLUMNS.map(([text, kind]) => h("th", { scope: "col", role: "columnheader", class: kind }, text));
-  const element = h("table", { class: "runs", role: "table", on: { keydown: steps } },
+  const element = h("table", { class: "runs", role: "table", hidden: true, on: { keydown: steps } },
     h("caption", { class: "unseen" }, caption),
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)), body);
   let rows = [];
@@ -80,9 +80,9 @@ function change(tr, shown, left) {
   if (!isNews) return;
   const { parts } = tr;
   set(tr, { data: { state: run.status, run: run.id, left: String(gone) } });
-  say(parts.state, `${SIGNS[run.status]} ${stateOf(run)}`);
+  say(parts.state, `${SIGNS[run.status]}\u00a0${stateOf(run)}`);
   set(parts.state, { title: gone ? "It no longer belongs to this list." : null });
-  draw(parts.picture, run.progress.tasks);
+  draw(parts.picture, run);
   say(parts.tasks, tasksDone(run.progress.tasks));
   parts.tasks.title = inWords(run.progress.tasks);
   say(parts.cost, `${run.usage.estimated ? "~" : ""}${money(run.usage.cost_usd)}`);

@@ -20,7 +20,7 @@ const SECOND_MS = 1000;
 export function open({ root, signal }) {
   const list = new ParkedList();
   const table = runsTable("The newest runs");
-  const notice = h("div");
+  const notice = h("div", { class: "place" });
   const below = h("div");
   root.append(
     h("header", { class: "stack welcome" }, h("h1", {}, "A crew for every job"), h("p", {}, WHAT_THIS_IS)),
@@ -33,7 +33,7 @@ export function open({ root, signal }) {
         h("a", { class: "push", href: "/console/runs" }, "All runs")),
       notice, h("div", { class: "panel list" }, table.element, below)));
   every(SECOND_MS, () => table.tick(), signal);
-  look(`/v1/runs?limit=${LOOKED_AT}`, {
+  look(`/v1/runs?limit=${LOOKED_AT}&include=levels`, {
     signal,
     onPage: (page) => {
       const seenAt = performance.now();

@@ -33,7 +33,7 @@ class RunsPage {
     this.filters = filterForm({ change: (changes) => select(changes), signal });
     this.table = runsTable("Runs, each with its state, objective, team, tasks, cost and times");
     this.state = h("p", { class: "quiet small push", data: { name: "liveness" } }, "Looking …");
-    this.notice = h("div");
+    this.notice = h("div", { class: "place" });
     this.empty = h("div");
     this.news = button("", () => this.#release(), { class: "news", hidden: true });
     const cancel = () => askToCancel(this.#query, () => this.#looking.now());
