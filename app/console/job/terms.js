@@ -82,7 +82,7 @@ function metadataPart(draft, fields, changed) {
   const wrong = fields.place("/metadata", add);
   draw();
   return h("div", { class: "field", role: "group", "aria-label": "Metadata" },
-    h("h3", {}, "Metadata"), h("p", { class: "hint" }, "Labels by which runs are found again."), rows, wrong,
+    h("strong", {}, "Metadata"), h("p", { class: "hint" }, "Labels by which runs are found again."), rows, wrong,
     h("p", {}, add));
 
   function addRow() {
