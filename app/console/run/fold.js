@@ -5,11 +5,23 @@
 
 import { applyToTask, attemptOf, endAttempt, newTask, spend } from "./task_fold.js";
 
-const RUN_ENDS = new Set(["run.succeeded", "run.partial", "run.failed", "run.cancelled"]);
+const RUN_MOVES = {
+  "run.queued": "queued",
+  "run.started": "running",
+  "run.resumed": "running",
+  "run.waiting": "waiting",
+  "run.succeeded": "succeeded",
+  "run.partial": "partial",
+  "run.failed": "failed",
+  "run.cancelled": "cancelled",
+};
+const RUN_ENDS = new Set(["succeeded", "partial", "failed", "cancelled"]);
 const TEXT_KEPT = 4000;
 
 export class RunFold {
   lastSeq = 0;
+  /** The status of the run; null before the first event. */
+  status = null;
   /** All events. */
   events = [];
   /** Revisions of the plan by number: the data of the event, with `at`, `seq` and `type`. */
@@ -115,7 +127,8 @@ export class RunFold {
 
   #readied(task, at) {
     if (task.status !== "pending" || task.readyAt !== null) return;
-    const before = task.plan.depends_on.map((id) => this.tasks.get(id)).map((each) => each?.droppedAt ?? each?.finishedAt ?? null);
+    const needed = task.plan.depends_on.map((id) => this.tasks.get(id));
+    const before = needed.map((each) => each?.droppedAt ?? each?.finishedAt ?? null);
     if (!before.includes(null)) task.readyAt = before.length ? Math.max(at, ...before) : at;
   }
 
@@ -215,12 +228,14 @@ export class RunFold {
   }
 
   #run({ type, data }, at) {
+    if (!RUN_MOVES[type]) return;
     const wait = this.waits.at(-1);
+    if (wait) wait.to ??= at;
+    this.status = RUN_MOVES[type];
     if (type === "run.queued") this.queuedAt = at;
     else if (type === "run.started") this.startedAt = at;
     else if (type === "run.waiting") this.waits.push({ reason: data.reason, from: at, to: null });
-    else if (wait && type !== "run.cancel_requested") wait.to ??= at;
-    if (!RUN_ENDS.has(type)) return;
+    if (!RUN_ENDS.has(this.status)) return;
     this.finishedAt = at;
     this.writing.clear();
     for (const question of this.questions.values()) if (question.status === "open") question.status = "closed";
