@@ -9,9 +9,9 @@ export function titleOf(plan) {
   return plan.title || plan.id;
 }
 
-/** How a task stands: `{state, word}`. A task of a plan that is only looked at stands nowhere. */
+/** How a task stands: `{state, word}`. A task that is only planned stands nowhere. */
 export function standingOf(task, fold, now = Date.now()) {
-  if (!task) return { state: "pending", word: "planned" };
+  if (!task) return { state: "pending", word: "" };
   if (task.status === "waiting") return { state: "waiting", word: "waits for an answer" };
   if (task.status === "skipped") return { state: "skipped", word: "left out" };
   if (task.status === "pending" && task.notBefore > now) {
@@ -55,7 +55,7 @@ export function planningOf(fold) {
   const plan = fold.plan;
   const made = [...fold.plans.values()][0];
   if (plan && fold.approval && !fold.approval.decided && fold.finishedAt === null) {
-    return { state: "waiting", word: "waits for approval" };
+    return { state: "waiting", word: "to be approved" };
   }
   if (fold.approval?.decided === "rejected") return { state: "failed", word: "rejected" };
   if (made) return { state: "succeeded", word: fold.startedAt ? duration(made.at - fold.startedAt) : "planned" };
