@@ -4,6 +4,9 @@
  */
 
 const OF_PLAN = ["goal", "strategy", "final_instruction"];
+const OF_TASK = [
+  "id", "title", "instruction", "context", "success_criterion", "worker", "depends_on", "required", "on_missing_input",
+];
 const BOUNDS = ["tokens", "steps", "timeout_s", "deadline_s"];
 
 /** A plan as it can be edited; `revision` is the one that the edit is about. */
@@ -103,7 +106,6 @@ function freeId({ tasks }, wanted) {
   for (let number = 2; ; number++) if (!taken.has(`${stem}-${number}`)) return `${stem}-${number}`;
 }
 
-function inOrder({ id, title, instruction, context, success_criterion, worker, depends_on, required, on_missing_input, budget }) {
-  const bounds = BOUNDS.map((name) => budget[name] ?? null);
-  return [id, title, instruction, context, success_criterion, worker, depends_on, required, on_missing_input, bounds];
+function inOrder({ budget, ...task }) {
+  return [...OF_TASK.map((name) => task[name]), BOUNDS.map((name) => budget[name] ?? null)];
 }

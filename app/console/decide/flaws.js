@@ -19,6 +19,7 @@ export function flawsView(onChoose) {
 
   function item({ pointer, detail }, task) {
     const click = () => onChoose(task, pointer);
-    return h("li", {}, task && h("button", { type: "button", class: "plain", on: { click } }, task.title || task.id || "a task without a name"), ` ${detail}`);
+    const name = task && (task.title || task.id || "a task without a name");
+    return h("li", {}, task && h("button", { type: "button", class: "plain", on: { click } }, name), ` ${detail}`);
   }
 }

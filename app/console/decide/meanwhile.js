@@ -13,7 +13,8 @@ export function meanwhile(base, plan, { keep, restart }) {
     ...fields.map(({ label }) => `the ${label} is another`),
   ];
   return h("div", { class: "notice stack", role: "alert" },
-    h("p", {}, `Somebody has saved revision ${plan.revision} meanwhile (${plan.reason}): ${names.join("; ")}. Your edit is as you left it.`),
+    h("p", {}, `Somebody has saved revision ${plan.revision} meanwhile (${plan.reason}): ${names.join("; ")}.`),
+    h("p", {}, "Your edit is as you left it."),
     h("div", { class: "actions" },
       h("button", { type: "button", on: { click: keep } }, "Put mine in place of theirs"),
       h("button", { type: "button", on: { click: restart } }, "Begin anew from theirs")));

@@ -1,4 +1,4 @@
-/** Editing a plan that waits for approval: what it looks like, its tasks one by one, and what would be wrong with it. */
+/** Editing a plan that waits for approval: what it looks like, its tasks one by one, and what is wrong with it. */
 
 import { get } from "../api.js";
 import { ask } from "../dialog.js";
@@ -57,14 +57,16 @@ export class PlanEditor {
     const { told, save, both } = this.#parts;
     for (const button of [save, both]) set(button, { hidden: !open });
     if (!open) {
-      fill(told, h("p", { class: "notice" }, `The plan has been ${notice} meanwhile. This edit cannot be saved any more.`));
+      const late = `The plan has been ${notice} meanwhile. This edit cannot be saved any more.`;
+      fill(told, h("p", { class: "notice" }, late));
     } else if (plan.revision === this.#base.revision) fill(told);
     else fill(told, meanwhile(this.#base, plan, { keep: () => this.#rebase(plan), restart: () => this.#begin(plan) }));
   }
 
   #made() {
     const button = (text, kind, click) => h("button", { type: "button", class: kind, on: { click } }, text);
-    const text = (label, id, name) => textField(label, { id, rows: 2 }, (value) => this.#change(() => (this.#draft[name] = value)));
+    const write = (name) => (value) => this.#change(() => (this.#draft[name] = value));
+    const text = (label, id, name) => textField(label, { id, rows: 2 }, write(name));
     return {
       goal: text("Goal", "edit-goal", "goal"),
       final: text("What the answer is to be like", "edit-final", "final_instruction"),
@@ -86,7 +88,8 @@ export class PlanEditor {
   #layout() {
     const { goal, final, reason, size, form, told, wrong, flaws, save, both, added, left } = this.#parts;
     return h("div", { class: "plan-editor stack" }, h("hr"),
-      h("div", { class: "row" }, h("h2", {}, "Edit the plan"), size, h("span", { class: "push" }), this.#drawing.controls, added),
+      h("div", { class: "row" },
+        h("h2", {}, "Edit the plan"), size, h("span", { class: "push" }), this.#drawing.controls, added),
       told, h("div", { class: "plan" }, this.#drawing.element), form,
       h("div", { class: "two" }, goal.element, final.element),
       h("div", { class: "field" }, h("label", { for: reason.id }, "Why"), reason,
@@ -169,7 +172,8 @@ export class PlanEditor {
     const planned = new Map(nodes.map((node) => [node.id, node]));
     const changes = marksOf(this.#draft, this.#base, flaws);
     const address = () => location.pathname + location.search;
-    this.#drawing.show(graphOf({ tasks: nodes }, NOTHING_DONE, { ends: false }), { fold: NOTHING_DONE, planned, changes, address, now: 0 });
+    const graph = graphOf({ tasks: nodes }, NOTHING_DONE, { ends: false });
+    this.#drawing.show(graph, { fold: NOTHING_DONE, planned, changes, address, now: 0 });
     this.#drawing.choose(this.#chosen ? String(this.#chosen.key) : null);
   }
 
@@ -195,7 +199,7 @@ export class PlanEditor {
       this.#leave();
     } catch (error) {
       if (error.name === "AbortError") return;
-      this.#refused = error.status === 422 ? error.errors.map(({ pointer, ...each }) => ({ ...each, pointer: pointer ?? "" })) : [];
+      this.#refused = error.status === 422 ? error.errors.map((each) => ({ pointer: "", ...each })) : [];
       if (!this.#refused.length) fill(wrong, failure(error));
       this.#validate();
     }
@@ -203,7 +207,8 @@ export class PlanEditor {
 
   async #left() {
     const isChanged = Object.keys(changesOf(this.#draft, this.#base)).length > 0;
-    const question = [h("p", {}, "What has been changed here is lost.")];
-    if (!isChanged || (await ask("Leave the plan as it is?", question, { action: "Leave it", leave: "Go on editing" }))) this.#leave();
+    const lost = h("p", {}, "What has been changed here is lost.");
+    const words = { action: "Leave it", leave: "Go on editing" };
+    if (!isChanged || (await ask("Leave the plan as it is?", lost, words))) this.#leave();
   }
 }

@@ -44,8 +44,10 @@ function questionForm(store, question) {
   const answer = choices.length ? choicesOf(question) : textOf(question);
   const wrong = h("div");
   const send = h("button", { class: "main" }, "Answer");
-  const about = taskId ? ["About the task ", h("a", { href: here({ task: taskId, attempt: null, view: "work" }) }, taskId), ", which waits for it."]
-    : ["About a contradiction between results", conflict && [": ", h("a", { href: here({ conflict, view: "answer" }) }, conflict)], "."];
+  const link = (text, query) => h("a", { href: here(query) }, text);
+  const about = taskId
+    ? ["About the task ", link(taskId, { task: taskId, attempt: null, view: "work" }), ", which waits for it."]
+    : ["About a contradiction between results", conflict && [": ", link(conflict, { conflict, view: "answer" })], "."];
   const form = h("form", { class: "panel question", id, "aria-labelledby": `${id}-title`, on: { submit } },
     h("h2", { id: `${id}-title` }, question.question), h("p", { class: "quiet" }, about), answer,
     h("p", { class: "deadline numbers" }), h("div", { class: "actions" }, send), wrong);
@@ -67,13 +69,15 @@ function questionForm(store, question) {
   }
 }
 
-function choicesOf({ id, choices }) {
+function choicesOf({ choices }) {
+  const box = (value) => h("input", { type: "radio", name: "answer", value, required: true });
   return h("fieldset", { class: "choices" }, h("legend", {}, "The answer"),
-    choices.map((choice) => h("label", {}, h("input", { type: "radio", name: "answer", value: choice, required: true }), ` ${choice}`)));
+    choices.map((choice) => h("label", {}, box(choice), ` ${choice}`)));
 }
 
 function textOf({ id }) {
-  const text = h("textarea", { id: `${id}-answer`, name: "answer", rows: 3, required: true, maxlength: ANSWER_CHARACTERS });
+  const kept = { name: "answer", rows: 3, required: true, maxlength: ANSWER_CHARACTERS };
+  const text = h("textarea", { id: `${id}-answer`, ...kept });
   return h("div", { class: "field" }, h("label", { for: text.id }, "The answer"), text);
 }
 
@@ -84,10 +88,12 @@ function thenOf({ default: { action, assumption }, taskId }) {
   return `it goes on unless somebody answers, taking for granted: ${assumption ?? "nothing in particular"}`;
 }
 
-function endedOf(question) {
-  const { id, question: asked, status, answer, answeredBy, askedAt, taskId, default: { action, assumption } } = question;
-  const became = answer ?? (status === "expired" && action === "proceed" ? `Taken for granted: ${assumption ?? "nothing in particular"}` : null);
-  return h("li", { id }, h("p", {}, asked),
+function endedOf({ id, question, status, answer, answeredBy, askedAt, taskId, default: inTheEnd }) {
+  const assumption = inTheEnd.assumption ?? "nothing in particular";
+  const assumed = status === "expired" && inTheEnd.action === "proceed" && assumption;
+  const became = answer ?? (assumed && `Taken for granted: ${assumed}`);
+  const facts = [ENDS[status], answeredBy && `by ${answeredBy}`, `asked ${moment(askedAt)}`, taskId && `for ${taskId}`];
+  return h("li", { id }, h("p", {}, question),
     became && h("p", { class: "given" }, became),
-    h("p", { class: "quiet small" }, [ENDS[status], answeredBy && `by ${answeredBy}`, `asked ${moment(askedAt)}`, taskId && `for ${taskId}`].filter(Boolean).join(" · ")));
+    h("p", { class: "quiet small" }, facts.filter(Boolean).join(" · ")));
 }

@@ -1,9 +1,16 @@
 /** What would make a plan impossible, found while it is written: the rules that the service holds it to as well. */
 
+import { count } from "../format.js";
+
 const ID = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const TASKS_CEILING = 100;
 const TEXTS = { title: 1000, instruction: 100_000, context: 100_000, success_criterion: 20_000 };
-const BOUNDS = { tokens: [1, Infinity, true], steps: [1, 100, true], timeout_s: [0, 86_400, false], deadline_s: [0, 86_400, false] };
+const BOUNDS = {
+  tokens: { least: 1, most: Infinity, whole: true },
+  steps: { least: 1, most: 100, whole: true },
+  timeout_s: { least: 0, most: 86_400, whole: false },
+  deadline_s: { least: 0, most: 86_400, whole: false },
+};
 const INVISIBLE = /^[\p{Cc}\p{Cf}\p{Cs}\p{Mn}\p{Me}\p{Zs}\p{Zl}\p{Zp}\ufffd\u115f\u1160\u2800\u3164\uffa0]*$/u;
 
 /** The flaws of tasks, as `{pointer, code, detail}`; the pointers are those of the service's own report. */
@@ -26,19 +33,19 @@ export function flawsOf(tasks, workers, tasksAllowed) {
 }
 
 function ofTask(task, at, { seen, workers, flaw }) {
-  if (!ID.test(task.id)) flaw(`${at}/id`, "id_invalid", "An id has small letters, digits, - and _, at most 64 of them.");
+  if (!ID.test(task.id)) flaw(`${at}/id`, "id_invalid", "An id has small letters, digits, - and _, at most 64.");
   if (seen.has(task.id)) flaw(`${at}/id`, "id_duplicate", `Another task is called ${task.id} already.`);
   if (INVISIBLE.test(task.instruction)) flaw(`${at}/instruction`, "instruction_blank", "The task has no instruction.");
   if (!task.worker) flaw(`${at}/worker`, "worker_missing", "Nobody does the task.");
-  else if (!workers.includes(task.worker)) flaw(`${at}/worker`, "worker_unknown", `The team has no worker ${task.worker}.`);
-  for (const [name, longest] of Object.entries(TEXTS)) {
-    if (task[name].length > longest) flaw(`${at}/${name}`, "too_long", `At most ${longest.toLocaleString("en-US")} characters.`);
+  else if (!workers.includes(task.worker)) {
+    flaw(`${at}/worker`, "worker_unknown", `The team has no worker ${task.worker}.`);
   }
-  for (const [name, [least, most, whole]] of Object.entries(BOUNDS)) {
+  for (const [name, longest] of Object.entries(TEXTS)) {
+    if (task[name].length > longest) flaw(`${at}/${name}`, "too_long", `At most ${count(longest)} characters.`);
+  }
+  for (const [name, bound] of Object.entries(BOUNDS)) {
     const value = task.budget[name] ?? null;
-    if (value === null) continue;
-    const fits = Number.isFinite(value) && value <= most && (whole ? Number.isInteger(value) && value >= least : value > least);
-    if (!fits) flaw(`${at}/budget/${name}`, "out_of_range", rangeOf(least, most, whole));
+    if (value !== null && !fits(value, bound)) flaw(`${at}/budget/${name}`, "out_of_range", rangeOf(bound));
   }
 }
 
@@ -66,7 +73,12 @@ function waitingForEachOther(tasks) {
   }
 }
 
-function rangeOf(least, most, whole) {
-  const up = Number.isFinite(most) ? ` to ${most.toLocaleString("en-US")}` : " and more";
-  return whole ? `A whole number, ${least}${up}.` : `A number above ${least}, at most ${most.toLocaleString("en-US")}.`;
+function fits(value, { least, most, whole }) {
+  if (!Number.isFinite(value) || value > most) return false;
+  return whole ? Number.isInteger(value) && value >= least : value > least;
+}
+
+function rangeOf({ least, most, whole }) {
+  if (!whole) return `A number above ${least}, at most ${count(most)}.`;
+  return `A whole number, ${least}${Number.isFinite(most) ? ` to ${count(most)}` : " and more"}.`;
 }

@@ -4,6 +4,9 @@ import { fill, h, set } from "../dom.js";
 import { choiceField, textField } from "./fields.js";
 import { setNeed, wouldCircle } from "./draft.js";
 
+const COMPLETE = "Complete in itself: the worker sees nothing else of the job.";
+const AS_THE_WORKER = "As the worker has it when left out.";
+const WORKER_CHARACTERS = 110;
 const BOUNDS = [
   ["tokens", "Tokens", "Of all its attempts together.", 1],
   ["steps", "Steps", "Replies of the model in one attempt.", 1],
@@ -21,7 +24,7 @@ export function taskForm({ draft, task, workers, onChange }) {
   const fields = {
     title: text("title", "Title", { autocomplete: "off" }),
     id: text("id", "Id", { autocomplete: "off", spellcheck: "false", class: "mono" }),
-    instruction: text("instruction", "Instruction", { rows: 5, hint: "Complete in itself: the worker sees nothing else of the job." }),
+    instruction: text("instruction", "Instruction", { rows: 5, hint: COMPLETE }),
     context: text("context", "Context", { rows: 2 }),
     success_criterion: text("success_criterion", "It is done when", { rows: 2 }),
     worker: workerField(task, [...workers, ...draft.workers], onChange),
@@ -33,8 +36,10 @@ export function taskForm({ draft, task, workers, onChange }) {
     h("div", { class: "two" }, fields.title.element, fields.id.element),
     fields.instruction.element,
     h("div", { class: "two" }, fields.context.element, fields.success_criterion.element),
-    h("div", { class: "two" }, h("div", { class: "stack" }, fields.worker.element, requiredBox(task, onChange), missing.element), needs),
-    h("details", {}, h("summary", {}, "Bounds of its own"), h("div", { class: "bounds" }, BOUNDS.map(([name]) => fields[`budget/${name}`].element))));
+    h("div", { class: "two" },
+      h("div", { class: "stack" }, fields.worker.element, requiredBox(task, onChange), missing.element), needs),
+    h("details", {}, h("summary", {}, "Bounds of its own"),
+      h("div", { class: "bounds" }, BOUNDS.map(([name]) => fields[`budget/${name}`].element))));
   drawNeeds();
   return { element, show, focus };
 
@@ -70,15 +75,20 @@ export function taskForm({ draft, task, workers, onChange }) {
   function needBox(other) {
     const circles = wouldCircle(draft, task, other);
     const change = (event) => onChange(() => setNeed(task, other, event.target.checked));
-    const box = h("input", { type: "checkbox", value: String(other.key), checked: task.needs.includes(other.key), disabled: circles, on: { change } });
-    return h("label", { class: circles ? "quiet" : null }, box, ` ${other.title || other.id}`, circles && h("span", { class: "small" }, " (waits for this one)"));
+    const state = { value: String(other.key), checked: task.needs.includes(other.key), disabled: circles };
+    const box = h("input", { type: "checkbox", ...state, on: { change } });
+    const why = circles && h("span", { class: "small" }, " (waits for this one)");
+    return h("label", { class: circles ? "quiet" : null }, box, ` ${other.title || other.id}`, why);
   }
 }
 
 function workerField(task, workers, onChange) {
   const field = choiceField("Worker", { id: "task-worker" }, (value) => onChange(() => (task.worker = value)));
   const known = workers.some(({ name }) => name === task.worker);
-  const named = ({ name, description, team }) => h("option", { value: name }, description ? `${name}: ${(team ? `team ${team}. ` : "") + description}`.slice(0, 110) : name);
+  const named = ({ name, description, team }) => {
+    const words = [team && `team ${team}.`, description].filter(Boolean).join(" ");
+    return h("option", { value: name }, words ? `${name}: ${words}`.slice(0, WORKER_CHARACTERS) : name);
+  };
   fill(field.control, known ? null : h("option", { value: task.worker }, task.worker || "nobody"), workers.map(named));
   field.set(task.worker);
   return field;
@@ -86,19 +96,23 @@ function workerField(task, workers, onChange) {
 
 function boundField(task, [name, label, hint, step], onChange) {
   const take = (value) => onChange(() => (task.budget[name] = value === "" ? null : Number(value)));
-  const field = textField(label, { id: `task-${name}`, type: "number", min: 0, step, hint: hint || "As the worker has it when left out.", inputmode: "decimal" }, take);
+  const kind = { type: "number", min: 0, step, inputmode: "decimal" };
+  const field = textField(label, { id: `task-${name}`, hint: hint || AS_THE_WORKER, ...kind }, take);
   field.set(task.budget[name]);
   return field;
 }
 
 function requiredBox(task, onChange) {
-  const box = h("input", { type: "checkbox", checked: task.required, on: { change: () => onChange(() => (task.required = box.checked)) } });
+  const change = () => onChange(() => (task.required = box.checked));
+  const box = h("input", { type: "checkbox", checked: task.required, on: { change } });
   return h("label", {}, box, " The run cannot succeed without it");
 }
 
 function missingField(task, onChange) {
-  const field = choiceField("When a task before it has failed", { id: "task-missing" }, (value) => onChange(() => (task.on_missing_input = value)));
-  fill(field.control, h("option", { value: "skip" }, "leave it out"), h("option", { value: "proceed" }, "do it all the same, and say what is missing"));
+  const take = (value) => onChange(() => (task.on_missing_input = value));
+  const field = choiceField("When a task before it has failed", { id: "task-missing" }, take);
+  const option = (value, text) => h("option", { value }, text);
+  fill(field.control, option("skip", "leave it out"), option("proceed", "do it all the same, and say what is missing"));
   set(field.control, { value: task.on_missing_input });
   return field;
 }

@@ -8,17 +8,21 @@ import { failure, go } from "../router.js";
 import { curlOf } from "./curl.js";
 
 const REASON_CHARACTERS = 2000;
+const STRATEGIES = [
+  ["", "as before"], ["merge", "put together from all"], ["select", "the best of several"], ["reduce", "step by step"],
+];
 
 export function actionsView(store) {
   const wrong = h("div");
+  const trace = `/v1/runs/${store.id}/trace`;
   const cancel = button("Cancel…", () => cancelled(store), "danger");
   const again = button("Retry", () => begin("retry"));
   const failed = button("Retry what failed", () => begin("retry", { only: "failed" }));
   const anew = button("Answer anew…", () => answeredAnew(store).then((body) => body && begin("resynthesize", body)));
   const row = h("div", { class: "row" }, cancel, again, failed, anew,
     button("Copy as curl", () => copied(store), "plain"),
-    button("Trace", () => download(`/v1/runs/${store.id}/trace`, `${store.id}.json`), "plain", "Download the trace as JSON"),
-    button("OTLP", () => download(`/v1/runs/${store.id}/trace?format=otlp`, `${store.id}.otlp.json`), "plain", "Download the spans as OTLP/JSON"));
+    button("Trace", () => download(trace, `${store.id}.json`), "plain", "Download the trace as JSON"),
+    button("OTLP", () => download(`${trace}?format=otlp`, `${store.id}.otlp.json`), "plain", "Download its spans as OTLP"));
   const element = h("div", { class: "stack run-actions" }, row, wrong);
   let drawn = "";
   return { element, draw };
@@ -64,7 +68,8 @@ async function cancelled(store) {
   const reason = h("textarea", { id: "cancel-reason", name: "reason", maxlength: REASON_CHARACTERS, rows: 3 });
   const body = [h("p", {}, "What is under way is stopped. What has been delivered stays with the run."),
     field("Reason", reason, "Shown with the run; may be left out.")];
-  const given = await ask("Cancel this run?", body, { action: "Cancel the run", leave: "Leave it running", danger: true });
+  const words = { action: "Cancel the run", leave: "Leave it running", danger: true };
+  const given = await ask("Cancel this run?", body, words);
   if (!given) return;
   store.take(await post(`/v1/runs/${store.id}/cancel`, { reason: given.get("reason").trim() || null }));
 }
@@ -74,12 +79,13 @@ async function answeredAnew(store) {
   const instruction = h("textarea", { id: "anew-instruction", name: "final_instruction", rows: 4, maxlength: 20_000 });
   instruction.value = store.fold.plan?.final_instruction ?? "";
   const strategy = h("select", { id: "anew-strategy", name: "strategy" },
-    [["", "as before"], ["merge", "merge"], ["select", "select"], ["reduce", "reduce"]].map(([value, text]) => h("option", { value }, text)));
+    STRATEGIES.map(([value, text]) => h("option", { value }, text)));
   const delivered = (store.fold.plan?.tasks ?? []).filter(({ id }) => store.fold.tasks.get(id)?.status === "succeeded");
-  const kept = h("fieldset", { class: "keep" }, h("legend", {}, "Results that it rests on"),
-    delivered.map(({ id, title }) => h("label", {}, h("input", { type: "checkbox", name: "keep", value: id, checked: true }), " ", title || id)));
-  const body = [h("p", {}, "The supervisor makes the answer anew from the results that there are, in a run of its own. No worker is called."),
-    field("What it is told about the answer", instruction), field("How results become the answer", strategy), kept];
+  const kept = (value) => h("input", { type: "checkbox", name: "keep", value, checked: true });
+  const results = h("fieldset", { class: "keep" }, h("legend", {}, "Results that it rests on"),
+    delivered.map(({ id, title }) => h("label", {}, kept(id), ` ${title || id}`)));
+  const body = [h("p", {}, "The supervisor makes the answer anew from results that are there, in a run of its own."),
+    field("What it is told about the answer", instruction), field("How results become the answer", strategy), results];
   const given = await ask("Answer anew", body, { action: "Make it anew" });
   if (!given) return null;
   const stay = new Set(given.getAll("keep"));

@@ -20,8 +20,8 @@ export function connectionView(store) {
     clearTimeout(timer);
     if (state === "away") {
       since ??= Date.now();
-      fill(element, h("p", { class: "notice" },
-        `The stream of events is away since ${moment(since)}. What is shown may be behind; it is tried again until it is back.`));
+      fill(element, h("p", { class: "notice" }, `The stream of events is away since ${moment(since)}. `,
+        "What is shown may be behind; it is tried again until it is back."));
     } else if (state === "refused") fill(element, failure(store.problem));
     else if (before === "away") {
       since = null;

@@ -1,4 +1,4 @@
-/** What is to be decided by people: a plan that waits for approval, and questions. Nothing is here when nothing waits. */
+/** What is to be decided by people: a plan that waits for approval, and questions. Nothing when nothing waits. */
 
 import { h } from "../dom.js";
 import { approvalView } from "../decide/approval.js";

@@ -17,7 +17,8 @@ const MANY_LINES = 150;
 export function graphOf(plan, fold, { removed = [], ends = true } = {}) {
   const tasks = [...(plan?.tasks ?? []), ...removed].map((task) => sized(task, fold));
   const ids = new Set(tasks.map(({ id }) => id));
-  const needed = tasks.flatMap(({ id, task }) => task.depends_on.filter((from) => ids.has(from)).map((from) => ({ from, to: id })));
+  const needed = tasks.flatMap(({ id, task }) => task.depends_on.map((from) => ({ from, to: id })))
+    .filter(({ from }) => ids.has(from));
   const { nodes, edges } = bundled(tasks, needed.length > MANY_LINES ? withoutImplied(needed) : needed);
   return ends ? withEnds(nodes, edges, Boolean(plan)) : { nodes, edges };
 }

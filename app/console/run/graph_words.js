@@ -18,7 +18,8 @@ export function standingOf(task, fold, now = Date.now()) {
     return { state: "pending", word: `again in ${duration(task.notBefore - now)}` };
   }
   if (task.status === "running" && isNested(task)) return { state: "running", word: "runs as a team" };
-  return { state: task.status, word: task.splitInto ? `split into ${plural(task.splitInto.length, "task")}` : task.status };
+  const word = task.splitInto ? `split into ${plural(task.splitInto.length, "task")}` : task.status;
+  return { state: task.status, word };
 }
 
 /** The second line of a task: who, which attempt, how long, for how much. */
@@ -47,7 +48,8 @@ export function spokenOf(plan, task, fold, marks) {
 /** What else there is to know about a task, in a word or two each. */
 export function marksOf(task) {
   if (!task) return [];
-  return [task.dropped && task.status !== "succeeded" ? "left behind" : null, task.reused ? "reused" : null].filter(Boolean);
+  const dropped = task.dropped && task.status !== "succeeded";
+  return [dropped ? "left behind" : null, task.reused ? "reused" : null].filter(Boolean);
 }
 
 /** The supervisor's first step: `{state, word}`. */

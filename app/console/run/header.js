@@ -1,4 +1,4 @@
-/** The head of a run's page: what is to be achieved, how it stands, what it has taken, and what can be done about it. */
+/** The head of a run's page: what is to be achieved, how it stands, what it has taken, what can be done about it. */
 
 import { fill, h, say, set } from "../dom.js";
 import { hasEnded, moment, SIGNS, stateOf } from "../format.js";
@@ -17,8 +17,10 @@ export function headerView(store) {
   const parts = [figuresView(store), actionsView(store), receiptView(store), connectionView(store)];
   const [figures, actions, receipt, connection] = parts;
   const element = h("header", { class: "panel run-head" },
-    h("div", { class: "head-line" }, h("div", { class: "stack" }, comesFrom(store.run), objectiveOf(store.run)), actions.element),
-    h("div", { class: "standing" }, state, about(store.run)), figures.element, wrong, receipt.element, connection.element);
+    h("div", { class: "head-line" },
+      h("div", { class: "stack" }, comesFrom(store.run), objectiveOf(store.run)), actions.element),
+    h("div", { class: "standing" }, state, about(store.run)),
+    figures.element, wrong, receipt.element, connection.element);
   const drawn = { look: "", error: undefined };
   const timer = setInterval(() => hasEnded(store.now) || document.hidden || store.changed(), TICK_MS);
   store.signal.addEventListener("abort", () => clearInterval(timer));
@@ -48,7 +50,8 @@ function objectiveOf({ objective }) {
   const short = `${objective.slice(0, cut > FOLDED_CHARACTERS / 2 ? cut : FOLDED_CHARACTERS)}…`;
   const title = h("h1", {}, short);
   const whole = h("div", { class: "objective", hidden: true }, objective);
-  const more = h("button", { type: "button", class: "plain", "aria-expanded": "false", on: { click } }, "Show all of it");
+  const folded = { class: "plain", "aria-expanded": "false" };
+  const more = h("button", { type: "button", ...folded, on: { click } }, "Show all of it");
   return [title, whole, h("div", {}, more)];
 
   function click() {
@@ -62,7 +65,7 @@ function objectiveOf({ objective }) {
 function comesFrom({ parent, parent_task: task, origin, schedule }) {
   const link = (run, query = "") => h("a", { href: `/console/runs/${run}${query}` }, run);
   return h("p", { class: "quiet small from" },
-    parent && ["Part of ", link(parent, `?task=${encodeURIComponent(task.task)}&attempt=${task.attempt}`), `, for its task ${task.task}`],
+    parent && ["Part of ", link(parent, `?task=${task.task}&attempt=${task.attempt}`), `, for its task ${task.task}`],
     origin && [`${ORIGINS[origin.kind]} `, link(origin.run)],
     schedule && `From the schedule ${schedule.id}`);
 }

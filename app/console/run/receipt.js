@@ -26,6 +26,8 @@ function receipt({ requested_at: at, completed_at: stopped, reason, tasks, child
     h("summary", {}, `Cancelled at ${moment(at)}${reason ? `: ${reason}` : "."}`),
     h("p", {}, `All had stopped at ${moment(stopped)}. After the request ${money(after)} was still spent. `,
       open.length ? `${plural(open.length, "task")} had not ended:` : "Every task had ended before."),
-    h("ul", {}, open.map(({ task, status }) => h("li", { data: { state: status } }, h("span", { class: "state" }, SIGNS[status], " ", status), ` ${task}`))),
-    children.length > 0 && h("p", {}, "Nested runs: ", children.map(({ run, status }) => [h("a", { href: `/console/runs/${run}` }, run), ` ${status ?? "being stopped"} `])));
+    h("ul", {}, open.map(({ task, status }) => h("li", { data: { state: status } },
+      h("span", { class: "state" }, SIGNS[status], " ", status), ` ${task}`))),
+    children.length > 0 && h("p", {}, "Nested runs: ", children.map(({ run, status }) =>
+      [h("a", { href: `/console/runs/${run}` }, run), ` ${status ?? "being stopped"} `])));
 }
