@@ -23,6 +23,9 @@ export class LaneModel {
   #calls = new Map();
   #tools = new Map();
   #taken = { calls: 0, tools: 0 };
+  #seq = 0;
+  /** What is in the rows that somebody has asked for since the last event. */
+  #items = new Map();
 
   constructor(fold) {
     this.#fold = fold;
@@ -34,6 +37,8 @@ export class LaneModel {
     for (const call of fold.calls.slice(this.#taken.calls)) add(this.#calls, rowKeyOf(call), call);
     for (const tool of fold.tools.slice(this.#taken.tools)) add(this.#tools, `task:${tool.taskId}`, tool);
     this.#taken = { calls: fold.calls.length, tools: fold.tools.length };
+    if (fold.lastSeq !== this.#seq) this.#items.clear();
+    this.#seq = fold.lastSeq;
     const to = fold.until(now);
     const path = this.#path.take(fold.events).told(to);
     const from = fold.queuedAt ?? to;
@@ -53,6 +58,11 @@ export class LaneModel {
 
   /** What is in a row, in the order in which it begins: waits, attempts, and the calls within them. */
   items(row, { path }) {
+    if (!this.#items.has(row.key)) this.#items.set(row.key, this.#itemsOf(row, path));
+    return this.#items.get(row.key);
+  }
+
+  #itemsOf(row, path) {
     const items = row.task ? this.#taskItems(row.task) : this.#frames(row, path);
     const tracks = row.task ? tracksOf(row.task.attempts) : new Map();
     for (const call of this.#calls.get(row.key) ?? []) {

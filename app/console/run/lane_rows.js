@@ -74,17 +74,21 @@ function mark({ key, kind, state }) {
 
 function drawItem(element, item, { selected, active, fold, look }) {
   element.item = item;
+  const place = `${item.x.toFixed(1)} ${Math.max(item.width, SMALL_PX - 1).toFixed(1)}`;
+  if (element.place !== place) {
+    element.place = place;
+    const [x, width] = place.split(" ");
+    set(element, { style: { transform: `translateX(${x}px)`, width: `${width}px` } });
+  }
+  const said = `${item.state} ${item.to} ${item.child?.status} ${item.key === active} ${item.key === selected.item}`;
+  if (element.said === said) return;
+  element.said = said;
   set(element, {
     data: { state: item.state },
     tabindex: item.key === active ? 0 : -1,
     "aria-pressed": item.key === selected.item ? "true" : null,
-    style: {
-      transform: `translateX(${item.x.toFixed(1)}px)`, width: `${Math.max(item.width, SMALL_PX - 1).toFixed(1)}px`, "--track": item.track - 1,
-    },
+    "aria-label": linesOf(item, fold, look.to).join(", "),
+    style: { "--track": item.track - 1 },
   });
-  const said = `${item.state} ${item.to} ${item.child?.status}`;
-  if (element.said === said) return;
-  element.said = said;
-  set(element, { "aria-label": linesOf(item, fold, look.to).join(", ") });
   if (item.child) say(element, "⧉");
 }

@@ -34,7 +34,7 @@ export function lanesView(store) {
   const empty = h("p", { class: "empty" }, "There will be a lane for each task as soon as there is a plan.");
   const element = h("section", { class: "panel lanes", "aria-label": "Lanes" },
     h("header", {}, h("h2", {}, "Lanes"), path, buttons.element), scroller, empty, legend());
-  const view = { rows: [], look: null, scale: null, zooms: 0, drawn: "", itemsOf: (row) => model.items(row, view.look) };
+  const view = { rows: [], look: null, scale: null, zooms: 0, drawn: "", time: "", itemsOf: (row) => model.items(row, view.look) };
   const keys = laneKeys({ scroller, view, reveal });
   laneTip(scroller, () => ({ fold: store.fold, now: view.look?.to ?? Date.now() }));
   listen();
@@ -71,7 +71,8 @@ export function lanesView(store) {
   }
 
   function drawNow(width, selected, goesOn) {
-    view.look = model.look(Date.now());
+    const time = `${store.fold.lastSeq} ${goesOn && Math.floor(Date.now() / TICK_MS)}`;
+    if (time !== view.time) Object.assign(view, { time, look: model.look(Date.now()) });
     const { from, to, busy, path: bounded } = view.look;
     view.scale = zoom.axis({ from, to, breaks: breaksOf(busy, from, to) }, width);
     view.rows = placed(view.look.rows);

@@ -24,7 +24,7 @@ export function logBar(store, { onFollow }) {
   return { element, draw };
 
   function draw({ following: follows, filter }) {
-    set(following, { "aria-pressed": String(follows), title: follows ? "The log stays at its end" : "Stay at the end" });
+    set(following, { hidden: store.fold.finishedAt !== null, "aria-pressed": String(follows), title: follows ? "The log stays at its end" : "Stay at the end" });
     set(clock, { "aria-pressed": String(store.query.get("log_time") === "clock") });
     for (const button of groups) set(button, { "aria-pressed": String(filter.groups.has(button.dataset.group)) });
     set(clear, { hidden: !filter.groups.size && !filter.task && !filter.words.length });

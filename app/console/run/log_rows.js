@@ -12,7 +12,7 @@ const ROW_PX = 28;
 const NARROW_ROW_PX = 48;
 const AROUND = 8;
 const AT_END_PX = 4;
-const COLUMNS = ["Number", "Time", "Type", "Task", "What happened"];
+const COLUMNS = ["No.", "Time", "Type", "Task", "What happened"];
 
 export function logRows({ onOpen, onScroll }) {
   const narrow = matchMedia("(max-width: 760px)");
