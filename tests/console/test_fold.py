@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
-from playwright.async_api import Page
 
 from app.domain import events as ev
 from app.domain.fold import after
@@ -18,6 +17,7 @@ from app.domain.task_state import TaskState
 from app.domain.team import Team, TeamRef
 from app.domain.team_rules import Stragglers
 from app.domain.worker import Worker
+from tests.console.conftest import Desk
 from tests.support.rehearsal import runs
 from tests.support.script import RULES
 from tests.support.story import PAIR, SPENT, WORKER, Story, as_json, brief, started, task
@@ -213,7 +213,8 @@ def rehearsed() -> list[Story]:
     return found
 
 
-async def test_the_console_folds_a_run_as_the_domain_does(page: Page) -> None:
+async def test_the_console_folds_a_run_as_the_domain_does(quiet_desk: Desk) -> None:
+    page = await quiet_desk.open("")
     told = [asked(answered=True), asked(answered=False), reassigned(), split(), hedged(), nested()]
     for story in (*told, begun_with_results(), *rehearsed()):
         states = dict(states_of(story))

@@ -37,7 +37,8 @@ export function childrenView(store) {
     keep(list, [...store.fold.children.values()], {
       key: ({ run }) => run,
       make: ({ run, team, taskId, attempt }) => h("li", { class: "row" },
-        h("span", { class: "state" }), h("a", { href: `/console/runs/${run}` }, team ? `${team.name}@${team.version}` : run),
+        h("span", { class: "state" }),
+        h("a", { href: `/console/runs/${run}` }, team ? `${team.name}@${team.version}` : run),
         h("span", { class: "quiet small" }, `for ${taskId}${attempt > 1 ? `, attempt ${attempt}` : ""}`),
         h("span", { class: "quiet small numbers figures" })),
       change: (item, child) => {
@@ -53,6 +54,6 @@ export function childrenView(store) {
 
 function figuresOf({ progress, timing, usage }) {
   const { total, succeeded } = progress.tasks;
-  return [total ? `${count(succeeded)} of ${count(total)} tasks` : null, duration(timing.wall_ms), money(usage.cost_usd)]
-    .filter(Boolean).join(" · ");
+  const done = total ? `${count(succeeded)} of ${count(total)} tasks` : null;
+  return [done, duration(timing.wall_ms), money(usage.cost_usd)].filter(Boolean).join(" · ");
 }

@@ -1,4 +1,4 @@
-/** The order of what stands in a layer: by sweeps from left to right and back, each item near those that it hangs on. */
+/** The order of what stands in a layer: by sweeps from left to right and back, each near those that it hangs on. */
 
 const SWEEPS = 12;
 const FRUITLESS = 4;

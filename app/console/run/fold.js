@@ -1,6 +1,6 @@
 /**
- * A run as its events tell it: what the graph, the lanes, the log and the detail draw. Events are applied in the order of
- * `seq`; one that was applied already changes nothing. Moments are milliseconds since 1970; null is not yet.
+ * A run as its events tell it: what the graph, the lanes, the log and the detail draw. Events are applied in the order
+ * of `seq`; one that was applied already changes nothing. Moments are milliseconds since 1970; null is not yet.
  */
 
 import { applyToTask, attemptOf, endAttempt, newTask, spend } from "./task_fold.js";
@@ -36,11 +36,11 @@ export class RunFold {
   tools = [];
   /** Times at which the whole run stood still: `{reason, from, to}`. */
   waits = [];
-  /** Questions by id: the data of the event, with `taskId`, `askedAt`, `expiresAt`, `status`, `answer`, `answeredBy`. */
+  /** Questions by id: the event's data, with `taskId`, `askedAt`, `expiresAt`, `status`, `answer`, `answeredBy`. */
   questions = new Map();
   /** Nested runs by id: `{run, team, taskId, attempt, status, stopReason}`. */
   children = new Map();
-  /** The approval that is wanted: `{revision, cause, expiresAt, default, decided, by, reason}`; null when none ever was. */
+  /** The approval that is wanted: `{revision, cause, expiresAt, default, decided, by, reason}`; null for none. */
   approval = null;
   queuedAt = null;
   startedAt = null;
@@ -110,7 +110,7 @@ export class RunFold {
     }
   }
 
-  /** Nothing has begun when a plan is edited: what is no longer in it is gone, and what is not as it was begins anew. */
+  /** Nothing has begun when a plan is edited: what it lacks is gone, and what is not as it was begins anew. */
   #withdraw({ removed, changed }) {
     for (const id of removed) this.tasks.delete(id);
     for (const id of changed) {

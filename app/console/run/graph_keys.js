@@ -4,11 +4,12 @@ import { set } from "../dom.js";
 
 /** `shown` has the lines as they are `placed` and the `boxes` of the nodes; `port` brings what is focused into view. */
 export function arrows(svg, shown, port) {
+  const ways = { ArrowLeft: left, ArrowRight: right, ArrowUp: above, ArrowDown: below, Home: first, End: last };
   svg.addEventListener("keydown", (event) => {
     const link = event.target.closest?.(".node");
     if (!link || event.ctrlKey || event.metaKey || event.altKey) return;
     const id = link.dataset.node.replace(/\/run$/, "");
-    const next = { ArrowLeft: left, ArrowRight: right, ArrowUp: above, ArrowDown: below, Home: first, End: last }[event.key]?.(id);
+    const next = ways[event.key]?.(id);
     if (next === undefined) return;
     event.preventDefault();
     focus(next);

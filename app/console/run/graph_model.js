@@ -4,7 +4,7 @@ import { bundled } from "./bundles.js";
 
 export const NODE = { width: 224, height: 58 };
 const CHILD_HEIGHT = 26;
-const END = { width: 116, height: 40 };
+const END = { width: 124, height: 40 };
 const MANY_LINES = 150;
 
 /**
@@ -12,14 +12,15 @@ const MANY_LINES = 150;
  *
  * Nodes are `{id, kind, width, height}`; `kind` is `plan`, `answer`, `task` or `bundle`. A bundle has `members`, tasks
  * that hang on the same and that the same hang on, with their places in it. `removed` are tasks of the revision before
- * that are shown as well.
+ * that are shown as well; without `ends` the supervisor's steps are left out.
  */
-export function graphOf(plan, fold, { removed = [] } = {}) {
+export function graphOf(plan, fold, { removed = [], ends = true } = {}) {
   const tasks = [...(plan?.tasks ?? []), ...removed].map((task) => sized(task, fold));
   const ids = new Set(tasks.map(({ id }) => id));
-  const needed = tasks.flatMap(({ id, task }) => task.depends_on.filter((from) => ids.has(from)).map((from) => ({ from, to: id })));
+  const needed = tasks.flatMap(({ id, task }) => task.depends_on.map((from) => ({ from, to: id })))
+    .filter(({ from }) => ids.has(from));
   const { nodes, edges } = bundled(tasks, needed.length > MANY_LINES ? withoutImplied(needed) : needed);
-  return withEnds(nodes, edges, Boolean(plan));
+  return ends ? withEnds(nodes, edges, Boolean(plan)) : { nodes, edges };
 }
 
 /** A text that differs when the graph is to be placed anew. */

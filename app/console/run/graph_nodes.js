@@ -12,7 +12,7 @@ const HEAD = 58;
 /**
  * A node of the graph: `{element, id, update(context)}`.
  *
- * `context` is `{fold, phase, planned, changes, address, now}`; `planned` has the tasks of the plan that is shown by id.
+ * `context` is `{fold, phase, planned, changes, address, now}`; `planned` has the tasks of the plan by id.
  */
 export function nodeView(node) {
   if (node.kind === "task") return taskView(node);
@@ -29,7 +29,8 @@ function taskView(node) {
   const mark = s("text", { class: "mark", x: width - SIDE, y: 23, "text-anchor": "end" });
   const box = s("rect", { class: "box", width, height, rx: 8 });
   const bar = s("rect", { class: "bar", width: 4, height: height - 16, y: 8, x: 0, rx: 2 });
-  const link = s("a", { class: "node task", tabindex: -1, data: { node: node.id } }, box, bar, sign, title, word, facts, mark);
+  const said = [sign, title, word, facts, mark];
+  const link = s("a", { class: "node task", tabindex: -1, data: { node: node.id } }, box, bar, said);
   const child = height > HEAD ? childView(node) : null;
   const element = s("g", { class: "place" }, link, child?.element ?? null);
   let drawn = "";
@@ -40,19 +41,20 @@ function taskView(node) {
     const plan = planned.get(node.id) ?? node.task;
     const { state, word: standing } = standingOf(task, fold, now);
     const change = changes?.get(node.id) ?? "";
-    const said = factsOf(task, fold, now).join(" · ") || plan.worker;
+    const done = factsOf(task, fold, now).join(" · ") || plan.worker;
     const marks = [...marksOf(task), change].filter(Boolean);
     child?.update(task, fold);
-    const next = [state, standing, said, marks, address(node.id), titleOf(plan), plan.required].join("|");
+    const next = [state, standing, done, marks, address(node.id), titleOf(plan), plan.required].join("|");
     if (next === drawn) return;
     drawn = next;
     set(link, { href: address(node.id), "aria-label": spokenOf(plan, task, fold, marks) });
-    set(element, { data: { state, change, optional: String(!plan.required), dropped: String(Boolean(task?.dropped)) } });
+    const kind = { optional: String(!plan.required), dropped: String(Boolean(task?.dropped)) };
+    set(element, { data: { state, change, ...kind } });
     say(sign, signOf(state));
     say(mark, marks.join(" · "));
     say(title, clipped(titleOf(plan), TITLE, width - 3 * SIDE - 16 - widthOf(marks)));
     const room = width - 3 * SIDE - 16;
-    const shown = clipped(said, FACTS, room * 0.66);
+    const shown = clipped(done, FACTS, room * 0.66);
     say(facts, shown);
     say(word, clipped(standing, FACTS, room - Math.min(room * 0.66, shown.length * 6.2)));
   }
@@ -66,7 +68,8 @@ function widthOf(marks) {
 function childView({ id, width }) {
   const text = s("text", { class: "facts", x: SIDE + 8, y: 17 });
   const box = s("rect", { class: "inner", width: width - 16, height: 22, x: 8, y: 1, rx: 5 });
-  const element = s("a", { class: "node child", tabindex: -1, transform: `translate(0 ${HEAD - 2})`, data: { node: `${id}/run` } }, box, text);
+  const place = { transform: `translate(0 ${HEAD - 2})`, data: { node: `${id}/run` } };
+  const element = s("a", { class: "node child", tabindex: -1, ...place }, box, text);
   return { element, update };
 
   function update(task, fold) {
@@ -74,7 +77,8 @@ function childView({ id, width }) {
     const child = fold.children.get(run);
     if (!child) return;
     const words = `${signOf(child.status)} run of ${child.team?.name ?? "a team"}: ${child.status}`;
-    set(element, { href: `/console/runs/${run}`, "aria-label": `Open the ${words.slice(2)}`, data: { state: child.status } });
+    set(element, { href: `/console/runs/${run}`, "aria-label": `Open the ${words.slice(2)}` });
+    set(element, { data: { state: child.status } });
     say(text, clipped(words, FACTS, width - 44));
   }
 }
@@ -82,8 +86,9 @@ function childView({ id, width }) {
 function endView(node) {
   const { width, height, kind } = node;
   const box = s("rect", { class: "box", width, height, rx: height / 2 });
-  const name = s("text", { class: "title", x: width / 2, y: 17, "text-anchor": "middle" }, kind === "plan" ? "Plan" : "Answer");
-  const word = s("text", { class: "facts", x: width / 2, y: 32, "text-anchor": "middle" });
+  const middle = { x: width / 2, "text-anchor": "middle" };
+  const name = s("text", { class: "title", y: 17, ...middle }, kind === "plan" ? "Plan" : "Answer");
+  const word = s("text", { class: "facts", y: 32, ...middle });
   const link = s("a", { class: "node end", tabindex: -1, data: { node: node.id } }, box, name, word);
   const element = s("g", { class: "place" }, link);
   return { element, link, id: node.id, update };

@@ -9,16 +9,17 @@ export function titleOf(plan) {
   return plan.title || plan.id;
 }
 
-/** How a task stands: `{state, word}`. A task of a plan that is only looked at stands nowhere. */
+/** How a task stands: `{state, word}`. A task that is only planned stands nowhere. */
 export function standingOf(task, fold, now = Date.now()) {
-  if (!task) return { state: "pending", word: "planned" };
+  if (!task) return { state: "pending", word: "" };
   if (task.status === "waiting") return { state: "waiting", word: "waits for an answer" };
   if (task.status === "skipped") return { state: "skipped", word: "left out" };
   if (task.status === "pending" && task.notBefore > now) {
     return { state: "pending", word: `again in ${duration(task.notBefore - now)}` };
   }
   if (task.status === "running" && isNested(task)) return { state: "running", word: "runs as a team" };
-  return { state: task.status, word: task.splitInto ? `split into ${plural(task.splitInto.length, "task")}` : task.status };
+  const word = task.splitInto ? `split into ${plural(task.splitInto.length, "task")}` : task.status;
+  return { state: task.status, word };
 }
 
 /** The second line of a task: who, which attempt, how long, for how much. */
@@ -47,7 +48,8 @@ export function spokenOf(plan, task, fold, marks) {
 /** What else there is to know about a task, in a word or two each. */
 export function marksOf(task) {
   if (!task) return [];
-  return [task.dropped && task.status !== "succeeded" ? "left behind" : null, task.reused ? "reused" : null].filter(Boolean);
+  const dropped = task.dropped && task.status !== "succeeded";
+  return [dropped ? "left behind" : null, task.reused ? "reused" : null].filter(Boolean);
 }
 
 /** The supervisor's first step: `{state, word}`. */
@@ -55,7 +57,7 @@ export function planningOf(fold) {
   const plan = fold.plan;
   const made = [...fold.plans.values()][0];
   if (plan && fold.approval && !fold.approval.decided && fold.finishedAt === null) {
-    return { state: "waiting", word: "waits for approval" };
+    return { state: "waiting", word: "to be approved" };
   }
   if (fold.approval?.decided === "rejected") return { state: "failed", word: "rejected" };
   if (made) return { state: "succeeded", word: fold.startedAt ? duration(made.at - fold.startedAt) : "planned" };

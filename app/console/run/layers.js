@@ -45,7 +45,8 @@ function ranksOf(nodes, edges) {
 }
 
 function itemAt(layer, node = null) {
-  return { layer, node, width: node?.width ?? 0, height: node?.height ?? LINE_HEIGHT, before: [], after: [], order: 0, y: 0 };
+  const size = { width: node?.width ?? 0, height: node?.height ?? LINE_HEIGHT };
+  return { layer, node, ...size, before: [], after: [], order: 0, y: 0 };
 }
 
 function chainOf({ from, to }, items, lines, layers) {

@@ -13,8 +13,8 @@ const GAP_Y = 16;
 /**
  * Place `nodes`, each `{id, width, height}`, that hang together by `edges`, each `{from, to}`.
  *
- * Gives `{nodes, edges, width, height}`: nodes by id as `{id, x, y, width, height, layer}`, where x and y are the corner
- * at the top left, and edges as `{from, to, points}`, whose points alternate between the two sides of a gap of layers.
+ * Gives `{nodes, edges, width, height}`: nodes by id as `{id, x, y, width, height, layer}`, where x and y are the top
+ * left corner, and edges as `{from, to, points}`, whose points alternate between the two sides of a gap of layers.
  * Edges of nodes that there are not, and those that would close a circle, are left out.
  */
 export function layout(nodes, edges, { gapX = GAP_X, gapY = GAP_Y } = {}) {

@@ -1,6 +1,6 @@
 /**
- * How high things stand: as near as can be to what they hang on, in their order and without touching. For one layer that
- * is an isotonic regression, which pooling adjacent violators solves at once; going to and fro settles the whole.
+ * How high things stand: as near as can be to what they hang on, in their order and without touching. For one layer
+ * that is an isotonic regression, which pooling adjacent violators solves at once; going to and fro settles the whole.
  */
 
 const SWEEPS = 14;
@@ -61,8 +61,10 @@ function pooled(wishes) {
     while (blocks.length > 1 && blocks.at(-2).y > blocks.at(-1).y) {
       const below = blocks.pop();
       const above = blocks.at(-1);
-      const weight = above.weight + below.weight;
-      Object.assign(above, { y: (above.y * above.weight + below.y * below.weight) / weight, weight, count: above.count + below.count });
+      const total = above.weight + below.weight;
+      above.y = (above.y * above.weight + below.y * below.weight) / total;
+      above.weight = total;
+      above.count += below.count;
     }
   }
   return blocks.flatMap(({ y, count }) => new Array(count).fill(y));

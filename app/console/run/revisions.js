@@ -44,16 +44,21 @@ function shown({ fold, query }) {
   const gone = before.tasks.filter(({ id }) => !made.tasks.some((task) => task.id === id));
   const { added, changed } = differenceOf(before, made);
   const changes = new Map([
-    ...added.map((id) => [id, "new"]), ...changed.map(({ task }) => [task, "changed"]), ...gone.map(({ id }) => [id, "removed"]),
+    ...added.map((id) => [id, "new"]),
+    ...changed.map(({ task }) => [task, "changed"]),
+    ...gone.map(({ id }) => [id, "removed"]),
   ]);
   return { plan: made, removed: gone, changes };
 }
 
 function choices(fold, made) {
   const numbers = [...fold.plans.keys()];
-  const link = (revision, text, current) => h("a", { href: here({ revision }), "aria-current": current ? "true" : null }, text);
-  return h("nav", { class: "row", "aria-label": "Revisions of the plan" }, h("span", { class: "quiet small" }, "Revision"),
-    numbers.map((number) => link(number, String(number), made?.revision === number)), link(null, "As it is now", !made));
+  const link = (revision, text, current) =>
+    h("a", { href: here({ revision }), "aria-current": current ? "true" : null }, text);
+  return h("nav", { class: "row", "aria-label": "Revisions of the plan" },
+    h("span", { class: "quiet small" }, "Revision"),
+    numbers.map((number) => link(number, String(number), made?.revision === number)),
+    link(null, "As it is now", !made));
 }
 
 function told(made, before) {
@@ -73,7 +78,8 @@ function told(made, before) {
 
 function detail(name, fields) {
   const names = fields.map(({ label }) => label).join(", ");
-  return h("details", { data: { change: "changed" } }, h("summary", {}, name, h("span", { class: "quiet" }, ` (${names})`)),
+  return h("details", { data: { change: "changed" } },
+    h("summary", {}, name, h("span", { class: "quiet" }, ` (${names})`)),
     fields.map(({ label, before, after }) => h("div", { class: "before-after" },
       h("h3", {}, label), h("del", {}, written(before)), h("ins", {}, written(after)))));
 }

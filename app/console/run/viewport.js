@@ -15,7 +15,9 @@ export function viewport(svg, label) {
   let scale = 1;
   let own = false;
   const controls = h("div", { class: "row zoom", role: "group", "aria-label": "Size of the drawing" },
-    button("−", "Smaller", () => zoom(1 / STEP)), button("+", "Larger", () => zoom(STEP)), button("Fit", "Fit the drawing", fit));
+    button("−", "Smaller", () => zoom(1 / STEP)),
+    button("+", "Larger", () => zoom(STEP)),
+    button("Fit", "Fit the drawing", fit));
   element.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
@@ -52,7 +54,8 @@ export function viewport(svg, label) {
     own = true;
     const next = Math.min(LARGEST, Math.max(SMALLEST, scale * factor));
     const box = element.getBoundingClientRect();
-    const [x, y] = at ? [at.clientX - box.left, at.clientY - box.top] : [element.clientWidth / 2, element.clientHeight / 2];
+    const middle = [element.clientWidth / 2, element.clientHeight / 2];
+    const [x, y] = at ? [at.clientX - box.left, at.clientY - box.top] : middle;
     const grown = next / scale;
     const [left, top] = [(element.scrollLeft + x) * grown - x, (element.scrollTop + y) * grown - y];
     apply(next);
@@ -67,7 +70,10 @@ export function viewport(svg, label) {
   /** Scroll so that a box of the drawing is seen. */
   function reveal({ x, y, width, height }) {
     const [left, top] = [(x + MARGIN) * scale, (y + MARGIN) * scale];
-    const near = (from, size, seen, length) => (from < seen ? from - MARGIN : from + size > seen + length ? from + size - length + MARGIN : seen);
+    const near = (from, length, seen, room) => {
+      if (from < seen) return from - MARGIN;
+      return from + length > seen + room ? from + length - room + MARGIN : seen;
+    };
     element.scrollTo(
       near(left, width * scale, element.scrollLeft, element.clientWidth),
       near(top, height * scale, element.scrollTop, element.clientHeight),
