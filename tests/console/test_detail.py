@@ -31,7 +31,8 @@ _REQUESTS = """async (logs) => {
 }"""
 
 
-async def test_the_difference_of_two_texts_is_told_in_words_and_gives_both_back(page: Page) -> None:
+async def test_the_difference_of_two_texts_is_told_in_words_and_gives_both_back(quiet_desk: Desk) -> None:
+    page = await quiet_desk.open("")
     told = [
         ("Find out the price.", "Look up the price, with dates.", [
             ["removed", "Find out"], ["added", "Look up"], ["same", " the price"], ["added", ", with dates"], ["same", "."],
@@ -52,7 +53,8 @@ async def test_the_difference_of_two_texts_is_told_in_words_and_gives_both_back(
     assert [tuple(each["back"]) for each in found] == pairs
 
 
-async def test_what_a_call_was_sent_is_what_the_trace_says(page: Page) -> None:
+async def test_what_a_call_was_sent_is_what_the_trace_says(quiet_desk: Desk) -> None:
+    page = await quiet_desk.open("")
     told = [asked(answered=True), asked(answered=False), reassigned(), split(), hedged(), nested()]
     logs = [_with_openings(story) for story in (*told, begun_with_results(), *rehearsed())]
 

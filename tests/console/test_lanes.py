@@ -45,7 +45,8 @@ _PATH = """async (logs) => {
 _DAY = 86_400_000
 
 
-async def test_the_axis_shows_what_is_busy_and_breaks_what_is_long_and_quiet(page: Page) -> None:
+async def test_the_axis_shows_what_is_busy_and_breaks_what_is_long_and_quiet(quiet_desk: Desk) -> None:
+    page = await quiet_desk.open("")
     cases = [
         {"busy": [[0, 10_000]], "to": 10_000, "width": 900},
         {"busy": [[0, 4_000], [4_500, 9_000]], "to": 10_000, "width": 900},
@@ -73,7 +74,8 @@ async def test_the_axis_shows_what_is_busy_and_breaks_what_is_long_and_quiet(pag
     ]
 
 
-async def test_the_critical_path_is_that_of_the_report(page: Page) -> None:
+async def test_the_critical_path_is_that_of_the_report(quiet_desk: Desk) -> None:
+    page = await quiet_desk.open("")
     told = [asked(answered=True), asked(answered=False), reassigned(), split(), hedged(), nested()]
     logs = [[as_json(event) for event in story.log] for story in (*told, begun_with_results(), *rehearsed())]
 

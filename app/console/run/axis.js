@@ -1,6 +1,6 @@
 /**
- * The time axis of the lanes. Busy stretches are drawn to one scale; a quiet stretch that is long beside them (a run may
- * wait for days for an approval) is broken: it has one short width whatever it lasts. Moments are milliseconds.
+ * The time axis of the lanes. Busy stretches are drawn to one scale; a quiet stretch that is long beside them (a run
+ * may wait for days for an approval) is broken: it has one short width whatever it lasts. Moments are milliseconds.
  */
 
 /** The width of a broken stretch. */
@@ -38,10 +38,16 @@ export function joined(stretches, from, to) {
 
 /** What is left of the stretches where `holes` are taken out of them. */
 export function without(stretches, holes) {
-  return holes.reduce((left, hole) => left.flatMap((each) => [
-    { from: each.from, to: Math.min(each.to, hole.from) },
-    { from: Math.max(each.from, hole.to), to: each.to },
-  ]).filter((each) => each.to > each.from), stretches);
+  return holes.reduce(
+    (left, hole) =>
+      left
+        .flatMap((each) => [
+          { from: each.from, to: Math.min(each.to, hole.from) },
+          { from: Math.max(each.from, hole.to), to: each.to },
+        ])
+        .filter((each) => each.to > each.from),
+    stretches,
+  );
 }
 
 /** The quiet stretches between `from` and `to` that are to be broken. */

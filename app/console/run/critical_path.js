@@ -6,8 +6,15 @@
 
 const TASK_ENDS = new Set(["task.succeeded", "task.failed", "task.skipped", "task.cancelled", "task.split"]);
 const ATTEMPT_ENDS = new Set([
-  "task.succeeded", "task.failed", "task.cancelled", "task.split", "task.retrying", "task.reassigned",
-  "question.asked", "attempt.failed", "attempt.cancelled",
+  "task.succeeded",
+  "task.failed",
+  "task.cancelled",
+  "task.split",
+  "task.retrying",
+  "task.reassigned",
+  "question.asked",
+  "attempt.failed",
+  "attempt.cancelled",
 ]);
 const RUN_ENDS = new Set(["run.succeeded", "run.partial", "run.failed", "run.cancelled"]);
 
@@ -36,7 +43,11 @@ export class CriticalPath {
     if (type === "run.started") this.#startedAt = at;
     else if (RUN_ENDS.has(type)) this.#endedAt = at;
     else if (type === "results.reused") this.#reused = new Set(data.tasks.map((each) => each.task));
-    else if (type === "conflict.found") this.#claims.set(data.id, data.claims.map((claim) => claim.task));
+    else if (type === "conflict.found")
+      this.#claims.set(
+        data.id,
+        data.claims.map((claim) => claim.task),
+      );
     else if (type.startsWith("plan.") && data.tasks) this.#plan(event, at);
     else if (event.task_id) this.#task(event, at);
   }
@@ -50,12 +61,13 @@ export class CriticalPath {
       this.#known(id).follows.push(...(this.#claims.get(conflict) ?? []));
     }
     for (const id of this.#current) if (this.#reused.has(id)) this.#known(id).endedAt = at;
-    this.#executedAt = this.#allEnded() ? this.#executedAt ?? at : null;
+    this.#executedAt = this.#allEnded() ? (this.#executedAt ?? at) : null;
   }
 
   #known(id) {
     // `follows`: whose gap or conflict it is to close, and what was split into it.
-    if (!this.#tasks.has(id)) this.#tasks.set(id, { id, needs: [], follows: [], attempts: [], endedAt: null, dropped: false });
+    if (!this.#tasks.has(id))
+      this.#tasks.set(id, { id, needs: [], follows: [], attempts: [], endedAt: null, dropped: false });
     return this.#tasks.get(id);
   }
 
@@ -77,15 +89,18 @@ export class CriticalPath {
   }
 
   /**
-   * What bounded the run, up to `now` while it goes on: `{tasks, planningMs, tasksMs, synthesisMs, totalMs, steps}`. The
-   * steps are in order and have `kind` (`planning`, `task`, `wait`, `synthesis`), `from`, `to`, and `task` and `attempt`.
+   * What bounded the run, up to `now` while it goes on: `{tasks, planningMs, tasksMs, synthesisMs, totalMs, steps}`.
+   * Steps are in order and have `kind` (`planning`, `task`, `wait`, `synthesis`), `from`, `to`, `task` and `attempt`.
    */
   told(now) {
-    if (this.#startedAt === null) return { tasks: [], planningMs: 0, tasksMs: 0, synthesisMs: 0, totalMs: 0, steps: [] };
+    if (this.#startedAt === null)
+      return { tasks: [], planningMs: 0, tasksMs: 0, synthesisMs: 0, totalMs: 0, steps: [] };
     const end = this.#endedAt ?? now;
     const planned = this.#plannedAt ?? end;
     const stretches = new Map([...this.#tasks.values()].map((task) => [task.id, stretchesOf(task, end)]));
-    const worked = new Map([...stretches].map(([id, each]) => [id, each.reduce((sum, { from, to }) => sum + to - from, 0)]));
+    const worked = new Map(
+      [...stretches].map(([id, each]) => [id, each.reduce((sum, { from, to }) => sum + to - from, 0)]),
+    );
     const chain = longestChain(this.#tasks, worked);
     const planningMs = planned - this.#startedAt;
     const tasksMs = chain.reduce((sum, id) => sum + worked.get(id), 0);
@@ -96,7 +111,14 @@ export class CriticalPath {
       ...(this.#executedAt === null ? [] : [{ kind: "synthesis", from: this.#executedAt, to: end }]),
     ];
     const tasks = chain.filter((id) => this.#tasks.get(id).attempts.length);
-    return { tasks, planningMs, tasksMs, synthesisMs, totalMs: planningMs + tasksMs + synthesisMs, steps: withWaits(steps) };
+    return {
+      tasks,
+      planningMs,
+      tasksMs,
+      synthesisMs,
+      totalMs: planningMs + tasksMs + synthesisMs,
+      steps: withWaits(steps),
+    };
   }
 }
 
@@ -127,7 +149,10 @@ export function longestChain(tasks, worked) {
     }
     waiting.pop();
     // Nothing has waited for a dropped task to its end.
-    const last = heaviest(needs.filter((id) => !tasks.get(id).dropped), lengths);
+    const last = heaviest(
+      needs.filter((id) => !tasks.get(id).dropped),
+      lengths,
+    );
     before.set(task.id, last);
     lengths.set(task.id, (worked.get(task.id) ?? 0) + (last === null ? 0 : lengths.get(last)));
   }

@@ -20,12 +20,29 @@ export function detailView(store) {
   const title = h("h2", { tabindex: -1 });
   const before = h("a", { class: "button" }, "‹");
   const after = h("a", { class: "button" }, "›");
-  const close = h("button", { type: "button", class: "plain", "aria-label": "Close the detail", on: { click: leave } }, "✕");
+  const close = h("button", { type: "button", class: "plain", "aria-label": "Close the detail", on: { click: leave } },
+    "✕",
+  );
   const parts = h("div", { class: "parts" });
   const content = h("div", { class: "detail-content" },
-    h("header", {}, h("div", { class: "detail-title" }, kind, title), h("nav", { "aria-label": "Before and after" }, before, after), close), parts);
+    h("header", {},
+      h("div", { class: "detail-title" }, kind, title),
+      h("nav", { "aria-label": "Before and after" }, before, after),
+      close,
+    ),
+    parts,
+  );
   const element = h("aside", { class: "panel detail", "aria-label": "Detail" }, content);
-  const dialog = h("dialog", { class: "detail-over", "aria-label": "Detail", on: { cancel: (event) => { event.preventDefault(); leave(); } } });
+  const dialog = h("dialog", {
+    class: "detail-over",
+    "aria-label": "Detail",
+    on: {
+      cancel: (event) => {
+        event.preventDefault();
+        leave();
+      },
+    },
+  });
   const narrow = matchMedia(NARROW);
   let shown = null;
   let opener = null;
@@ -54,8 +71,16 @@ export function detailView(store) {
   }
 
   function drawAround(around) {
-    for (const [link, name, to] of [[before, "Previous", around?.before], [after, "Next", around?.after]]) {
-      set(link, { hidden: !around, href: to ? here(to) : null, "aria-label": around && `${name} ${around.noun}`, "aria-disabled": to ? null : "true" });
+    for (const [link, name, to] of [
+      [before, "Previous", around?.before],
+      [after, "Next", around?.after],
+    ]) {
+      set(link, {
+        hidden: !around,
+        href: to ? here(to) : null,
+        "aria-label": around && `${name} ${around.noun}`,
+        "aria-disabled": to ? null : "true",
+      });
     }
   }
 

@@ -18,11 +18,17 @@ export function laneGround() {
   /** `places` gives the place of the middle of a row by its key. */
   function draw({ scale, left, right, fold, look, places, height }) {
     keep(ticks, scale.ticks(left - LABEL_PX, right + LABEL_PX), {
-      key: ({ text }) => text, make: ({ text }) => h("span", {}, text), change: (element, { x }) => move(element, x),
+      key: ({ text }) => text,
+      make: ({ text }) => h("span", {}, text),
+      change: (element, { x }) => move(element, x),
     });
     const waits = fold.waits.map((wait) => ({ ...wait, name: "wait", to: wait.to ?? look.to }));
     const broken = scale.breaks.map((each) => ({ ...each, name: "broken", reason: "" }));
-    keep(bands, [...waits, ...broken], { key: ({ name, from }) => `${name} ${from}`, make: band, change: placed(scale) });
+    keep(bands, [...waits, ...broken], {
+      key: ({ name, from }) => `${name} ${from}`,
+      make: band,
+      change: placed(scale),
+    });
     const goesOn = fold.finishedAt === null;
     set(now, { hidden: !goesOn });
     if (goesOn) move(now, scale.x(look.to));
@@ -45,7 +51,12 @@ function placed(scale) {
     const width = Math.max(scale.x(to) - x, 2);
     set(element, { style: { width: `${width}px` } });
     move(element, x);
-    const words = name === "broken" ? duration(to - from) : width > LABEL_PX ? `${waitWords({ reason })}, ${duration(to - from)}` : "";
+    const words =
+      name === "broken"
+        ? duration(to - from)
+        : width > LABEL_PX
+          ? `${waitWords({ reason })}, ${duration(to - from)}`
+          : "";
     say(element.firstChild, words);
   };
 }
@@ -58,9 +69,11 @@ function drawnPath(steps, scale, places) {
     if (kind === "wait" || y === undefined) continue;
     points.push([scale.x(from), y], [scale.x(to), y]);
   }
-  return points.map(([x, y], index) => {
-    const before = points[index - 1];
-    if (!before) return `M${x.toFixed(1)} ${y}`;
-    return before[1] === y ? `H${x.toFixed(1)}` : `H${x.toFixed(1)} V${y}`;
-  }).join(" ");
+  return points
+    .map(([x, y], index) => {
+      const before = points[index - 1];
+      if (!before) return `M${x.toFixed(1)} ${y}`;
+      return before[1] === y ? `H${x.toFixed(1)}` : `H${x.toFixed(1)} V${y}`;
+    })
+    .join(" ");
 }

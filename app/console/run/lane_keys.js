@@ -17,7 +17,12 @@ export function laneKeys({ scroller, view, reveal }) {
 
   function press(event) {
     const go = {
-      ArrowRight: () => along(1), ArrowLeft: () => along(-1), ArrowDown: () => across(1), ArrowUp: () => across(-1), Home: () => toEnd(0), End: () => toEnd(-1),
+      ArrowRight: () => along(1),
+      ArrowLeft: () => along(-1),
+      ArrowDown: () => across(1),
+      ArrowUp: () => across(-1),
+      Home: () => toEnd(0),
+      End: () => toEnd(-1),
     }[event.key];
     if (!go || event.target.matches(".lane-name")) return false;
     const found = go();
@@ -30,7 +35,10 @@ export function laneKeys({ scroller, view, reveal }) {
   }
 
   function here() {
-    const index = Math.max(0, view.rows.findIndex((row) => row.key === at?.row));
+    const index = Math.max(
+      0,
+      view.rows.findIndex((row) => row.key === at?.row),
+    );
     const items = view.itemsOf(view.rows[index]);
     return { index, items, place: items.findIndex((item) => item.key === at?.key) };
   }

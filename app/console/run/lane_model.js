@@ -47,10 +47,22 @@ export class LaneModel {
 
   #rows(path) {
     const critical = new Set(path.tasks);
-    const supervisor = SUPERVISOR.filter(({ key }) => this.#calls.has(`supervisor:${key}`) || path.steps.some((step) => step.kind === key))
-      .map(({ key, name }) => ({ key: `supervisor:${key}`, part: key, name, task: null, tracks: 1, critical: key === "planning" || key === "synthesis" }));
+    const supervisor = SUPERVISOR.filter(
+      ({ key }) => this.#calls.has(`supervisor:${key}`) || path.steps.some((step) => step.kind === key),
+    ).map(({ key, name }) => ({
+      key: `supervisor:${key}`,
+      part: key,
+      name,
+      task: null,
+      tracks: 1,
+      critical: key === "planning" || key === "synthesis",
+    }));
     const tasks = [...this.#fold.tasks.values()].map((task) => ({
-      key: `task:${task.id}`, name: task.id, task, tracks: Math.max(1, ...tracksOf(task.attempts).values()), critical: critical.has(task.id),
+      key: `task:${task.id}`,
+      name: task.id,
+      task,
+      tracks: Math.max(1, ...tracksOf(task.attempts).values()),
+      critical: critical.has(task.id),
     }));
     const before = supervisor.filter(({ part }) => part === "planning" || part === "rulings");
     return [...before, ...tasks, ...supervisor.filter((row) => !before.includes(row))];
@@ -68,13 +80,33 @@ export class LaneModel {
     for (const call of this.#calls.get(row.key) ?? []) {
       const { seq, startedAt: from, finishedAt: to, ok, taskId, attempt } = call;
       const state = ok ? "succeeded" : "failed";
-      items.push({ key: `call:${seq}`, kind: "call", from, to, track: tracks.get(attempt) ?? 1, state, taskId, attempt, call });
+      items.push({
+        key: `call:${seq}`,
+        kind: "call",
+        from,
+        to,
+        track: tracks.get(attempt) ?? 1,
+        state,
+        taskId,
+        attempt,
+        call,
+      });
     }
-    for (const tool of row.task ? this.#tools.get(row.key) ?? [] : []) {
+    for (const tool of row.task ? (this.#tools.get(row.key) ?? []) : []) {
       const { seq, startedAt: from, finishedAt: to, ok, taskId, attempt } = tool;
       const ends = row.task.attempts[attempt - 1]?.finishedAt ?? null;
       const state = ok === null ? "running" : ok ? "succeeded" : "failed";
-      items.push({ key: `tool:${seq}`, kind: "tool", from, to: to ?? ends, track: tracks.get(attempt) ?? 1, state, taskId, attempt, tool });
+      items.push({
+        key: `tool:${seq}`,
+        kind: "tool",
+        from,
+        to: to ?? ends,
+        track: tracks.get(attempt) ?? 1,
+        state,
+        taskId,
+        attempt,
+        tool,
+      });
     }
     return items.sort((one, other) => one.from - other.from);
   }
@@ -84,21 +116,40 @@ export class LaneModel {
     if (!step) return [];
     const goesOn = this.#fold.finishedAt === null && path.steps.at(-1) === step;
     const to = goesOn ? null : step.to;
-    return [{ key: `${key}:frame`, kind: "phase", from: step.from, to, track: 1, state: goesOn ? "running" : "succeeded", part }];
+    return [
+      {
+        key: `${key}:frame`,
+        kind: "phase",
+        from: step.from,
+        to,
+        track: 1,
+        state: goesOn ? "running" : "succeeded",
+        part,
+      },
+    ];
   }
 
   #taskItems(task) {
     const tracks = tracksOf(task.attempts);
     const attempts = task.attempts.map((attempt) => ({
-      key: `attempt:${task.id}:${attempt.number}`, kind: "attempt", from: attempt.startedAt, to: attempt.finishedAt,
-      track: tracks.get(attempt.number), state: attempt.status, taskId: task.id, attempt: attempt.number, tried: attempt,
+      key: `attempt:${task.id}:${attempt.number}`,
+      kind: "attempt",
+      from: attempt.startedAt,
+      to: attempt.finishedAt,
+      track: tracks.get(attempt.number),
+      state: attempt.status,
+      taskId: task.id,
+      attempt: attempt.number,
+      tried: attempt,
       child: this.#childOf(task.id, attempt.number),
     }));
     return [...this.#beforeFirst(task), ...this.#between(task), ...attempts];
   }
 
   #childOf(taskId, attempt) {
-    return [...this.#fold.children.values()].find((child) => child.taskId === taskId && child.attempt === attempt) ?? null;
+    return (
+      [...this.#fold.children.values()].find((child) => child.taskId === taskId && child.attempt === attempt) ?? null
+    );
   }
 
   /** What a task waits for before its first attempt: others, then a place. */
@@ -107,9 +158,20 @@ export class LaneModel {
     const plannedAt = [...plans.values()].find((plan) => plan.tasks.some(({ id }) => id === task.id))?.at ?? startedAt;
     if (task.reused || plannedAt === null) return [];
     const begun = task.attempts[0]?.startedAt ?? task.finishedAt;
-    const needed = task.plan.depends_on.map((id) => tasks.get(id)).map((each) => each?.droppedAt ?? each?.finishedAt ?? null);
+    const needed = task.plan.depends_on
+      .map((id) => tasks.get(id))
+      .map((each) => each?.droppedAt ?? each?.finishedAt ?? null);
     const ready = needed.includes(null) ? begun : Math.max(plannedAt, ...needed);
-    const wait = (kind, from, to) => ({ key: `${kind}:${task.id}`, kind, from, to, track: 1, state: "pending", taskId: task.id, attempt: null });
+    const wait = (kind, from, to) => ({
+      key: `${kind}:${task.id}`,
+      kind,
+      from,
+      to,
+      track: 1,
+      state: "pending",
+      taskId: task.id,
+      attempt: null,
+    });
     const before = ready === null || ready > plannedAt ? [wait("before", plannedAt, ready)] : [];
     return ready !== null && (begun === null || begun > ready) ? [...before, wait("queue", ready, begun)] : before;
   }
@@ -130,21 +192,36 @@ export class LaneModel {
   }
 
   #gap(task, attempt, from, to) {
-    const question = [...this.#fold.questions.values()].find((each) => each.taskId === task.id && each.askedAt === from) ?? null;
+    const question =
+      [...this.#fold.questions.values()].find((each) => each.taskId === task.id && each.askedAt === from) ?? null;
     const kind = question ? "question" : "pause";
     const state = question ? "waiting" : "pending";
-    return { key: `${kind}:${task.id}:${attempt.number}`, kind, from, to, track: 1, state, taskId: task.id, attempt: attempt.number, question };
+    return {
+      key: `${kind}:${task.id}:${attempt.number}`,
+      kind,
+      from,
+      to,
+      track: 1,
+      state,
+      taskId: task.id,
+      attempt: attempt.number,
+      question,
+    };
   }
 
   /** When something of the run was at work. */
   #busy(path, to) {
     const { calls, tools, tasks, waits } = this.#fold;
     const idle = waits.filter(({ reason }) => IDLE.has(reason)).map((wait) => ({ from: wait.from, to: wait.to ?? to }));
-    const attempts = [...tasks.values()].flatMap((task) => task.attempts)
+    const attempts = [...tasks.values()]
+      .flatMap((task) => task.attempts)
       .map(({ startedAt, finishedAt }) => ({ from: startedAt, to: finishedAt ?? to }));
     const phases = path.steps.filter(({ kind }) => kind === "planning" || kind === "synthesis");
     const frames = without(joined([...attempts, ...phases], -Infinity, Infinity), idle);
-    const within = [...calls, ...tools].map((each) => ({ from: each.startedAt, to: each.finishedAt ?? each.startedAt }));
+    const within = [...calls, ...tools].map((each) => ({
+      from: each.startedAt,
+      to: each.finishedAt ?? each.startedAt,
+    }));
     return joined([...frames, ...within], -Infinity, Infinity);
   }
 }

@@ -17,8 +17,11 @@ export function heightOf({ tracks }) {
 export function drawRows(body, rows, drawn) {
   keep(body, rows, {
     key: ({ key }) => key,
-    make: ({ key }) => h("div", { class: "lane", role: "listitem", data: { row: key } },
-      h("div", { class: "lane-label" }), h("div", { class: "lane-track" })),
+    make: ({ key }) =>
+      h("div", { class: "lane", role: "listitem", data: { row: key } },
+        h("div", { class: "lane-label" }),
+        h("div", { class: "lane-track" }),
+      ),
     change: (element, row) => drawRow(element, row, drawn),
   });
 }
@@ -37,17 +40,29 @@ function drawRow(element, row, drawn) {
   }
   const items = drawn.model.items(row, drawn.look);
   keep(element.lastChild, seen(items, drawn), {
-    key: ({ key }) => key, make: (item) => mark(item), change: (each, item) => drawItem(each, item, drawn),
+    key: ({ key }) => key,
+    make: (item) => mark(item),
+    change: (each, item) => drawItem(each, item, drawn),
   });
 }
 
 function label({ name, task, critical }) {
-  const path = critical ? h("span", { class: "critical", title: "On the critical path" }, "◆", h("span", { class: "hidden-text" }, "on the critical path")) : null;
+  const path = critical
+    ? h("span", { class: "critical", title: "On the critical path" },
+        "◆",
+        h("span", { class: "hidden-text" }, "on the critical path"),
+      )
+    : null;
   if (!task) return [h("span", { class: "part" }, name), path];
   return [
-    h("button", { type: "button", class: "lane-name", tabindex: -1, data: { key: `task:${task.id}` }, title: task.plan.title },
-      h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[task.status]), h("code", {}, task.id), h("span", { class: "title" }, task.plan.title),
-      h("span", { class: "hidden-text" }, task.status)),
+    h(
+      "button",
+      { type: "button", class: "lane-name", tabindex: -1, data: { key: `task:${task.id}` }, title: task.plan.title },
+      h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[task.status]),
+      h("code", {}, task.id),
+      h("span", { class: "title" }, task.plan.title),
+      h("span", { class: "hidden-text" }, task.status),
+    ),
     path,
   ];
 }
@@ -58,11 +73,12 @@ function seen(items, { scale, left, right, look, selected, active }) {
   return items.filter((item) => {
     item.x = scale.x(item.from);
     item.width = scale.x(item.to ?? look.to) - item.x;
+    if (item.key === active) return true; // It may have the focus.
     if (item.x > right || item.x + item.width < left) return false;
     if (item.kind !== "call" && item.kind !== "tool") return item.width > 0.4 || item.kind === "attempt";
     const place = `${item.kind} ${item.state} ${item.track}`;
     const hidden = item.width < SMALL_PX && item.x < (last.get(place) ?? -Infinity);
-    if (hidden && item.key !== active && item.key !== selected.item) return false;
+    if (hidden && item.key !== selected.item) return false;
     last.set(place, item.x + SMALL_PX);
     return true;
   });

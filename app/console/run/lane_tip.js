@@ -23,7 +23,11 @@ export function laneTip(scroller, told) {
     if (!item) return hide();
     const { fold, now } = told();
     const [name, ...more] = linesOf(item, fold, now);
-    fill(tip, h("strong", {}, name), more.map((line) => h("span", {}, line)));
+    fill(
+      tip,
+      h("strong", {}, name),
+      more.map((line) => h("span", {}, line)),
+    );
     set(tip, { hidden: false });
     move(x, y);
   }

@@ -23,7 +23,10 @@ const problem = (error) => error && `${plain(error.code)}: ${error.message}`.sli
 
 const LINES = {
   phase: ({ part }, fold, whole) => [PARTS[part] ?? part, whole],
-  before: ({ taskId }, fold, whole) => [`${taskId} waits for ${fold.tasks.get(taskId).plan.depends_on.join(", ")}`, whole],
+  before: ({ taskId }, fold, whole) => [
+    `${taskId} waits for ${fold.tasks.get(taskId).plan.depends_on.join(", ")}`,
+    whole,
+  ],
   queue: ({ taskId }, fold, whole) => [`${taskId} is ready and waits to begin`, whole],
   pause: ({ taskId, attempt }, fold, whole) => [`${taskId} waits after attempt ${attempt}`, whole],
   question: ({ taskId, question }, fold, whole) => [`${taskId} waits for an answer`, whole, question?.question],
@@ -36,7 +39,9 @@ const LINES = {
     problem(call.error),
   ],
   tool: ({ tool, state }, fold, whole) => [
-    `${tool.name}${state === "failed" ? ", failed" : ""}`, whole, `${tool.taskId}, attempt ${tool.attempt}`,
+    `${tool.name}${state === "failed" ? ", failed" : ""}`,
+    whole,
+    `${tool.taskId}, attempt ${tool.attempt}`,
     tool.provider && "run by the model's provider",
   ],
 };

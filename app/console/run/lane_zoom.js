@@ -54,11 +54,18 @@ export class Zoom {
 
 /** The buttons for it. `zoomed(change)` is given what to do with the zoom. */
 export function zoomButtons(zoomed) {
-  const button = (text, name, act) => h("button", { type: "button", "aria-label": name, title: name, on: { click: () => zoomed(act) } }, text);
+  const button = (text, name, act) =>
+    h("button", { type: "button", "aria-label": name, title: name, on: { click: () => zoomed(act) } }, text);
   const fit = button("All", "Show all of it", (zoom) => (zoom.mode = "fit"));
-  const follow = button("Follow", "Keep the end in sight", (zoom) => (zoom.mode === "follow" ? (zoom.mode = "free") : zoom.follow()));
+  const follow = button("Follow", "Keep the end in sight", (zoom) =>
+    zoom.mode === "follow" ? (zoom.mode = "free") : zoom.follow(),
+  );
   const element = h("div", { class: "row zoom", role: "group", "aria-label": "Zoom" },
-    button("−", "Zoom out", (zoom) => zoom.by(1 / STEP)), button("+", "Zoom in", (zoom) => zoom.by(STEP)), fit, follow);
+    button("−", "Zoom out", (zoom) => zoom.by(1 / STEP)),
+    button("+", "Zoom in", (zoom) => zoom.by(STEP)),
+    fit,
+    follow,
+  );
   const draw = (mode, goesOn) => {
     set(fit, { "aria-pressed": String(mode === "fit") });
     set(follow, { "aria-pressed": String(mode === "follow"), hidden: !goesOn });
@@ -76,11 +83,15 @@ export const ZOOM_KEYS = {
 
 /** Zoom with the wheel and Ctrl, about the place of the pointer. */
 export function zoomByWheel(scroller, zoomed) {
-  scroller.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey && !event.metaKey) return;
-    event.preventDefault();
-    zoomed((zoom) => zoom.by(Math.exp(-event.deltaY / 300)), event.clientX);
-  }, { passive: false });
+  scroller.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      zoomed((zoom) => zoom.by(Math.exp(-event.deltaY / 300)), event.clientX);
+    },
+    { passive: false },
+  );
 }
 
 /** Drag the ground of the lanes to move along the time. */
@@ -98,10 +109,11 @@ export function moveByDrag(scroller) {
     scroller.scrollLeft = from.left - (event.clientX - from.x);
     scroller.scrollTop = from.top - (event.clientY - from.y);
   });
-  for (const name of ["pointerup", "pointercancel"]) scroller.addEventListener(name, () => {
-    from = null;
-    scroller.classList.remove("dragged");
-  });
+  for (const name of ["pointerup", "pointercancel"])
+    scroller.addEventListener(name, () => {
+      from = null;
+      scroller.classList.remove("dragged");
+    });
 }
 
 /** Drag along the axis to zoom into that stretch; `chosen(left, right)` gets the places in the window. */
@@ -123,10 +135,11 @@ export function zoomByDrag(axis, chosen) {
     const [left, right] = edges(event);
     set(mark, { hidden: false, style: { left: `${left}px`, width: `${right - left}px` } });
   });
-  for (const name of ["pointerup", "pointercancel"]) axis.addEventListener(name, (event) => {
-    const [left, right] = from === null ? [0, 0] : edges(event);
-    from = null;
-    set(mark, { hidden: true });
-    if (name === "pointerup" && right - left > DRAGGED_PX) chosen(left, right);
-  });
+  for (const name of ["pointerup", "pointercancel"])
+    axis.addEventListener(name, (event) => {
+      const [left, right] = from === null ? [0, 0] : edges(event);
+      from = null;
+      set(mark, { hidden: true });
+      if (name === "pointerup" && right - left > DRAGGED_PX) chosen(left, right);
+    });
 }

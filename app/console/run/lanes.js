@@ -28,13 +28,28 @@ export function lanesView(store) {
   const body = h("div", { class: "lanes-body" }, ground.bands, ground.path, rows, ground.now);
   const corner = h("div", { class: "lanes-corner" });
   const head = h("div", { class: "lanes-head" }, corner, ground.axis);
-  const scroller = h("div", { class: "lanes-scroll", role: "region", tabindex: 0, "aria-label": "Lanes over time" }, head, body);
+  const scroller = h("div", { class: "lanes-scroll", role: "region", tabindex: 0, "aria-label": "Lanes over time" },
+    head,
+    body,
+  );
   const buttons = zoomButtons(zoomed);
   const path = h("p", { class: "quiet small numbers" });
   const empty = h("p", { class: "empty" }, "There will be a lane for each task as soon as there is a plan.");
   const element = h("section", { class: "panel lanes", "aria-label": "Lanes" },
-    h("header", {}, h("h2", {}, "Lanes"), path, buttons.element), scroller, empty, legend());
-  const view = { rows: [], look: null, scale: null, zooms: 0, drawn: "", time: "", itemsOf: (row) => model.items(row, view.look) };
+    h("header", {}, h("h2", {}, "Lanes"), path, buttons.element),
+    scroller,
+    empty,
+    legend(),
+  );
+  const view = {
+    rows: [],
+    look: null,
+    scale: null,
+    zooms: 0,
+    drawn: "",
+    time: "",
+    itemsOf: (row) => model.items(row, view.look),
+  };
   const keys = laneKeys({ scroller, view, reveal });
   laneTip(scroller, () => ({ fold: store.fold, now: view.look?.to ?? Date.now() }));
   listen();
@@ -48,7 +63,8 @@ export function lanesView(store) {
     zoomByWheel(scroller, zoomed);
     moveByDrag(scroller);
     zoomByDrag(ground.axis, zoomedInto);
-    if (!hasEnded(store.run)) every(TICK_MS, () => element.isConnected && store.fold.finishedAt === null && draw(), store.signal);
+    if (!hasEnded(store.run))
+      every(TICK_MS, () => element.isConnected && store.fold.finishedAt === null && draw(), store.signal);
   }
 
   function names() {
@@ -63,8 +79,19 @@ export function lanesView(store) {
     if (fold.startedAt === null || width <= 0) return;
     const selected = selection();
     const goesOn = fold.finishedAt === null;
-    const state = [fold.lastSeq, goesOn && Math.floor(Date.now() / TICK_MS), width, scroller.scrollLeft, scroller.scrollTop,
-      scroller.clientHeight, zoom.mode, view.zooms, selected.item, selected.row, keys.active()].join(" ");
+    const state = [
+      fold.lastSeq,
+      goesOn && Math.floor(Date.now() / TICK_MS),
+      width,
+      scroller.scrollLeft,
+      scroller.scrollTop,
+      scroller.clientHeight,
+      zoom.mode,
+      view.zooms,
+      selected.item,
+      selected.row,
+      keys.active(),
+    ].join(" ");
     if (state === view.drawn) return;
     view.drawn = state;
     drawNow(width, selected, goesOn);
@@ -85,7 +112,16 @@ export function lanesView(store) {
     const { fold } = store;
     const places = new Map(view.rows.map((row) => [row.key, row.top + heightOf({ tracks: 1 }) / 2]));
     ground.draw({ scale: view.scale, left, right, fold, look: view.look, places, height });
-    drawRows(rows, seen(), { model, look: view.look, scale: view.scale, left, right, fold, selected, active: keys.active() });
+    drawRows(rows, seen(), {
+      model,
+      look: view.look,
+      scale: view.scale,
+      left,
+      right,
+      fold,
+      selected,
+      active: keys.active(),
+    });
     buttons.draw(zoom.mode, goesOn);
     say(corner, `${view.rows.filter((row) => row.task).length} tasks`);
     say(path, `◆ critical path ${duration(bounded.totalMs)}`);
@@ -111,8 +147,13 @@ export function lanesView(store) {
   function selection() {
     const query = store.query;
     const task = query.get("task");
-    const item = query.get("call") ? `call:${query.get("call")}` : query.get("tool") ? `tool:${query.get("tool")}`
-      : task && query.get("attempt") ? `attempt:${task}:${query.get("attempt")}` : null;
+    const item = query.get("call")
+      ? `call:${query.get("call")}`
+      : query.get("tool")
+        ? `tool:${query.get("tool")}`
+        : task && query.get("attempt")
+          ? `attempt:${task}:${query.get("attempt")}`
+          : null;
     return { item, row: task ? `task:${task}` : null };
   }
 
@@ -141,7 +182,8 @@ export function lanesView(store) {
   function keyed(event) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const change = ZOOM_KEYS[event.key];
-    if (change) zoomed(change);
+    const focused = event.target.item ? event.target.getBoundingClientRect().left : null;
+    if (change) zoomed(change, focused);
     else if (!keys.press(event)) return;
     event.preventDefault();
   }
@@ -163,7 +205,14 @@ export function lanesView(store) {
   function chooseElement(found) {
     if (!found) return;
     if (found.item) choose(found.item);
-    else store.select({ task: found.dataset.key.slice("task:".length), attempt: null, call: null, tool: null, event: null });
+    else
+      store.select({
+        task: found.dataset.key.slice("task:".length),
+        attempt: null,
+        call: null,
+        tool: null,
+        event: null,
+      });
   }
 
   function choose({ kind, taskId = null, attempt = null, call = null, tool = null }) {
@@ -175,7 +224,15 @@ export function lanesView(store) {
 function legend() {
   const entry = (kind, text, state = "") => h("li", {}, h("span", { class: `swatch ${kind}`, data: { state } }), text);
   return h("ul", { class: "lanes-legend small quiet" },
-    entry("before", "waits for others"), entry("queue", "waits to begin"), entry("attempt", "works", "running"), entry("attempt", "delivered", "succeeded"),
-    entry("attempt", "failed", "failed"), entry("call", "model call"), entry("tool", "tool call"), entry("question", "waits for an answer"),
-    entry("broken", "a long wait, drawn short"), h("li", {}, h("span", { class: "swatch line" }), "critical path"));
+    entry("before", "waits for others"),
+    entry("queue", "waits to begin"),
+    entry("attempt", "works", "running"),
+    entry("attempt", "delivered", "succeeded"),
+    entry("attempt", "failed", "failed"),
+    entry("call", "model call"),
+    entry("tool", "tool call"),
+    entry("question", "waits for an answer"),
+    entry("broken", "a long wait, drawn short"),
+    h("li", {}, h("span", { class: "swatch line" }), "critical path"),
+  );
 }

@@ -12,7 +12,12 @@ export function logView(store) {
   const bar = logBar(store, { onFollow: follow });
   const empty = h("p", { class: "empty" });
   const said = h("p", { class: "quiet small", "aria-live": "off" });
-  const element = h("section", { class: "panel log", "aria-label": "Event log" }, bar.element, rows.element, empty, said);
+  const element = h("section", { class: "panel log", "aria-label": "Event log" },
+    bar.element,
+    rows.element,
+    empty,
+    said,
+  );
 
   return { element, draw };
 
@@ -26,7 +31,12 @@ export function logView(store) {
       if (lets(filter, event)) state.matching.push(event);
     }
     const selected = Number(query.get("event")) || null;
-    rows.show(state.matching, { startedAt: fold.queuedAt, clock: query.get("log_time") === "clock", selected, reset: refiltered });
+    rows.show(state.matching, {
+      startedAt: fold.queuedAt,
+      clock: query.get("log_time") === "clock",
+      selected,
+      reset: refiltered,
+    });
     if (state.following) rows.toEnd();
     bar.draw({ following: state.following, filter });
     set(rows.element, { hidden: !state.matching.length });
@@ -36,13 +46,16 @@ export function logView(store) {
   }
 
   function emptiness(filter) {
-    if (!store.fold.events.length) return store.streaming === "refused" ? store.problem.message : "The events are being read…";
+    if (!store.fold.events.length)
+      return store.streaming === "refused" ? store.problem.message : "The events are being read…";
     return isOpen(filter) ? "" : "No event fits the filter.";
   }
 
   function tally(filter) {
     const { events, lastSeq } = store.fold;
-    const read = store.caughtUp ? plural(events.length, "event") : `${count(lastSeq)} of ${count(store.run.last_seq)} events read`;
+    const read = store.caughtUp
+      ? plural(events.length, "event")
+      : `${count(lastSeq)} of ${count(store.run.last_seq)} events read`;
     const shown = isOpen(filter) ? "" : `${count(state.matching.length)} shown · `;
     const away = store.streaming === "away" ? " · the stream is away, and goes on where it was" : "";
     return `${shown}${read}${away}`;

@@ -21,12 +21,22 @@ export function logRows({ onOpen, onScroll }) {
   let active = null;
   let drawn = "";
   const head = h("div", { role: "row", class: "log-head", "aria-rowindex": 1 },
-    COLUMNS.map((name) => h("span", { role: "columnheader" }, name)));
+    COLUMNS.map((name) => h("span", { role: "columnheader" }, name)),
+  );
   const body = h("div", { role: "rowgroup", class: "log-body" });
-  const element = h("div", {
-    class: "log-rows", role: "grid", tabindex: 0, "aria-label": "Events", "aria-colcount": COLUMNS.length,
-    on: { scroll, keydown, click },
-  }, head, body);
+  const element = h(
+    "div",
+    {
+      class: "log-rows",
+      role: "grid",
+      tabindex: 0,
+      "aria-label": "Events",
+      "aria-colcount": COLUMNS.length,
+      on: { scroll, keydown, click },
+    },
+    head,
+    body,
+  );
   new ResizeObserver(() => draw()).observe(element);
 
   return { element, show, toEnd };
@@ -53,7 +63,10 @@ export function logRows({ onOpen, onScroll }) {
     const now = [first, last, events.length, events[0]?.seq, active, ...Object.values(shown), height].join(" ");
     if (now === drawn) return;
     drawn = now;
-    set(element, { "aria-rowcount": events.length + 1, "aria-activedescendant": active === null ? null : rowId(active) });
+    set(element, {
+      "aria-rowcount": events.length + 1,
+      "aria-activedescendant": active === null ? null : rowId(active),
+    });
     set(body, { style: { height: `${events.length * height}px` } });
     const seen = events.slice(first, last).map((event, index) => ({ event, index: first + index }));
     keep(body, seen, { key: ({ event }) => event.seq, make: row, change });
@@ -98,7 +111,12 @@ export function logRows({ onOpen, onScroll }) {
     const page = Math.max(1, Math.floor(element.clientHeight / rowHeight()) - 2);
     const from = at < 0 ? firstSeen() - 1 : at;
     const to = {
-      ArrowDown: from + 1, ArrowUp: at < 0 ? firstSeen() : at - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: events.length - 1,
+      ArrowDown: from + 1,
+      ArrowUp: at < 0 ? firstSeen() : at - 1,
+      PageDown: from + page,
+      PageUp: from - page,
+      Home: 0,
+      End: events.length - 1,
     }[event.key];
     if (to !== undefined) moveTo(Math.min(Math.max(to, 0), events.length - 1));
     else if ((event.key === "Enter" || event.key === " ") && at >= 0) opened(active);
@@ -133,5 +151,6 @@ function row({ event }) {
     cell("time"),
     cell("type", h("span", { class: "sign", "aria-hidden": "true" }, TONE_SIGNS[tone]), event.type),
     cell("task", subject),
-    cell("words", wordsOf(event)));
+    cell("words", wordsOf(event)),
+  );
 }

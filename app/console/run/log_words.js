@@ -23,9 +23,11 @@ export function groupOf(type) {
   return GROUP_OF.get(type.slice(0, type.indexOf("."))) ?? "run";
 }
 
-const BAD = /(\.failed|\.invalid|\.rejected|\.expired|\.skipped|\.left_open)$|^budget\.exhausted$|^breaker\.opened$|^gap\.found$/;
+const BAD =
+  /(\.failed|\.invalid|\.rejected|\.expired|\.skipped|\.left_open)$|^budget\.exhausted$|^breaker\.opened$|^gap\.found$/;
 const GOOD = /(\.succeeded|\.answered|\.approved|\.closed)$|^(synthesis|selection|reduction)\.completed$/;
-const WAITING = /(\.waiting|\.asked|\.retrying|\.escalated|\.approval_requested|\.cancel_requested|\.partial|\.reassigned|\.split)$/;
+const WAITING =
+  /(\.waiting|\.asked|\.retrying|\.escalated|\.approval_requested|\.cancel_requested|\.partial|\.reassigned|\.split)$/;
 
 /** What an event says of how it goes: `failed`, `succeeded`, `waiting`, `cancelled`, or nothing in particular. */
 export function toneOf({ type, data }) {
@@ -62,7 +64,8 @@ const why = (error) => (error ? `${plain(error.code)}: ${error.message}` : "for 
 const flaws = ({ errors }) => (errors ?? []).map((flaw) => flaw.detail).join("; ") || "something is wrong with it";
 const more = (text) => (text ? `: ${text}` : "");
 const who = (by) => (by === "default" ? "by default, since nobody decided in time" : "by a client");
-const tokens = ({ input_tokens: read = 0, output_tokens: written = 0 } = {}) => `${count(read)} + ${count(written)} tokens`;
+const tokens = ({ input_tokens: read = 0, output_tokens: written = 0 } = {}) =>
+  `${count(read)} + ${count(written)} tokens`;
 
 const asked = (what) => (data) => `${what} does not hold: ${flaws(data)}.${data.note ? " It is asked for again." : ""}`;
 const ended = (how) => (data) => `The run ${how}: ${plain(data.stop_reason)}.`;
@@ -73,17 +76,20 @@ export const WORDS = {
   "run.queued": (data) => `A job for ${data.team.name}@${data.team.version}: ${data.objective}`,
   "run.started": (data) => `Engine ${data.engine} has begun.`,
   "run.resumed": (data) =>
-    `Engine ${data.engine} goes on${data.lost_calls ? `; ${plural(data.lost_calls, "call")} under way had been lost` : ""}.`,
+    `Engine ${data.engine} goes on` +
+    `${data.lost_calls ? `; ${plural(data.lost_calls, "call")} under way had been lost` : ""}.`,
   "run.waiting": (data) => `The run waits for ${WAITED_FOR[data.reason] ?? plain(data.reason)}.`,
   "run.cancel_requested": (data) => `A client asks for the end of the run${more(data.reason)}`,
   "run.succeeded": ended("has succeeded"),
   "run.partial": ended("has ended with a part"),
   "run.failed": (data) => `The run has failed: ${why(data.error)}`,
   "run.cancelled": (data) =>
-    `The run is cancelled${more(data.reason)}. ${money(data.cost_usd_after_request)} were spent after that was asked for.`,
+    `The run is cancelled${more(data.reason)}. ` +
+    `${money(data.cost_usd_after_request)} were spent after that was asked for.`,
   "results.reused": (data) => `Results of ${data.run} are used again: ${listed(data.tasks.map((each) => each.task))}`,
   "plan.created": (data) =>
-    `A plan of ${plural(data.tasks.length, "task")}${data.source ? `, made by the ${data.source}` : ""}${more(data.goal)}`,
+    `A plan of ${plural(data.tasks.length, "task")}` +
+    `${data.source ? `, made by the ${data.source}` : ""}${more(data.goal)}`,
   "plan.revised": (data) => `Revision ${data.revision}: ${changes(data)}${more(data.reason)}`,
   "plan.edited": (data) => `A client has made revision ${data.revision}: ${changes(data)}${more(data.reason)}`,
   "plan.invalid": asked("The plan"),
@@ -103,7 +109,8 @@ export const WORDS = {
   "task.split": (data) => `Split into ${listed(data.into)}${more(data.change)}`,
   "task.skipped": (data) => `Left out: ${why(data.error)}`,
   "task.cancelled": (data) => (data.error ? `Stopped: ${why(data.error)}` : "Stopped, since the run ends."),
-  "task.dropped": (data) => `The run goes on without it after ${duration(data.after_s * 1000)}; what it still delivers is used.`,
+  "task.dropped": (data) =>
+    `The run goes on without it after ${duration(data.after_s * 1000)}; what it still delivers is used.`,
   "attempt.failed": (data) => `This attempt has failed, the one beside it goes on: ${why(data.error)}`,
   "attempt.cancelled": (data) =>
     `This attempt is stopped${data.delivered ? `, since attempt ${data.delivered} has delivered` : ""}.`,
@@ -116,11 +123,13 @@ export const WORDS = {
     `${why(data.error)}${data.retry_at ? "; it is asked again" : ""}`,
   "tool.started": (data) => `${data.name} is called: ${inShort(data.input)}`,
   "tool.completed": (data) =>
-    `${data.name} brought ${count(data.output.length)} characters in ${duration(data.duration_ms)}: ${inShort(data.output)}`,
+    `${data.name} brought ${count(data.output.length)} characters in ` +
+    `${duration(data.duration_ms)}: ${inShort(data.output)}`,
   "tool.failed": (data) => `${data.name} failed after ${duration(data.duration_ms)}: ${why(data.error)}`,
   "synthesis.completed": (data) => `The answer is written: ${inShort(data.answer ?? "")}`,
   "synthesis.rejected": asked("The answer"),
-  "selection.completed": (data) => `${data.task ? `The result of ${data.task} is chosen` : "No result is chosen; all are used"}${more(data.reason)}`,
+  "selection.completed": (data) =>
+    `${data.task ? `The result of ${data.task} is chosen` : "No result is chosen; all are used"}${more(data.reason)}`,
   "selection.rejected": asked("The choice of a result"),
   "selection.failed": (data) => `No choice can be had among ${listed(data.candidates)}: ${why(data.error)}`,
   "reduction.completed": (data) => `Group ${data.number} of results is put together: ${listed(data.tasks)}`,
@@ -129,7 +138,8 @@ export const WORDS = {
   "conflict.found": ({ id, topic, claims }) =>
     `Conflict ${id} about ${topic}: ${claims.map(({ task, claim }) => `${task} says “${claim}”`).join(" ")}`,
   "conflict.judged": (data) =>
-    `Conflict ${data.id} ${data.resolution ? `is decided: ${data.resolution}` : "cannot be decided"}${more(data.reason)}`,
+    `Conflict ${data.id} ${data.resolution ? `is decided: ${data.resolution}` : "cannot be decided"}` +
+    more(data.reason),
   "conflict.left_open": (data) => `Conflict ${data.id} stays open, by ${plain(data.method)}: ${plain(data.reason)}`,
   "judgement.rejected": asked("The judgement"),
   "gap.found": ({ task, reason, impact, redispatched_as: closing }) =>
@@ -138,14 +148,15 @@ export const WORDS = {
   "review.rejected": asked("The review"),
   "findings.placed": (data) =>
     `${data.placed} of ${plural(data.reported, "finding")} are where they say; ${data.dropped.length} are dropped.`,
-  "findings.merged": (data) =>
-    `${plural(data.left, "finding")} are left; ${data.duplicates} were the same as others.`,
+  "findings.merged": (data) => `${plural(data.left, "finding")} are left; ${data.duplicates} were the same as others.`,
   "findings.filtered": ({ left, threshold, refuted, below }) =>
     `${plural(left, "finding")} are left above a confidence of ${threshold}; ` +
     `${refuted.length} were refuted, ${below.length} below.`,
   "findings.ranked": ({ order, counts }) =>
     `${plural(order.length, "finding")} in order: ` +
-    `${Object.entries(counts).map(([severity, number]) => `${number} ${severity}`).join(", ")}`,
+    `${Object.entries(counts)
+      .map(([severity, number]) => `${number} ${severity}`)
+      .join(", ")}`,
   "finding.verified": (data) => `Finding ${data.id} is ${plain(data.verdict)}${more(data.reason)}`,
   "verification.rejected": (data) => asked(`The second look at finding ${data.number}`)(data),
   "question.asked": (data) => `A person is asked: ${data.question}`,
@@ -161,7 +172,10 @@ export const WORDS = {
 };
 
 const WAITED_FOR = {
-  plan_approval: "approval of its plan", answer: "an answer", children: "nested runs", provider: "its model provider",
+  plan_approval: "approval of its plan",
+  answer: "an answer",
+  children: "nested runs",
+  provider: "its model provider",
 };
 
 /** An event in a sentence; a type that is not known is told by its data. */
@@ -175,7 +189,11 @@ export function wordsOf({ type, data }) {
 }
 
 function changes({ added = [], removed = [], changed = [] }) {
-  const parts = [["added", added], ["removed", removed], ["changed", changed]].filter(([, ids]) => ids.length);
+  const parts = [
+    ["added", added],
+    ["removed", removed],
+    ["changed", changed],
+  ].filter(([, ids]) => ids.length);
   return parts.map(([how, ids]) => `${ids.join(", ")} ${how}`).join("; ") || "nothing about the tasks";
 }
 
@@ -184,6 +202,6 @@ function amount({ limit, ...data }, name) {
 }
 
 function inShort(value) {
-  const text = typeof value === "string" ? value : JSON.stringify(value) ?? "nothing";
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "nothing");
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

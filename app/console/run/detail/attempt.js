@@ -10,8 +10,12 @@ import { longText } from "./texts.js";
 import { writing } from "./writing.js";
 
 const DECISIONS = {
-  retry_stronger_model: "try again with a stronger model", reassign: "give it to another worker", split: "split the task",
-  ask_human: "ask a person", accept_partial: "take what there is", give_up: "give up",
+  retry_stronger_model: "try again with a stronger model",
+  reassign: "give it to another worker",
+  split: "split the task",
+  ask_human: "ask a person",
+  accept_partial: "take what there is",
+  give_up: "give up",
 };
 
 export function attemptDetail(store, task, attempt) {
@@ -26,10 +30,20 @@ export function attemptDetail(store, task, attempt) {
       ["facts", null, `${task.seq} ${fold.finishedAt}`, () => about(fold, task, attempt, steps)],
       writing(fold, (place) => place === `${task.id}/${attempt.number}`),
       attempt.error && ["error", null, attempt.error.message, () => problem(attempt.error)],
-      escalation && ["escalation", "Escalation", `${escalation.message} ${attempt.decision}`, () => escalated(fold, task, attempt)],
+      escalation && [
+        "escalation",
+        "Escalation",
+        `${escalation.message} ${attempt.decision}`,
+        () => escalated(fold, task, attempt),
+      ],
       attempt.change && ["change", "What is different about it", attempt.change, () => changed(fold, task, attempt)],
       ["instruction", "Instruction", attempt.instruction, () => instructionOf(task, attempt)],
-      steps.length > 0 && ["steps", "Step by step", `${steps.length} ${steps.at(-1).finishedAt} ${task.seq}`, () => listed(steps, fold)],
+      steps.length > 0 && [
+        "steps",
+        "Step by step",
+        `${steps.length} ${steps.at(-1).finishedAt} ${task.seq}`,
+        () => listed(steps, fold),
+      ],
     ],
   };
 }
@@ -61,8 +75,16 @@ function about(fold, task, attempt, steps) {
     ["Took", duration((attempt.finishedAt ?? fold.until()) - attempt.startedAt)],
     ["Model calls", spent ? spentWords(spent) : null],
     ["Beside", attempt.beside ? link(toAttempt(task.id, attempt.beside), `attempt ${attempt.beside}`) : null],
-    ["Refined from", attempt.refinedFrom ? link(toAttempt(task.id, attempt.refinedFrom), `attempt ${attempt.refinedFrom}`) : null],
-    ["Nested run", attempt.child ? [h("a", { href: `/console/runs/${attempt.child}` }, attempt.child), child ? `, ${child.status}` : ""] : null],
+    [
+      "Refined from",
+      attempt.refinedFrom ? link(toAttempt(task.id, attempt.refinedFrom), `attempt ${attempt.refinedFrom}`) : null,
+    ],
+    [
+      "Nested run",
+      attempt.child
+        ? [h("a", { href: `/console/runs/${attempt.child}` }, attempt.child), child ? `, ${child.status}` : ""]
+        : null,
+    ],
     ["Split into", task.splitInto && attempt === task.attempts.at(-1) ? taskLinks(task.splitInto, fold) : null],
   ]);
 }
@@ -72,8 +94,11 @@ function escalated(fold, task, { number, escalation, decision }) {
   const by = fold.calls.findLast((call) => isFor(call, "rule", task, number));
   return [
     h("p", { class: "text" }, h("strong", {}, `${plain(escalation.reason)}: `), escalation.message),
-    h("p", {}, ruled ? `Ruled: ${DECISIONS[ruled] ?? plain(ruled)}, ` : "No ruling was made on it",
-      by ? ["by ", link(toCall(by), `the supervisor on ${by.model}`)] : ruled ? "by the rules of the team" : "", "."),
+    h("p", {},
+      ruled ? `Ruled: ${DECISIONS[ruled] ?? plain(ruled)}, ` : "No ruling was made on it",
+      by ? ["by ", link(toCall(by), `the supervisor on ${by.model}`)] : ruled ? "by the rules of the team" : "",
+      ".",
+    ),
     escalation.partial && [h("h4", {}, "What it had so far"), longText(escalation.partial, { name: "partial result" })],
   ];
 }
@@ -86,12 +111,18 @@ function changed(fold, task, attempt) {
   ];
 }
 
-const isFor = (call, purpose, task, attempt) => call.purpose === purpose && call.taskId === task.id && call.attempt === attempt;
+const isFor = (call, purpose, task, attempt) =>
+  call.purpose === purpose && call.taskId === task.id && call.attempt === attempt;
 
 function listed(steps, fold) {
-  return h("ol", { class: "steps" }, steps.map((step) => h("li", { data: { kind: step.call ? "call" : "tool", ok: String(step.ok) } },
-    step.call ? link(toCall(step), `${step.model} ${purposeOf(step.purpose)}`) : link(toTool(step), step.name),
-    h("span", { class: "quiet numbers" }, step.call ? calledIn(step) : toolIn(step, fold)))));
+  return h("ol", { class: "steps" },
+    steps.map((step) =>
+      h("li", { data: { kind: step.call ? "call" : "tool", ok: String(step.ok) } },
+        step.call ? link(toCall(step), `${step.model} ${purposeOf(step.purpose)}`) : link(toTool(step), step.name),
+        h("span", { class: "quiet numbers" }, step.call ? calledIn(step) : toolIn(step, fold)),
+      ),
+    ),
+  );
 }
 
 function calledIn({ ok, error, usage, startedAt, finishedAt }) {

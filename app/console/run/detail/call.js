@@ -26,17 +26,34 @@ export function callDetail(store, call) {
 }
 
 function sameConversation(one, other) {
-  return one.taskId === other.taskId && one.attempt === other.attempt && one.purpose === other.purpose && one.number === other.number;
+  return (
+    one.taskId === other.taskId &&
+    one.attempt === other.attempt &&
+    one.purpose === other.purpose &&
+    one.number === other.number
+  );
 }
 
 function about(fold, call, data) {
   const { usage } = call;
-  const cached = [["read from the cache", usage.cache_read_tokens], ["written to it", usage.cache_write_tokens]].filter(([, tokens]) => tokens);
+  const cached = [
+    ["read from the cache", usage.cache_read_tokens],
+    ["written to it", usage.cache_write_tokens],
+  ].filter(([, tokens]) => tokens);
   return facts([
     ["State", state(call.ok ? "succeeded" : "failed")],
-    ["For", call.taskId ? [taskLinks([call.taskId], fold), ", ", link(toAttempt(call.taskId, call.attempt), `attempt ${call.attempt}`)] : "the run"],
+    [
+      "For",
+      call.taskId
+        ? [taskLinks([call.taskId], fold), ", ", link(toAttempt(call.taskId, call.attempt), `attempt ${call.attempt}`)]
+        : "the run",
+    ],
     ["Stopped", call.stopReason ? plain(call.stopReason) : null],
-    ["Tokens", `${count(usage.input_tokens)} read, ${count(usage.output_tokens)} written${usage.estimated ? " (estimated)" : ""}`],
+    [
+      "Tokens",
+      `${count(usage.input_tokens)} read, ${count(usage.output_tokens)} written` +
+        `${usage.estimated ? " (estimated)" : ""}`,
+    ],
     ["Cache", cached.map(([what, tokens]) => `${count(tokens)} ${what}`).join(", ")],
     ["Most it might write", data.max_tokens ? count(data.max_tokens) : null],
     ["Cost", money(usage.cost_usd)],
@@ -58,10 +75,19 @@ function request(fold, call) {
   }
   const last = sent.messages.length - 1;
   return [
-    folded(`System, ${count((sent.system ?? "").length)} characters`, () => longText(sent.system ?? "", { name: "system prompt" })),
+    folded(`System, ${count((sent.system ?? "").length)} characters`, () =>
+      longText(sent.system ?? "", { name: "system prompt" }),
+    ),
     ...sent.messages.map(({ role, content }, index) =>
-      folded(`${role === "user" ? "To the model" : "From the model"} · ${gist(content)}`, () => blocks(content, fold, call), index === last)),
-    sent.tools?.length ? folded(plural(sent.tools.length, "tool"), () => jsonTree(sent.tools, { name: "tools" })) : null,
+      folded(
+        `${role === "user" ? "To the model" : "From the model"} · ${gist(content)}`,
+        () => blocks(content, fold, call),
+        index === last,
+      ),
+    ),
+    sent.tools?.length
+      ? folded(plural(sent.tools.length, "tool"), () => jsonTree(sent.tools, { name: "tools" }))
+      : null,
     !sent.tools && sent.toolNames.length ? h("p", { class: "small" }, `Tools: ${sent.toolNames.join(", ")}`) : null,
     sent.schema && folded("Schema of the reply", () => jsonTree(sent.schema, { name: "schema" })),
   ];
@@ -70,7 +96,8 @@ function request(fold, call) {
 /** What is made only when it is opened. */
 function folded(title, make, open = false) {
   const details = h("details", { class: "folded" }, h("summary", {}, title));
-  const unfold = () => details.open && details.childElementCount === 1 && details.append(h("div", { class: "inside" }, make()));
+  const unfold = () =>
+    details.open && details.childElementCount === 1 && details.append(h("div", { class: "inside" }, make()));
   details.addEventListener("toggle", unfold);
   details.open = open;
   unfold();
@@ -84,21 +111,31 @@ function gist(content) {
 
 function oneLine(block) {
   if (block.type === "tool_use") return `calls ${block.name}`;
-  if (block.type === "tool_result") return `brings ${typeof block.content === "string" ? block.content.slice(0, 120) : "a result"}`;
+  if (block.type === "tool_result")
+    return `brings ${typeof block.content === "string" ? block.content.slice(0, 120) : "a result"}`;
   return (block.text ?? block.thinking ?? block.type).slice(0, 200);
 }
 
 /** Content blocks in the form of the Messages API, each as what it is. */
 function blocks(content, fold, call) {
-  return content.map((block) => h("div", { class: `block ${block.type}` }, BLOCKS[block.type]?.(block, fold, call) ?? jsonTree(block, { name: block.type })));
+  return content.map((block) =>
+    h("div", { class: `block ${block.type}` },
+      BLOCKS[block.type]?.(block, fold, call) ?? jsonTree(block, { name: block.type }),
+    ),
+  );
 }
 
 const BLOCKS = {
   text: ({ text }) => longText(text, { name: "text" }),
   thinking: ({ thinking }) => folded("Thoughts", () => longText(thinking ?? "", { name: "thoughts" })),
   tool_use: (block, fold, call) => {
-    const tool = fold.tools.find((each) => each.callId === block.id && each.taskId === call.taskId && each.attempt === call.attempt);
-    return [h("p", {}, "Calls ", tool ? link(toTool(tool), block.name) : h("code", {}, block.name)), jsonTree(block.input, { name: "input" })];
+    const tool = fold.tools.find(
+      (each) => each.callId === block.id && each.taskId === call.taskId && each.attempt === call.attempt,
+    );
+    return [
+      h("p", {}, "Calls ", tool ? link(toTool(tool), block.name) : h("code", {}, block.name)),
+      jsonTree(block.input, { name: "input" }),
+    ];
   },
   tool_result: ({ content, is_error: failed }) => [
     h("p", { class: failed ? "wrong" : "quiet small" }, failed ? "✕ A tool failed" : "A tool brought"),

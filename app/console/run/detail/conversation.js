@@ -38,7 +38,7 @@ const EMPTY_REPLY = { type: "text", text: "(empty reply)" };
 const CUT_SHORT = { type: "text", text: "(An earlier reply was cut at the output cap. Be brief enough to finish.)" };
 const NOT_RUN = { content: "This call was not run: the reply did not stop for it.", is_error: true };
 
-/** What the call that ended with event `seq` was sent: `{system, messages, tools, schema, maxTokens}`; null for none. */
+/** What the call of event `seq` was sent: `{system, messages, tools, toolNames, schema}`; null when there is none. */
 export function requestOf(events, seq) {
   const call = events[seq - 1];
   if (!call?.type.startsWith("llm.")) return null;
@@ -58,7 +58,6 @@ export function requestOf(events, seq) {
     tools: terms?.tools ?? null,
     toolNames: opening?.tools ?? [],
     schema: terms?.output_schema ?? null,
-    maxTokens: call.data.max_tokens ?? null,
   };
 }
 
@@ -99,7 +98,8 @@ function hear(talk, { type, data }) {
 
 function reply(talk, last, { content, stop_reason: stopReason }) {
   if (stopReason === "max_tokens") talk.truncations += 1;
-  else if (last?.stopReason === "pause_turn") Object.assign(last, { content: [...last.content, ...content], stopReason });
+  else if (last?.stopReason === "pause_turn")
+    Object.assign(last, { content: [...last.content, ...content], stopReason });
   else talk.turns.push({ content, stopReason, results: new Map(), note: null });
 }
 

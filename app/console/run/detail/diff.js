@@ -1,6 +1,7 @@
 /**
  * What is different between two texts, word by word: the shortest edit (E. W. Myers, "An O(ND) Difference Algorithm and
- * Its Variations", 1986), bounded. Texts that differ by more are compared line by line, and else one stands for the other.
+ * Its Variations", 1986), bounded. Texts that differ by more are compared line by line, and else one is put for the
+ * other.
  */
 
 const MOST_EDITS = 600;
@@ -14,12 +15,16 @@ export function difference(before, after) {
     const found = edits(cut(before), cut(after));
     if (found) return joined(smoothed(found));
   }
-  return joined([["removed", before], ["added", after]]);
+  return joined([
+    ["removed", before],
+    ["added", after],
+  ]);
 }
 
 /** The share of the words that is the same in both, 0 to 1. */
 export function likeness(pieces) {
-  const length = (kind) => pieces.filter((piece) => piece.kind === kind).reduce((sum, { text }) => sum + text.length, 0);
+  const length = (kind) =>
+    pieces.filter((piece) => piece.kind === kind).reduce((sum, { text }) => sum + text.length, 0);
   const same = length("same");
   const whole = 2 * same + length("added") + length("removed");
   return whole ? (2 * same) / whole : 1;
@@ -84,7 +89,10 @@ function smoothed(found) {
     const between = found[index - 1]?.[0] ?? "same";
     const next = found[index + 1]?.[0] ?? "same";
     if (kind !== "same" || text.trim() || between === "same" || next === "same") return [[kind, text]];
-    return [["removed", text], ["added", text]];
+    return [
+      ["removed", text],
+      ["added", text],
+    ];
   });
 }
 

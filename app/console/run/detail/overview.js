@@ -36,7 +36,12 @@ function numbers({ fold, run }) {
   const failed = attempts.filter((each) => each.status === "failed").length;
   const { timing } = run;
   return facts([
-    ["Tasks", fold.tasks.size ? `${count(fold.tasks.size)}, ${plural(attempts.length, "attempt")}${failed ? `, ${count(failed)} failed` : ""}` : null],
+    [
+      "Tasks",
+      fold.tasks.size
+        ? `${count(fold.tasks.size)}, ${plural(attempts.length, "attempt")}${failed ? `, ${count(failed)} failed` : ""}`
+        : null,
+    ],
     ["Model calls", all ? `${count(all.calls)}${all.failed ? `, ${count(all.failed)} failed` : ""}` : null],
     ["Tool calls", fold.tools.length ? count(fold.tools.length) : null],
     ["Tokens", all ? `${count(all.read)} read, ${count(all.written)} written` : null],
@@ -48,31 +53,61 @@ function numbers({ fold, run }) {
 }
 
 function chain({ tasks, planningMs, synthesisMs }, fold) {
-  const parts = [`planning ${duration(planningMs)}`, ...tasks.map((id) => taskLinks([id], fold)), synthesisMs ? `answer ${duration(synthesisMs)}` : null];
-  return parts.filter(Boolean).flatMap((part, index) => [index ? " → " : "", part]).flat();
+  const parts = [
+    `planning ${duration(planningMs)}`,
+    ...tasks.map((id) => taskLinks([id], fold)),
+    synthesisMs ? `answer ${duration(synthesisMs)}` : null,
+  ];
+  return parts
+    .filter(Boolean)
+    .flatMap((part, index) => [index ? " → " : "", part])
+    .flat();
 }
 
 function supervised(calls) {
-  return table(["", "Calls", "Tokens", "Cost", "Time"], sums(calls, (call) => call.purpose).map((row) => [
-    link(toCall(row.last), purposeOf(row.key).replace(/^for (an? |the )?/, "").replace(/^./, (letter) => letter.toUpperCase())),
-    number(`${count(row.calls)}${row.failed ? ` (${count(row.failed)} failed)` : ""}`), number(count(row.read + row.written)),
-    number(money(row.cost)), number(duration(row.ms)),
-  ]));
+  return table(
+    ["", "Calls", "Tokens", "Cost", "Time"],
+    sums(calls, (call) => call.purpose).map((row) => [
+      link(
+        toCall(row.last),
+        purposeOf(row.key)
+          .replace(/^for (an? |the )?/, "")
+          .replace(/^./, (letter) => letter.toUpperCase()),
+      ),
+      number(`${count(row.calls)}${row.failed ? ` (${count(row.failed)} failed)` : ""}`),
+      number(count(row.read + row.written)),
+      number(money(row.cost)),
+      number(duration(row.ms)),
+    ]),
+  );
 }
 
 function byModel(calls) {
-  return table(["Model", "Calls", "Read", "Written", "Cost"], sums(calls, (call) => call.model).map((row) => [
-    h("code", {}, row.key), number(count(row.calls)), number(count(row.read)), number(count(row.written)), number(money(row.cost)),
-  ]));
+  return table(
+    ["Model", "Calls", "Read", "Written", "Cost"],
+    sums(calls, (call) => call.model).map((row) => [
+      h("code", {}, row.key),
+      number(count(row.calls)),
+      number(count(row.read)),
+      number(count(row.written)),
+      number(money(row.cost)),
+    ]),
+  );
 }
 
 const number = (told) => ({ told });
 
 function table(names, rows) {
   const cell = (each) => ("told" in each ? h("td", { class: "number" }, each.told) : h("td", {}, each));
-  const head = names.map((name, index) => h("th", { scope: "col", class: index ? "number" : null }, name || h("span", { class: "hidden-text" }, "For what")));
+  const head = names.map((name, index) =>
+    h("th", { scope: "col", class: index ? "number" : null }, name || h("span", { class: "hidden-text" }, "For what")),
+  );
   return h("div", { class: "table", role: "region", tabindex: 0, "aria-label": names[0] || "By what for" },
-    h("table", { class: "small" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
+    h("table", { class: "small" },
+      h("thead", {}, h("tr", {}, head)),
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell)))),
+    ),
+  );
 }
 
 function slowest(fold) {
@@ -85,9 +120,17 @@ function dearest(fold) {
 }
 
 function ranked(list, words) {
-  const first = list.filter(({ value }) => value > 0).sort((one, other) => other.value - one.value).slice(0, MOST);
+  const first = list
+    .filter(({ value }) => value > 0)
+    .sort((one, other) => other.value - one.value)
+    .slice(0, MOST);
   if (!first.length) return h("p", { class: "quiet" }, "None so far.");
-  return h("ol", { class: "ranked" }, first.map(({ task, value }) =>
-    h("li", {}, link(toTask(task.id), h("code", {}, task.id), " ", task.plan.title), h("span", { class: "quiet numbers" }, words(value)))));
+  return h("ol", { class: "ranked" },
+    first.map(({ task, value }) =>
+      h("li", {},
+        link(toTask(task.id), h("code", {}, task.id), " ", task.plan.title),
+        h("span", { class: "quiet numbers" }, words(value)),
+      ),
+    ),
+  );
 }
-

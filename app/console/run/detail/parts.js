@@ -1,4 +1,4 @@
-/** What the parts of the detail are made of: sections that are made anew when what they show is another, links, facts. */
+/** What the parts of the detail are made of: sections, made anew when what they show is another, links, and facts. */
 
 import { fill, h, keep } from "../../dom.js";
 import { SIGNS } from "../../format.js";
@@ -23,12 +23,18 @@ export function link(changes, ...children) {
 /** Links to tasks, with commas between them; `none` when there are none. */
 export function taskLinks(ids, fold) {
   if (!ids.length) return "none";
-  return ids.flatMap((id, index) => [index ? ", " : "", fold.tasks.has(id) ? link(toTask(id), h("code", {}, id)) : h("code", {}, id)]);
+  return ids.flatMap((id, index) => [
+    index ? ", " : "",
+    fold.tasks.has(id) ? link(toTask(id), h("code", {}, id)) : h("code", {}, id),
+  ]);
 }
 
 /** A state with its sign. */
 export function state(status) {
-  return h("span", { class: "state", data: { state: status } }, h("span", { "aria-hidden": "true" }, SIGNS[status] ?? "·"), status);
+  return h("span", { class: "state", data: { state: status } },
+    h("span", { "aria-hidden": "true" }, SIGNS[status] ?? "·"),
+    status,
+  );
 }
 
 /** Facts with their names; those that are null are left out. */
@@ -46,8 +52,8 @@ export function problem(error) {
 }
 
 /**
- * Keep sections up to date: `[name, title, stamp, make]` each, null for one that is not there. One is made anew when its
- * stamp is another; what somebody has opened or marked in the others stays.
+ * Keep sections up to date: `[name, title, stamp, make]` each, null for one that is not there. One is made anew when
+ * its stamp is another; what somebody has opened or marked in the others stays.
  */
 export function drawSections(parent, subject, sections) {
   keep(parent, sections.filter(Boolean), {

@@ -2,13 +2,28 @@
 
 import { count, money } from "../../format.js";
 
-/** Sums of the calls by `key(call)`, in the order in which the keys come: `[{key, calls, failed, read, written, cost, ms}]`. */
+/** Sums of the calls by `key(call)` in the order of the keys: `{key, calls, failed, read, written, cost, ms, last}`. */
 export function sums(calls, key) {
   const rows = new Map();
   for (const call of calls) {
     const name = key(call);
-    const row = rows.get(name) ?? { key: name, calls: 0, failed: 0, read: 0, cached: 0, written: 0, cost: 0, ms: 0, last: null };
-    const { input_tokens: read = 0, cache_read_tokens: cached = 0, output_tokens: written = 0, cost_usd: cost = 0 } = call.usage ?? {};
+    const row = rows.get(name) ?? {
+      key: name,
+      calls: 0,
+      failed: 0,
+      read: 0,
+      cached: 0,
+      written: 0,
+      cost: 0,
+      ms: 0,
+      last: null,
+    };
+    const {
+      input_tokens: read = 0,
+      cache_read_tokens: cached = 0,
+      output_tokens: written = 0,
+      cost_usd: cost = 0,
+    } = call.usage ?? {};
     row.calls += 1;
     row.failed += call.ok ? 0 : 1;
     row.read += read;

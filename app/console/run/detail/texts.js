@@ -14,8 +14,15 @@ export function longText(text, { name = "text", className = "" } = {}) {
   if (!text.trim()) return h("p", { class: "quiet" }, "Nothing.");
   const short = folded(text);
   const shown = h("pre", { class: `text ${className}` }, short);
-  const more = short.length < text.length && h("button", { type: "button", class: "plain", on: { click: toggle } }, all());
-  return h("div", { class: "long" }, shown, h("div", { class: "row" }, more, copyButton(() => text, name)));
+  const more =
+    short.length < text.length && h("button", { type: "button", class: "plain", on: { click: toggle } }, all());
+  return h("div", { class: "long" },
+    shown,
+    h("div", { class: "row" },
+      more,
+      copyButton(() => text, name),
+    ),
+  );
 
   function all() {
     return `Show all ${count(text.length)} characters`;
@@ -52,7 +59,10 @@ export function copyButton(text, name) {
 
 /** A value as a tree that folds; what is folded is made when it is opened. */
 export function jsonTree(value, { name = "value" } = {}) {
-  return h("div", { class: "json" }, node(null, value, true), h("div", { class: "row" }, copyButton(() => JSON.stringify(value, null, 2), name)));
+  return h("div", { class: "json" },
+    node(null, value, true),
+    h("div", { class: "row" }, copyButton(() => JSON.stringify(value, null, 2), name)),
+  );
 }
 
 function node(key, value, open = false) {
@@ -61,7 +71,12 @@ function node(key, value, open = false) {
   const entries = Array.isArray(value) ? value.map((each, index) => [index, each]) : Object.entries(value);
   if (!entries.length) return h("div", { class: "leaf" }, label, Array.isArray(value) ? "[]" : "{}");
   const inside = h("div", { class: "inside" });
-  const about = Array.isArray(value) ? plural(entries.length, "entry", "entries") : `{ ${entries.map(([name]) => name).join(", ").slice(0, LINE_CHARACTERS)} }`;
+  const about = Array.isArray(value)
+    ? plural(entries.length, "entry", "entries")
+    : `{ ${entries
+        .map(([name]) => name)
+        .join(", ")
+        .slice(0, LINE_CHARACTERS)} }`;
   const details = h("details", {}, h("summary", {}, label, h("span", { class: "quiet" }, about)), inside);
   details.addEventListener("toggle", () => details.open && unfold(inside, entries));
   if (open && entries.length <= OPEN_ENTRIES) {
@@ -76,8 +91,20 @@ function unfold(inside, entries, from = 0) {
   inside.append(...entries.slice(from, from + SHOWN_ENTRIES).map(([key, value]) => node(key, value)));
   const next = from + SHOWN_ENTRIES;
   if (next >= entries.length) return;
-  const more = h("button", { type: "button", class: "plain", on: { click: () => { more.remove(); unfold(inside, entries, next); } } },
-    `Show more of ${count(entries.length)}`);
+  const more = h(
+    "button",
+    {
+      type: "button",
+      class: "plain",
+      on: {
+        click: () => {
+          more.remove();
+          unfold(inside, entries, next);
+        },
+      },
+    },
+    `Show more of ${count(entries.length)}`,
+  );
   inside.append(more);
 }
 

@@ -6,7 +6,11 @@ import { around } from "./attempt.js";
 import { facts, link, problem, state, taskLinks, toAttempt, toCall, toEvent, toTool } from "./parts.js";
 import { jsonTree, longText } from "./texts.js";
 
-const EFFECTS = { read: "reads; may be repeated freely", idempotent: "may be repeated with the same key", once: "is done once at most" };
+const EFFECTS = {
+  read: "reads; may be repeated freely",
+  idempotent: "may be repeated with the same key",
+  once: "is done once at most",
+};
 
 export function toolDetail(store, tool) {
   const { fold } = store;
@@ -21,17 +25,27 @@ export function toolDetail(store, tool) {
     sections: [
       ["facts", null, `${tool.seq} ${tool.endSeq} ${fold.finishedAt}`, () => about(fold, tool, began, end)],
       end?.error && ["error", null, tool.endSeq, () => problem(end.error)],
-      ["input", "Input", tool.seq, () => (input === null ? h("p", { class: "quiet" }, "Nothing.") : jsonTree(input, { name: "input" }))],
+      [
+        "input",
+        "Input",
+        tool.seq,
+        () => (input === null ? h("p", { class: "quiet" }, "Nothing.") : jsonTree(input, { name: "input" })),
+      ],
       typeof end?.output === "string" && ["output", "Output", tool.endSeq, () => output(end)],
     ],
   };
 }
 
 function about(fold, tool, began, end) {
-  const asked = fold.calls.find((call) => call.taskId === tool.taskId && call.attempt === tool.attempt && calls(fold, call, tool.callId));
+  const asked = fold.calls.find(
+    (call) => call.taskId === tool.taskId && call.attempt === tool.attempt && calls(fold, call, tool.callId),
+  );
   return facts([
     ["State", state(tool.ok === null ? "running" : tool.ok ? "succeeded" : "failed")],
-    ["For", [taskLinks([tool.taskId], fold), ", ", link(toAttempt(tool.taskId, tool.attempt), `attempt ${tool.attempt}`)]],
+    [
+      "For",
+      [taskLinks([tool.taskId], fold), ", ", link(toAttempt(tool.taskId, tool.attempt), `attempt ${tool.attempt}`)],
+    ],
     ["Asked for by", asked ? link(toCall(asked), `${asked.model}'s reply`) : null],
     ["Effect", EFFECTS[began.effect] ?? (tool.provider ? "run by the model's provider" : null)],
     ["Began", moment(tool.startedAt)],

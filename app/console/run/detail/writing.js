@@ -7,5 +7,10 @@ export function writing(fold, fits) {
   const found = [...fold.writing].filter(([place, text]) => fits(place) && text);
   if (!found.length) return null;
   const stamp = found.map(([place, text]) => `${place} ${text.length} ${text.slice(-12)}`).join("\n");
-  return ["writing", "Being written", stamp, () => found.map(([, text]) => h("pre", { class: "text written", "aria-live": "off" }, text))];
+  return [
+    "writing",
+    "Being written",
+    stamp,
+    () => found.map(([, text]) => h("pre", { class: "text written", "aria-live": "off" }, text)),
+  ];
 }
