@@ -17,6 +17,7 @@ run: $(READY) ## Serve on 127.0.0.1:8000; needs nothing but Python 3.11 or newer
 	$(BIN)/python -m app serve --migrate
 
 test: check ## Everything CI runs: lint, types, import contracts, all tests
+	tests/install_programs
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 check: $(READY) ## Lint, types and import contracts

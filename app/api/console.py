@@ -1,4 +1,4 @@
-"""The console at `/console`: plain files, the same for everybody. What they show they ask the API for, as any client."""
+"""The console at `/console`: plain files, the same for everybody. What they show they ask the API for."""
 
 import gzip
 import hashlib
@@ -76,7 +76,7 @@ def console_of(run_id: str) -> str:
 
 @cache
 def _files() -> dict[str, _File]:
-    """The files by their paths. The page names all that it is made of, so that a browser need not find it bit by bit."""
+    """The files by their paths. The page names all that it is made of, so that a browser asks for it at once."""
     contents = dict(_contents(files("app") / "console"))
     parts = "\n".join(
         f'<link rel="{rel}" href="{HOME}/{path}">'

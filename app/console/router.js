@@ -80,8 +80,8 @@ async function show() {
     if (shown === place) onShown(place.page.title);
   } catch (error) {
     if (shown !== place || ended.signal.aborted) return;
-    fill(root, h("div", { class: "page" }, failure(error)));
-    onShown("Not here");
+    fill(root, h("div", { class: "page narrow" }, h("h1", {}, "This page cannot be shown"), failure(error)));
+    onShown("Not shown");
   }
 }
 
