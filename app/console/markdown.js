@@ -13,7 +13,8 @@ const LONGEST = 400_000;
 /** Nodes for a text. `top` is the level of its highest headings, so that they stand below those of the page. */
 export function markdown(text, { top = 3 } = {}) {
   const { blocks, links } = blocksOf(text.slice(0, LONGEST));
-  const nodes = blocks.map((block) => nodeOf(block, { links, top }));
+  const how = { links, top, highest: highest(blocks), last: top - 1 };
+  const nodes = blocks.map((block) => nodeOf(block, how));
   if (text.length > LONGEST) nodes.push(h("p", { class: "quiet" }, `${(text.length - LONGEST).toLocaleString("en-US")} characters more are left out here.`));
   return nodes;
 }
@@ -32,7 +33,7 @@ export function safeAddress(text) {
 
 function nodeOf(block, how) {
   switch (block.kind) {
-    case "heading": return h(`h${Math.min(6, block.level + how.top - 1)}`, {}, inline(block.text, how));
+    case "heading": return headingOf(block, how);
     case "code": return codeBlock(block);
     case "quote": return h("blockquote", {}, block.blocks.map((each) => nodeOf(each, how)));
     case "list": return listOf(block, how);
@@ -40,6 +41,18 @@ function nodeOf(block, how) {
     case "rule": return h("hr");
     default: return h("p", {}, inline(block.text, how));
   }
+}
+
+/** The level of the highest heading in these blocks. */
+function highest(blocks) {
+  const levels = blocks.map(({ level, blocks: inside = [], items = [] }) => level ?? highest([...inside, ...items.flatMap((item) => item.blocks)]));
+  return levels.reduce((least, level) => Math.min(least, level), 6);
+}
+
+/** A heading; no level below the one before it is left out, as texts do that want smaller letters. */
+function headingOf({ level, text }, how) {
+  how.last = Math.min(6, level - how.highest + how.top, how.last + 1);
+  return h(`h${how.last}`, {}, inline(text, how));
 }
 
 function codeBlock({ language, text }) {
@@ -54,10 +67,12 @@ function listOf({ start, loose, items }, how) {
 }
 
 function tableOf({ columns, head, rows }, how) {
-  const cell = (tag, props) => (text, at) => h(tag, { ...props, style: columns[at] ? { "text-align": columns[at] } : {} }, inline(text, how));
+  const cell = (tag) => (text, at) => h(text ? tag : "td", {
+    scope: text && tag === "th" ? "col" : null, style: columns[at] ? { "text-align": columns[at] } : {},
+  }, inline(text, how));
   return h("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" }, h("table", {},
-    h("thead", {}, h("tr", {}, head.map(cell("th", { scope: "col" })))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell("td", {})))))));
+    h("thead", {}, h("tr", {}, head.map(cell("th")))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell("td")))))));
 }
 
 function inline(text, { links }) {
