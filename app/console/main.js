@@ -11,6 +11,7 @@ const PAGES = [
   ["/runs/:run", () => import("./pages/run.js")],
   ["/teams", () => import("./pages/teams.js")],
   ["/teams/:team", () => import("./pages/team.js")],
+  ["/tools", () => import("./pages/tools.js")],
   ["/breakers", () => import("./pages/breakers.js")],
   ["/usage", () => import("./pages/usage.js")],
 ];
