@@ -54,3 +54,12 @@ async def desk(service: Service, page: Page, complaints: Complaints) -> AsyncIte
     async with served_service(service) as url:
         yield Desk(url, service, page, complaints)
         await page.goto("about:blank")  # Its streams end before the service does.
+
+
+@pytest.fixture
+async def quiet_desk(services: Services, page: Page, complaints: Complaints) -> AsyncIterator[Desk]:
+    """The console of a service without an engine: what happens in its runs is what a test writes."""
+    service = await services.start(engine=False)
+    async with served_service(service) as url:
+        yield Desk(url, service, page, complaints)
+        await page.goto("about:blank")
