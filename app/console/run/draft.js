@@ -31,7 +31,7 @@ export function writtenAnswer(text) {
 export function draftView(store, tasks) {
   const heading = h("h2");
   const words = h("p", { class: "quiet" });
-  const written = h("div", { class: "prose", "aria-busy": "true" });
+  const written = h("div", { class: "prose answer-text", "aria-busy": "true" });
   const brought = h("div", { class: "stack" });
   const element = h("div", { class: "stack" },
     h("section", { class: "panel document" }, h("header", {}, heading), words, written),
