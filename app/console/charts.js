@@ -5,19 +5,19 @@ import { fill, h, s, say, set } from "./dom.js";
 const HEIGHT = 220;
 const SPACE = { top: 12, right: 8, bottom: 26, left: 58 };
 const LABEL_WIDTH = 64;
+const STRIDES = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -7, PageUp: 7 };
 const STEPS = [1, 2, 2.5, 5, 10];
 
 /** Round numbers from 0 to at least `highest`, `most` steps at most; of whole things no half ones. */
 export function ticksTo(highest, { most = 4, whole = false } = {}) {
   const span = highest > 0 ? highest : whole ? most : 1;
   const power = 10 ** Math.floor(Math.log10(span / most));
-  const step = STEPS.map((each) => each * power).find((each) => each * most >= span * (1 - 1e-9) && (!whole || Number.isInteger(each))) ?? 10 * power;
-  const wide = whole ? Math.max(1, step) : step;
-  const ticks = [];
-  for (let index = 0; ; index += 1) {
-    ticks.push(Number((index * wide).toPrecision(12)));
-    if (ticks.at(-1) >= span * (1 - 1e-9)) return ticks;
-  }
+  const enough = span * (1 - 1e-9);
+  const steps = STEPS.map((each) => each * power).filter((each) => !whole || Number.isInteger(each));
+  const step = steps.find((each) => each * most >= enough) ?? Math.max(whole ? 1 : 0, 10 * power);
+  const ticks = [0];
+  while (ticks.at(-1) < enough) ticks.push(Number((ticks.length * step).toPrecision(12)));
+  return ticks;
 }
 
 /** Every how many bars there is room for a label. */
@@ -26,20 +26,26 @@ export function labelsEvery(bars, width) {
 }
 
 /**
- * Bars side by side, each a pile of parts. `series` are `{name, kind}`, `kind` gives the colour; `bars` are `{name, label, parts}` with a
- * number for each series; `format(number)` writes a value, and `tick` one at the axis; `whole` for things that are counted.
+ * Bars side by side, each a pile of parts. `series` are `{name, kind}`, `kind` gives the colour; `bars` are
+ * `{name, label, parts}` with a number for each series; `format(number)` writes a value, and `tick` one at the axis;
+ * `whole` is for things that are counted.
  */
 export function barChart({ label, series, bars, format, tick = format, whole = false }) {
   const drawing = s("svg", { "aria-hidden": "true", height: HEIGHT });
   const readout = h("p", { class: "readout numbers" });
+  const last = bars.length - 1;
   const plot = h("div", {
     class: "plot", role: "slider", tabindex: "0", "aria-label": label, "aria-orientation": "horizontal",
     "aria-valuemin": 1, "aria-valuemax": Math.max(1, bars.length),
-    on: { keydown: keyed, pointermove: pointed, pointerleave: () => choose(bars.length - 1, false), focus: () => choose(chosen, true), blur: () => choose(chosen, false) },
+    on: {
+      keydown: keyed, pointermove: pointed, pointerleave: () => choose(last, false),
+      focus: () => choose(chosen, true), blur: () => choose(chosen, false),
+    },
   }, drawing);
-  const legend = series.length > 1 && h("ul", { class: "legend" }, series.map(({ name, kind }) => h("li", { data: { kind } }, name)));
+  const legend = series.length > 1
+    && h("ul", { class: "legend" }, series.map(({ name, kind }) => h("li", { data: { kind } }, name)));
   const element = h("div", { class: "chart" }, readout, plot, legend);
-  let chosen = bars.length - 1;
+  let chosen = last;
   let width = 0;
   new ResizeObserver(([{ contentRect }]) => {
     if (Math.round(contentRect.width) === width) return;
@@ -55,16 +61,19 @@ export function barChart({ label, series, bars, format, tick = format, whole = f
     const ticks = ticksTo(Math.max(0, ...bars.map(totalOf)), { whole });
     const y = (value) => SPACE.top + room * (1 - value / ticks.at(-1));
     set(drawing, { width, viewBox: `0 0 ${width} ${HEIGHT}` });
-    fill(drawing, ticks.map((value) => axisLine(value, y(value), width, tick)), bars.map((bar, index) => pile(bar, index, { step: inner / bars.length, y, series })), dayLabels(bars, inner));
+    fill(drawing,
+      ticks.map((value) => axisLine(value, y(value), width, tick)),
+      bars.map((bar, index) => pile(bar, index, { step: inner / bars.length, y, series })),
+      labelsOf(bars, inner));
     choose(chosen, document.activeElement === plot);
   }
 
   function choose(index, marked) {
-    chosen = Math.max(0, Math.min(bars.length - 1, index));
+    chosen = Math.max(0, Math.min(last, index));
     const bar = bars[chosen];
     if (!bar) return;
-    const words = series.length > 1 ? series.map(({ name }, at) => `${name} ${format(bar.parts[at])}`).join(", ") : null;
-    say(readout, [bar.name, format(totalOf(bar)), words].filter(Boolean).join(" · "));
+    const parts = series.map(({ name }, at) => `${name} ${format(bar.parts[at])}`);
+    say(readout, [bar.name, format(totalOf(bar)), ...(parts.length > 1 ? [parts.join(", ")] : [])].join(" · "));
     set(plot, { "aria-valuenow": chosen + 1, "aria-valuetext": readout.textContent });
     drawing.querySelector(".pile.chosen")?.classList.remove("chosen");
     if (marked) drawing.querySelectorAll(".pile")[chosen]?.classList.add("chosen");
@@ -76,8 +85,8 @@ export function barChart({ label, series, bars, format, tick = format, whole = f
   }
 
   function keyed(event) {
-    const to = { ArrowLeft: chosen - 1, ArrowDown: chosen - 1, ArrowRight: chosen + 1, ArrowUp: chosen + 1, Home: 0, End: bars.length - 1, PageUp: chosen + 7, PageDown: chosen - 7 }[event.key];
-    if (to === undefined) return;
+    const to = event.key === "Home" ? 0 : event.key === "End" ? last : chosen + (STRIDES[event.key] ?? NaN);
+    if (Number.isNaN(to)) return;
     event.preventDefault();
     choose(to, true);
   }
@@ -102,13 +111,16 @@ function pile({ parts }, index, { step, y, series }) {
     s("rect", { class: "behind", x: left, y: SPACE.top, width: step, height: y(0) - SPACE.top }),
     parts.map((part, at) => {
       const top = y(below + part);
-      const bar = part > 0 && s("rect", { data: { kind: series[at].kind }, x: left + gap / 2, y: Math.min(top, y(below) - 1), width: Math.max(1, step - gap), height: Math.max(1, y(below) - top) });
+      const bar = part > 0 && s("rect", {
+        data: { kind: series[at].kind }, x: left + gap / 2, y: Math.min(top, y(below) - 1),
+        width: Math.max(1, step - gap), height: Math.max(1, y(below) - top),
+      });
       below += part;
       return bar;
     }));
 }
 
-function dayLabels(bars, inner) {
+function labelsOf(bars, inner) {
   const every = labelsEvery(bars.length, inner);
   const step = inner / bars.length;
   return bars.map(({ label }, index) => (bars.length - 1 - index) % every === 0 && s("text", {

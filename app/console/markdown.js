@@ -1,21 +1,24 @@
 /**
- * Markdown as nodes. What a model has written only ever becomes text of elements that are named here: there is no HTML in
- * it, no image is fetched, and a link leads to the web or to a mailbox or is none.
+ * Markdown as nodes. What a model has written only ever becomes text of elements that are named here: there is no HTML
+ * in it, no image is fetched, and a link leads to the web or to a mailbox or is none.
  */
 
 import { h } from "./dom.js";
+import { plural } from "./format.js";
 import { blocksOf } from "./markdown_blocks.js";
 import { piecesOf } from "./markdown_inline.js";
 
 const PROTOCOLS = new Set(["http:", "https:", "mailto:"]);
 const LONGEST = 400_000;
+const LOWEST = 6;
 
 /** Nodes for a text. `top` is the level of its highest headings, so that they stand below those of the page. */
 export function markdown(text, { top = 3 } = {}) {
   const { blocks, links } = blocksOf(text.slice(0, LONGEST));
   const how = { links, top, highest: highest(blocks), last: top - 1 };
   const nodes = blocks.map((block) => nodeOf(block, how));
-  if (text.length > LONGEST) nodes.push(h("p", { class: "quiet" }, `${(text.length - LONGEST).toLocaleString("en-US")} characters more are left out here.`));
+  const left = text.length - LONGEST;
+  if (left > 0) nodes.push(h("p", { class: "quiet" }, `${plural(left, "character")} more are left out here.`));
   return nodes;
 }
 
@@ -45,25 +48,32 @@ function nodeOf(block, how) {
 
 /** The level of the highest heading in these blocks. */
 function highest(blocks) {
-  const levels = blocks.map(({ level, blocks: inside = [], items = [] }) => level ?? highest([...inside, ...items.flatMap((item) => item.blocks)]));
-  return levels.reduce((least, level) => Math.min(least, level), 6);
+  return blocks.reduce((least, { level, blocks: inside = [], items = [] }) => {
+    const here = level ?? highest(inside);
+    return items.reduce((most, item) => Math.min(most, highest(item.blocks)), Math.min(least, here));
+  }, LOWEST);
 }
 
 /** A heading; no level below the one before it is left out, as texts do that want smaller letters. */
 function headingOf({ level, text }, how) {
-  how.last = Math.min(6, level - how.highest + how.top, how.last + 1);
+  how.last = Math.min(LOWEST, level - how.highest + how.top, how.last + 1);
   return h(`h${how.last}`, {}, inline(text, how));
 }
 
 function codeBlock({ language, text }) {
-  return h("pre", { tabindex: "0", role: "group", "aria-label": language ? `Code: ${language}` : "Code" }, h("code", {}, text));
+  const label = language ? `Code: ${language}` : "Code";
+  return h("pre", { tabindex: "0", role: "group", "aria-label": label }, h("code", {}, text));
 }
 
 function listOf({ start, loose, items }, how) {
   const props = start === null || start === 1 ? {} : { start };
-  return h(start === null ? "ul" : "ol", props, items.map(({ blocks, done }) => h("li", { class: done === null ? null : "task" },
-    done === null ? null : h("span", { class: "check", role: "img", "aria-label": done ? "done" : "to do" }, done ? "☑" : "☐"),
-    blocks.map((block) => (block.kind === "paragraph" && !loose ? inline(block.text, how) : nodeOf(block, how))))));
+  const inside = (block) => (block.kind === "paragraph" && !loose ? inline(block.text, how) : nodeOf(block, how));
+  return h(start === null ? "ul" : "ol", props, items.map(({ blocks, done }) => (
+    h("li", { class: done === null ? null : "task" }, done !== null && checkOf(done), blocks.map(inside)))));
+}
+
+function checkOf(done) {
+  return h("span", { class: "check", role: "img", "aria-label": done ? "done" : "to do" }, done ? "☑" : "☐");
 }
 
 function tableOf({ columns, head, rows }, how) {

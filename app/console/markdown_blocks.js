@@ -1,7 +1,7 @@
 /**
- * Markdown as blocks: paragraphs, headings, lists, quotes, code, tables and rules of CommonMark 0.31 and GFM. HTML is text.
- * Each line is looked at once for each block that it is nested in, and nothing is nested deeper than `DEEPEST`, so hostile
- * text takes no longer than any other.
+ * Markdown as blocks: paragraphs, headings, lists, quotes, code, tables and rules of CommonMark 0.31 and GFM. HTML is
+ * text. Each line is looked at once for each block that it is nested in, and nothing is nested deeper than `DEEPEST`:
+ * hostile text takes no longer than any other.
  */
 
 const DEEPEST = 12;
@@ -17,7 +17,7 @@ const DEFINITION = /^ {0,3}\[([^[\]]{1,200})\]: *(?:<([^<>]*)>|(\S+))(?: +(?:"[^
 /**
  * The blocks of a text, and where its `[names]: https://…` lead: `{blocks, links}`. A block has a `kind`: `paragraph`
  * (text), `heading` (level, text), `code` (language, text), `quote` (blocks), `list` (start: null for bullets, loose,
- * items: `{blocks, done}`), `table` (columns, head, rows) or `rule`. Text is still to be read for what stands in a line.
+ * items: `{blocks, done}`), `table` (columns, head, rows) or `rule`. Texts are still to be read for what is in a line.
  */
 export function blocksOf(text) {
   const links = new Map();
@@ -151,7 +151,7 @@ function isItem([, , , space, content]) {
   return space !== "" || content === "";
 }
 
-/** The lines of an item without their indent, the line behind it, and whether a blank line parts it from the next item. */
+/** The lines of an item without their indent, the line behind it, and whether a blank line parts it from the next. */
 function itemLines(lines, at, [, before, sign, space, content]) {
   const indent = before.length + sign.length + (content === "" || space.length > 4 ? 1 : space.length);
   const inside = [lines[at].slice(indent)];
@@ -171,7 +171,7 @@ function itemLines(lines, at, [, before, sign, space, content]) {
 
 /** Whether a blank line stands between the blocks of an item itself, and not only within one of them. */
 function parted(inside) {
-  return inside.some((line, at) => isBlank(line) && at + 1 < inside.length && !isBlank(inside[at + 1]) && indentOf(inside[at + 1]) < 2);
+  return inside.some((line, at) => isBlank(line) && !isBlank(inside[at + 1] ?? "") && indentOf(inside[at + 1]) < 2);
 }
 
 function itemOf(inside, links, depth) {
@@ -203,7 +203,8 @@ function isTable(lines, at) {
   const under = lines[at + 1];
   if (under === undefined || !lines[at].includes("|") || !/^[ |:-]+$/.test(under) || !under.includes("-")) return false;
   const columns = cellsOf(under);
-  return columns.length <= MOST_COLUMNS && columns.every((cell) => COLUMN.test(cell)) && cellsOf(lines[at]).length === columns.length;
+  return columns.length <= MOST_COLUMNS && columns.every((cell) => COLUMN.test(cell))
+    && cellsOf(lines[at]).length === columns.length;
 }
 
 function alignment(cell) {
@@ -234,7 +235,10 @@ function paragraph(lines, at) {
   for (; next < lines.length; next += 1) {
     const line = lines[next];
     const under = UNDERLINE.exec(line);
-    if (under) return { block: { kind: "heading", level: under[1][0] === "=" ? 1 : 2, text: joined(lines, at, next) }, next: next + 1 };
+    if (under) {
+      const level = under[1][0] === "=" ? 1 : 2;
+      return { block: { kind: "heading", level, text: joined(lines, at, next) }, next: next + 1 };
+    }
     if (isBlank(line) || begins(line) || isTable(lines, next)) break;
   }
   return { block: { kind: "paragraph", text: joined(lines, at, next) }, next };
@@ -250,7 +254,8 @@ function begins(line) {
   if (indentOf(line) > 3) return false;
   if (HEADING.test(line) || RULE.test(line) || FENCE.test(line) || isQuote(line)) return true;
   const item = ITEM.exec(line);
-  return item !== null && item[4] !== "" && item[3] !== "" && (!/\d/.test(item[2]) || Number.parseInt(item[2], 10) === 1);
+  return item !== null && item[4] !== "" && item[3] !== ""
+    && (!/\d/.test(item[2]) || Number.parseInt(item[2], 10) === 1);
 }
 
 function isBlank(line) {

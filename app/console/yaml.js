@@ -1,4 +1,4 @@
-/** JSON values as YAML 1.2 that every reader takes: names plain, texts of several lines as blocks, whatever might be misread quoted. */
+/** JSON values as YAML that every reader takes: texts of several lines as blocks, and quoted what might be misread. */
 
 const PLAIN_KEY = /^[A-Za-z_][\w-]*$/;
 const PLAIN = /^[A-Za-z](?:[\w ,./()+-]*[\w).])?$/;
@@ -20,7 +20,10 @@ function written(value, depth) {
   if (value !== null && typeof value === "object") {
     const entries = Object.entries(value);
     if (!entries.length) return " {}";
-    return entries.map(([key, each]) => `\n${pad}${PLAIN_KEY.test(key) && !MISREAD.test(key) ? key : JSON.stringify(key)}:${written(each, depth + 1)}`).join("");
+    return entries
+      .map(([key, each]) =>
+        `\n${pad}${PLAIN_KEY.test(key) && !MISREAD.test(key) ? key : JSON.stringify(key)}:${written(each, depth + 1)}`)
+      .join("");
   }
   return typeof value === "string" ? ` ${text(value, pad)}` : ` ${JSON.stringify(value)}`;
 }
@@ -33,5 +36,6 @@ function text(value, pad) {
     return `${sign}\n${lines.map((line) => (line ? (pad || "  ") + line : "")).join("\n")}`;
   }
   if (PLAIN.test(value) && !MISREAD.test(value)) return value;
-  return JSON.stringify(value).replace(/[\u007f-\u009f\u2028\u2029\ufeff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return JSON.stringify(value)
+    .replace(/[\u007f-\u009f\u2028\u2029\ufeff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -1,20 +1,29 @@
 /** What webhooks were told of a run, and telling it once more. */
 
-import { announce, fill, h, set } from "../dom.js";
 import { get, post } from "../api.js";
+import { announce, fill, h, set } from "../dom.js";
 import { hasEnded, moment, plural } from "../format.js";
 import { failure } from "../router.js";
+import { tableOf } from "../tables.js";
 
 const ERRORS = {
-  receiver_refused: "the receiver refused it", timeout: "the receiver did not answer in time", unreachable: "the receiver cannot be reached",
-  address_blocked: "its address is not on the public internet", endpoint_disabled: "the webhook is switched off", endpoint_gone: "the webhook is gone", no_secret: "its secret cannot be read",
+  receiver_refused: "the receiver refused it",
+  timeout: "the receiver did not answer in time",
+  unreachable: "the receiver cannot be reached",
+  address_blocked: "its address is not on the public internet",
+  endpoint_disabled: "the webhook is switched off",
+  endpoint_gone: "the webhook is gone",
+  no_secret: "its secret cannot be read",
 };
 const STATES = { pending: ["waiting", "◔"], delivered: ["succeeded", "●"], failed: ["failed", "✕"] };
+const WHOSE = { job: "webhook of the job", tenant: "webhook of the tenant" };
+const NONE = "No webhook is told of this run. A job may bring one along, and a tenant may have one for all runs.";
 
 export function deliveriesView(store) {
   const content = h("div");
   const again = h("button", { hidden: true, on: { click: redeliver } }, "Deliver once more");
-  const element = h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Webhook deliveries"), again), content);
+  const header = h("header", {}, h("h2", {}, "Webhook deliveries"), again);
+  const element = h("section", { class: "panel" }, header, content);
   let looked = null;
   return { element, draw };
 
@@ -35,7 +44,7 @@ export function deliveriesView(store) {
 
   function show(deliveries) {
     again.hidden = !deliveries.some(({ status }) => status !== "pending");
-    fill(content, deliveries.length ? tableOf(deliveries) : h("p", { class: "quiet" }, "No webhook is told of this run. A job may bring one along, and a tenant may have one for all runs."));
+    fill(content, deliveries.length ? listOf(deliveries) : h("p", { class: "quiet" }, NONE));
   }
 
   async function redeliver() {
@@ -51,16 +60,20 @@ export function deliveriesView(store) {
   }
 }
 
-function tableOf(deliveries) {
-  return h("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Webhook deliveries" }, h("table", {},
-    h("thead", {}, h("tr", {}, ["What", "To", "State", "Attempts", "Newest attempt", "Next attempt"].map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, deliveries.map((each) => h("tr", {},
-      h("th", { scope: "row", class: "name" }, h("code", {}, each.type)),
-      h("td", {}, each.host ?? "", h("div", { class: "quiet small" }, { job: "webhook of the job", tenant: "webhook of the tenant" }[each.webhook] ?? "its webhook is gone")),
-      h("td", { data: { state: STATES[each.status][0] } }, h("span", { class: "state" }, `${STATES[each.status][1]} ${each.status}`), h("div", { class: "quiet small" }, detailOf(each))),
-      h("td", { class: "numbers" }, plural(each.attempts, "attempt")), h("td", { class: "numbers" }, moment(each.attempted_at)), h("td", { class: "numbers" }, moment(each.next_attempt_at)))))));
+function listOf(deliveries) {
+  const columns = ["What", "To", "State", "Attempts", "Newest attempt", "Next attempt"];
+  return tableOf("Webhook deliveries", columns, deliveries.map((each) => [
+    h("code", {}, each.type),
+    [each.host ?? "", h("div", { class: "quiet small" }, WHOSE[each.webhook] ?? "its webhook is gone")],
+    stateOf(each), plural(each.attempts, "attempt"), moment(each.attempted_at), moment(each.next_attempt_at),
+  ]));
 }
 
-function detailOf({ error, response_status: status }) {
-  return [error && (ERRORS[error] ?? error.replaceAll("_", " ")), status && `HTTP ${status}`].filter(Boolean).join(", ");
+function stateOf({ status, error, response_status: answer }) {
+  const [state, sign] = STATES[status];
+  const words = [error && (ERRORS[error] ?? error.replaceAll("_", " ")), answer && `HTTP ${answer}`];
+  return [
+    h("span", { class: "state", data: { state } }, `${sign} ${status}`),
+    h("div", { class: "quiet small" }, words.filter(Boolean).join(", ")),
+  ];
 }

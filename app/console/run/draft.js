@@ -7,7 +7,7 @@ import { atMostEvery } from "../frames.js";
 const DRAWN_MS = 200;
 const ESCAPES = { n: "\n", t: "\t", r: "", b: "", f: "" };
 
-/** The answer within a reply that is JSON and may break off anywhere, or whose beginning is gone; null before it begins. */
+/** The answer in a reply that is JSON, may break off anywhere, and may lack its beginning; null before it begins. */
 export function writtenAnswer(text) {
   const begun = /^\s*(?:```(?:json)?\s*)?\{/.test(text);
   const field = /"answer"\s*:\s*"/.exec(text);
@@ -47,7 +47,8 @@ export function draftView(store, tasks) {
     const answer = text === undefined ? null : writtenAnswer(text);
     const delivered = [...store.fold.tasks.values()].filter((task) => task.output);
     say(heading, answer === null ? "There is no answer yet" : "The answer is being written");
-    say(words, answer === null ? waitsFor(store, delivered.length) : "It is checked once it is whole; until then nothing vouches for it.");
+    say(words, answer === null ? waitsFor(store, delivered.length)
+      : "It is checked once it is whole; until then nothing vouches for it.");
     written.hidden = answer === null;
     if (answer !== null && answer !== shown) {
       shown = answer;
@@ -60,7 +61,8 @@ export function draftView(store, tasks) {
 
 function made({ id, output, worker }, tasks) {
   return h("article", { class: "output", data: { state: "succeeded" } },
-    h("header", { class: "row" }, h("h3", {}, tasks.to(id)), h("span", { class: "chip" }, worker)), h("p", {}, output.summary ?? ""));
+    h("header", { class: "row" }, h("h3", {}, tasks.to(id)), h("span", { class: "chip" }, worker)),
+      h("p", {}, output.summary ?? ""));
 }
 
 function waitsFor({ run }, delivered) {
@@ -68,5 +70,6 @@ function waitsFor({ run }, delivered) {
   if (run.status === "waiting") return "The run waits. Its answer is made once its tasks have ended.";
   if (run.phase === "synthesizing") return "The results are being put together.";
   if (run.phase === "reviewing") return "A critic looks at the answer.";
-  return total ? `It is made once the tasks have ended: ${delivered} of ${total} have delivered.` : "It is made once there is a plan and its tasks have ended.";
+  return total ? `It is made once the tasks have ended: ${delivered} of ${total} have delivered.`
+    : "It is made once there is a plan and its tasks have ended.";
 }

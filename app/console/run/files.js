@@ -1,12 +1,16 @@
-/** What went into a run and what came out of it as files, and what webhooks were told. `?artifact=review.md` shows one. */
+/** The files of a run: what went in, what came out, what webhooks were told. `?artifact=review.md` shows one. */
 
-import { announce, fill, h, set } from "../dom.js";
 import { download, get } from "../api.js";
+import { announce, fill, h, set } from "../dom.js";
 import { bytes, plural } from "../format.js";
 import { failure, here } from "../router.js";
+import { tableOf } from "../tables.js";
 import { deliveriesView } from "./deliveries.js";
 import { isShown, previewOf } from "./preview.js";
 import { TaskLinks } from "./task_links.js";
+
+const NO_ARTIFACTS = "The run has handed over no file. Those of a task come when it has succeeded, those of the answer "
+  + "at the end.";
 
 export function filesView(store) {
   const tasks = new TaskLinks(store);
@@ -14,15 +18,15 @@ export function filesView(store) {
   const inputs = h("div");
   const preview = h("section", { class: "panel preview", hidden: true, "aria-live": "polite" });
   const deliveries = deliveriesView(store);
-  const element = h("div", { class: "stack files" }, panel("Artifacts", artifacts), panel("Inputs", inputs), preview, deliveries.element);
+  const element = h("div", { class: "stack files" },
+    panel("Artifacts", artifacts), panel("Inputs", inputs), preview, deliveries.element);
+  let listed = { artifact: [], input: [] };
   let looked = null;
   let shown = null;
-  let listed = { artifacts: [], inputs: [] };
   return { element, draw };
 
   function draw() {
-    const done = store.run.progress.tasks.succeeded;
-    const state = `${store.run.status}/${done}`;
+    const state = `${store.run.status}/${store.run.progress.tasks.succeeded}`;
     if (looked !== state) {
       looked = state;
       look();
@@ -34,11 +38,12 @@ export function filesView(store) {
 
   async function look() {
     try {
-      const [files, sent] = await Promise.all(["artifacts", "inputs"].map((what) => get(`/v1/runs/${store.id}/${what}`)));
-      listed = { artifacts: files.data, inputs: sent.data };
+      const lists = ["artifacts", "inputs"].map((what) => get(`/v1/runs/${store.id}/${what}`));
+      const [files, sent] = await Promise.all(lists);
+      listed = { artifact: files.data, input: sent.data };
       tasks.clear();
-      fill(artifacts, listed.artifacts.length ? artifactsOf(listed.artifacts, tasks) : h("p", { class: "quiet" }, "The run has handed over no file. Those of a task come when it has succeeded, those of the answer at the end."));
-      fill(inputs, listed.inputs.length ? inputsOf(listed.inputs) : h("p", { class: "quiet" }, "The job came without inputs."));
+      fill(artifacts, files.data.length ? artifactsOf(files.data, tasks) : h("p", { class: "quiet" }, NO_ARTIFACTS));
+      fill(inputs, sent.data.length ? inputsOf(sent.data) : h("p", { class: "quiet" }, "The job came without inputs."));
       showChosen();
     } catch (error) {
       fill(artifacts, failure(error, look));
@@ -46,23 +51,20 @@ export function filesView(store) {
   }
 
   function showChosen() {
-    const [kind, name] = ["artifact", "input"].map((each) => [each, store.query.get(each)]).find(([, value]) => value) ?? [];
-    const file = listed[`${kind}s`]?.find((each) => each.name === name);
-    const wanted = file ? file.url : null;
-    if (shown === wanted) return;
-    shown = wanted;
+    const kind = ["artifact", "input"].find((each) => store.query.get(each));
+    const file = kind && listed[kind].find((each) => each.name === store.query.get(kind));
+    if (shown === (file?.url ?? null)) return;
+    shown = file?.url ?? null;
     preview.hidden = !file;
     if (file) show(file);
   }
 
   async function show(file) {
-    fill(preview, h("header", {}, h("h2", {}, file.name), h("button", { on: { click: () => store.select({ artifact: null, input: null }) } }, "Close")), h("p", { class: "quiet" }, "It is read …"));
-    try {
-      const content = await previewOf(file);
-      if (shown === file.url) fill(preview, preview.firstChild, content);
-    } catch (error) {
-      if (shown === file.url) fill(preview, preview.firstChild, failure(error, () => show(file)));
-    }
+    const close = h("button", { on: { click: () => store.select({ artifact: null, input: null }) } }, "Close");
+    const header = h("header", {}, h("h2", {}, file.name), close);
+    fill(preview, header, h("p", { class: "quiet" }, "It is read …"));
+    const content = await previewOf(file).catch((error) => failure(error, () => show(file)));
+    if (shown === file.url) fill(preview, header, content);
   }
 }
 
@@ -71,30 +73,36 @@ function panel(title, content) {
 }
 
 function artifactsOf(files, tasks) {
-  return tableOf("Artifacts", ["Size", "Of"], files.map((file) => ({
-    file, kind: "artifact", cells: [h("td", { class: "number" }, bytes(file.bytes)), h("td", {}, file.task ? tasks.to(file.task) : "the answer")],
-  })));
+  const rows = files.map((file) => [
+    nameOf(file, "artifact"), h("code", {}, file.media_type), bytes(file.bytes), ofWhom(file, tasks), saveButton(file),
+  ]);
+  return tableOf("Artifacts", ["Name", "Media type", { name: "Size", number: true }, "Of", { number: true }], rows);
+}
+
+function ofWhom({ task }, tasks) {
+  return task ? tasks.to(task) : "the answer";
 }
 
 function inputsOf(files) {
-  return tableOf("Inputs", ["Length"], files.map((file) => ({ file, kind: "input", cells: [h("td", { class: "number" }, plural(file.characters, "character"))] })));
+  const rows = files.map((file) => [
+    nameOf(file, "input"), h("code", {}, file.media_type), plural(file.characters, "character"), saveButton(file),
+  ]);
+  return tableOf("Inputs", ["Name", "Media type", { name: "Length", number: true }, { number: true }], rows);
 }
 
-function tableOf(label, columns, rows) {
-  return h("div", { class: "table", tabindex: "0", role: "region", "aria-label": label }, h("table", {},
-    h("thead", {}, h("tr", {}, ["Name", "Media type", ...columns].map((name) => h("th", { scope: "col", class: name === "Size" || name === "Length" ? "number" : null }, name)), h("td", {}))),
-    h("tbody", {}, rows.map(({ file, kind, cells }) => h("tr", {},
-      h("th", { scope: "row", class: "name" }, isShown(file) ? h("a", { href: here({ [kind]: file.name, [kind === "input" ? "artifact" : "input"]: null, view: "files" }) }, file.name) : file.name),
-      h("td", {}, h("code", {}, file.media_type)), cells,
-      h("td", { class: "number" }, h("button", { "aria-label": `Download ${file.name}`, on: { click: ({ target }) => save(file, target) } }, "Download")))))));
+function nameOf(file, kind) {
+  if (!isShown(file)) return file.name;
+  const chosen = { artifact: null, input: null, [kind]: file.name, view: "files" };
+  return h("a", { href: here(chosen) }, file.name);
+}
+
+function saveButton(file) {
+  const label = `Download ${file.name}`;
+  return h("button", { "aria-label": label, on: { click: ({ target }) => save(file, target) } }, "Download");
 }
 
 async function save({ url, name }, button) {
   set(button, { disabled: true });
-  try {
-    await download(url, name);
-  } catch (error) {
-    announce(error.message);
-  }
+  await download(url, name).catch((error) => announce(error.message));
   set(button, { disabled: false });
 }

@@ -5,6 +5,7 @@ import { h } from "../dom.js";
 import { bytes, plural } from "../format.js";
 import { jsonTree } from "../json_tree.js";
 import { prose } from "../markdown.js";
+import { tableOf } from "../tables.js";
 
 const SHOWN_BYTES = 400_000;
 const SHOWN_ROWS = 500;
@@ -13,7 +14,8 @@ const KINDS = [
   ["json", /^application\/(json|.*\+json)$/, /\.(json|sarif)$/i],
   ["table", /^text\/(csv|tab-separated-values)$/, /\.(csv|tsv)$/i],
   ["diff", /^text\/x-(diff|patch)$/, /\.(diff|patch)$/i],
-  ["text", /^text\/|^application\/(x-ndjson|xml|yaml|x-yaml|toml|sql|javascript)$/, /\.(txt|log|ya?ml|toml|py|js|ts|sql|html|xml|ini|cfg|rst)$/i],
+  ["text", /^text\/|^application\/(x-ndjson|xml|yaml|x-yaml|toml|sql|javascript)$/,
+    /\.(txt|log|ya?ml|toml|py|js|ts|sql|html|xml|ini|cfg|rst)$/i],
 ];
 
 /** Whether there is something to show of a file. */
@@ -29,7 +31,9 @@ function kindOf({ name, media_type: type }) {
 /** A file as it is shown; of a long one its beginning. */
 export async function previewOf(file) {
   const { text, cut } = await beginning(file.url);
-  return [contentOf(kindOf(file), text, file, cut), cut && h("p", { class: "quiet small" }, `Only the first ${bytes(SHOWN_BYTES)} are shown. Download it to see all of it.`)];
+  return [contentOf(kindOf(file), text, file, cut), cut
+    && h("p", { class: "quiet small" },
+    `Only the first ${bytes(SHOWN_BYTES)} are shown. Download it to see all of it.`)];
 }
 
 /** As much of a text as is shown; the rest of a long one is never read. */
@@ -49,8 +53,9 @@ async function beginning(url) {
 
 function contentOf(kind, text, { name }, cut) {
   if (kind === "markdown") return prose(text);
-  if (kind === "table") return tableOf(text, name.toLowerCase().endsWith(".tsv") ? "\t" : ",");
-  if (kind === "diff") return h("pre", { class: "diff", tabindex: "0", role: "group", "aria-label": name }, text.split("\n").map(diffLine));
+  if (kind === "table") return rowsOf(text, name.toLowerCase().endsWith(".tsv") ? "\t" : ",");
+  if (kind === "diff") return h("pre", { class: "diff", tabindex: "0", role: "group", "aria-label": name },
+    text.split("\n").map(diffLine));
   if (kind === "json" && !cut) {
     try {
       return jsonTree(JSON.parse(text), { name });
@@ -58,25 +63,26 @@ function contentOf(kind, text, { name }, cut) {
       // It is called JSON and is none: it is text.
     }
   }
-  return h("pre", { tabindex: "0", role: "group", "aria-label": name }, text);
+  return h("pre", frame, text);
 }
 
 function diffLine(line) {
-  const sign = /^(\+\+\+|---|diff |index )/.test(line) ? "head" : line.startsWith("@@") ? "hunk" : line[0] === "+" || line[0] === "-" ? line[0] : " ";
-  return h("span", { class: "line", data: { sign } }, line || " ");
+  return h("span", { class: "line", data: { sign: signOf(line) } }, line || " ");
 }
 
-function tableOf(text, separator) {
-  const rows = cellsOf(text, separator);
-  const [head = [], ...body] = rows;
-  const numbers = head.map((_, at) => body.slice(0, SHOWN_ROWS).every((row) => /^-?[\d.,]* ?%?$/.test(row[at] ?? "")));
-  const number = (at) => (numbers[at] ? "number" : null);
-  return [
-    h("p", { class: "quiet small" }, `${plural(body.length, "row")}${body.length > SHOWN_ROWS ? `, of which the first ${SHOWN_ROWS} are shown` : ""}`),
-    h("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Rows" }, h("table", {},
-      h("thead", {}, h("tr", {}, head.map((cell, at) => h(cell ? "th" : "td", { scope: cell ? "col" : null, class: number(at) }, cell)))),
-      h("tbody", {}, body.slice(0, SHOWN_ROWS).map((row) => h("tr", {}, row.map((cell, at) => h("td", { class: number(at) }, cell))))))),
-  ];
+function signOf(line) {
+  if (/^(\+\+\+|---|diff |index )/.test(line)) return "head";
+  if (line.startsWith("@@")) return "hunk";
+  return line[0] === "+" || line[0] === "-" ? line[0] : " ";
+}
+
+function rowsOf(text, separator) {
+  const [head = [], ...body] = cellsOf(text, separator);
+  const shown = body.slice(0, SHOWN_ROWS);
+  const number = (at) => shown.every((row) => /^-?[\d.,]* ?%?$/.test(row[at] ?? ""));
+  const columns = head.map((name, at) => ({ name, number: number(at) }));
+  const words = body.length > SHOWN_ROWS ? `, of which the first ${SHOWN_ROWS} are shown` : "";
+  return [h("p", { class: "quiet small" }, `${plural(body.length, "row")}${words}`), tableOf("Rows", columns, shown)];
 }
 
 /** The cells of comma-separated values (RFC 4180), row by row. */

@@ -1,4 +1,4 @@
-/** The card beside a statement: which tasks it rests on. It comes with pointer or focus, stays while one is in it, and goes with Escape. */
+/** The card of a statement: which tasks it rests on. It comes with pointer or focus, and goes with them or Escape. */
 
 import { fill, h, set } from "../dom.js";
 
@@ -19,7 +19,8 @@ export class StatementCard {
     this.#select = select;
     article.addEventListener("pointerover", ({ target }) => this.#over(target));
     article.addEventListener("pointerleave", () => this.#later());
-    article.addEventListener("focusin", ({ target }) => target.matches(".rests") && this.show(Number(target.dataset.statement)));
+    article.addEventListener("focusin",
+      ({ target }) => target.matches(".rests") && this.show(Number(target.dataset.statement)));
     article.addEventListener("focusout", ({ relatedTarget }) => article.contains(relatedTarget) || this.#later());
     article.addEventListener("click", (event) => this.#click(event));
     article.addEventListener("keydown", (event) => event.key === "Escape" && this.#shown && this.#close(event));
@@ -62,13 +63,15 @@ export class StatementCard {
 
   #later() {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#article.querySelector(".statement-card:focus-within, .rests:focus") || this.hide(), GOES_AFTER_MS);
+    this.#timer = setTimeout(() => this.#article.querySelector(".statement-card:focus-within, .rests:focus")
+      || this.hide(), GOES_AFTER_MS);
   }
 
   #click(event) {
     const reference = event.target.closest(".rests");
     const stated = event.target.closest(".stated");
-    if (event.metaKey || event.ctrlKey || event.shiftKey || (!reference && (!stated || event.target.closest("a, .statement-card")))) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey
+      || (!reference && (!stated || event.target.closest("a, .statement-card")))) return;
     if (!reference && !getSelection().isCollapsed) return;
     event.preventDefault();
     this.#select(reference ? Number(reference.dataset.statement) : Number(stated.dataset.statements.split(" ").at(-1)));

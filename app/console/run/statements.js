@@ -1,6 +1,6 @@
 /**
- * Where the statements of an answer stand in it. Both are compared as words, whatever marks are around them; a statement
- * that is not there word for word is looked for sentence by sentence, by the words that the two share.
+ * Where the statements of an answer stand in it. Both are compared as words, whatever marks are around them; a
+ * statement that is not there word for word is looked for sentence by sentence, by the words that the two share.
  */
 
 import { h } from "../dom.js";
@@ -11,7 +11,7 @@ const ALIKE = 0.7;
 const LEAST_WORDS = 3;
 const SENTENCE_ENDS = /[.!?…:;]["'”’)\]]*\s|\n/;
 
-/** Words of what is shown in an element: `{text, node, from, to, block, ends}`; `ends` says that a sentence ends before it. */
+/** Words of what an element shows: `{text, node, from, to, block, begins}`; `begins` is true where a sentence does. */
 export function wordsOf(root) {
   const words = [];
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
@@ -23,7 +23,8 @@ export function wordsOf(root) {
     for (const { 0: text, index } of node.data.matchAll(/[\p{L}\p{N}]+/gu)) {
       between += node.data.slice(behind, index);
       behind = index + text.length;
-      words.push({ text: text.normalize("NFKC").toLowerCase(), node, from: index, to: behind, block: within, ends: within !== block || SENTENCE_ENDS.test(between) });
+      const begins = within !== block || SENTENCE_ENDS.test(between);
+      words.push({ text: text.normalize("NFKC").toLowerCase(), node, from: index, to: behind, block: within, begins });
       block = within;
       between = "";
     }
@@ -64,7 +65,7 @@ function sentencesOf(words) {
   const all = [];
   const byWord = new Map();
   words.forEach((word, index) => {
-    if (word.ends || !all.length) all.push({ first: index, last: index, words: new Set() });
+    if (word.begins || !all.length) all.push({ first: index, last: index, words: new Set() });
     const sentence = all.at(-1);
     sentence.last = index;
     if (sentence.words.has(word.text)) return;
@@ -84,9 +85,11 @@ function alike(wanted, { all, byWord }) {
   for (const word of own) {
     const found = byWord.get(word) ?? [];
     // A word of most sentences tells none of them from the others.
-    if (found.length <= Math.max(20, all.length / 2)) for (const sentence of found) shared.set(sentence, (shared.get(sentence) ?? 0) + 1);
+    if (found.length > Math.max(20, all.length / 2)) continue;
+    for (const sentence of found) shared.set(sentence, (shared.get(sentence) ?? 0) + 1);
   }
-  const best = [...shared].map(([sentence, count]) => ({ sentence, score: count / own.size - 0.2 * (1 - count / sentence.words.size) }))
+  const best = [...shared]
+    .map(([sentence, count]) => ({ sentence, score: count / own.size - 0.2 * (1 - count / sentence.words.size) }))
     .filter(({ sentence }) => figures.every((figure) => sentence.words.has(figure)))
     .reduce((most, each) => (each.score > (most?.score ?? 0) ? each : most), null);
   if (!best || shared.get(best.sentence) / own.size < ALIKE) return null;
@@ -102,7 +105,9 @@ export function mark(places, words, behind) {
   places.forEach((place, index) => place && cut(cuts, place, words, index + 1));
   const ends = new Map();
   for (const [node, pieces] of cuts) wrap(node, pieces, ends);
-  for (const [number, span] of [...ends].sort(([one], [other]) => one - other)) (span.closest("a") ?? span).after(behind(number));
+  // Later ones first: where two end at the same place, they stand in their order.
+  const lastFirst = [...ends].sort(([one], [other]) => other - one);
+  for (const [number, span] of lastFirst) (span.closest("a") ?? span).after(behind(number));
 }
 
 /** Note which part of which node belongs to a statement. */
@@ -111,7 +116,8 @@ function cut(cuts, { first, last }, words, number) {
     const { node } = words[at];
     if (!cuts.has(node)) cuts.set(node, []);
     const from = at > first && goesOn(words[at - 1], words[at]) ? 0 : words[at].from;
-    cuts.get(node).push({ from, to: at < last ? untilNext(words[at], words[at + 1]) : behindPunctuation(words[at]), number, ends: at === last });
+    cuts.get(node).push({ from, to: at < last ? untilNext(words[at], words[at + 1]) : behindPunctuation(words[at]),
+      number, ends: at === last });
   }
 }
 
@@ -131,10 +137,12 @@ function behindPunctuation({ node, to }) {
 
 /** Cut a text where a statement begins or ends, and wrap the pieces in which there is one. */
 function wrap(node, pieces, ends) {
-  const borders = [...new Set([0, node.data.length, ...pieces.flatMap(({ from, to }) => [from, to])])].sort((a, b) => a - b);
+  const borders = [...new Set([0, node.data.length, ...pieces.flatMap(({ from, to }) => [from, to])])]
+    .sort((a, b) => a - b);
   const at = new Map(borders.map((border, index) => [border, index]));
   const holds = borders.map(() => new Set());
-  for (const { from, to, number } of pieces) for (let index = at.get(from); index < at.get(to); index += 1) holds[index].add(number);
+  for (const { from, to,
+    number } of pieces) for (let index = at.get(from); index < at.get(to); index += 1) holds[index].add(number);
   const made = [];
   for (let index = 0; index + 1 < borders.length; index += 1) {
     const numbers = [...holds[index]].join(" ");
@@ -145,7 +153,8 @@ function wrap(node, pieces, ends) {
   node.replaceWith(...made.map(({ numbers, text }) => {
     if (!numbers) return document.createTextNode(text);
     const span = h("span", { class: "stated", data: { statements: numbers } }, text);
-    for (const { number } of pieces.filter((piece) => piece.ends && numbers.split(" ").includes(String(piece.number)))) ends.set(number, span);
+    for (const { number } of pieces
+      .filter((piece) => piece.ends && numbers.split(" ").includes(String(piece.number)))) ends.set(number, span);
     return span;
   }));
 }

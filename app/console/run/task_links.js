@@ -19,7 +19,8 @@ export class TaskLinks {
   to(id) {
     const sign = h("span", { "aria-hidden": "true" });
     const title = h("span", { class: "title" }, id);
-    const link = h("a", { class: "task-link", href: here({ task: id, ...NOTHING_ELSE }), data: { task: id }, on: { click: (event) => this.#follow(event, id) } }, sign, title);
+    const link = h("a", { class: "task-link", href: here({ task: id, ...NOTHING_ELSE }), data: { task: id },
+      on: { click: (event) => this.#follow(event, id) } }, sign, title);
     const shown = { id, link, sign, title };
     this.#links.add(shown);
     this.#name(shown);
