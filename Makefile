@@ -8,7 +8,7 @@ COMPILE := uv pip compile --generate-hashes --universal --python-version 3.11 \
 	--no-header --no-emit-index-url --no-emit-find-links -q pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format openapi clients states lock bench soak fuzz clean
+.PHONY: help run test check format openapi clients states lock bench soak fuzz pictures clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ fuzz: SEED ?= $(shell date +%s)
 fuzz: $(READY) ## Feed tools, replies and requests odd things for MINUTES=60; SEED=… repeats the cases of another time
 	CHARGEHAND_FUZZ_MINUTES=$(MINUTES) CHARGEHAND_FUZZ_SEED=$(SEED) \
 		$(BIN)/python -m pytest -n 3 -o faulthandler_timeout=0 tests/fuzz
+
+pictures: $(READY) ## Take the pictures of docs/console.md
+	tests/install_programs
+	$(BIN)/python -m tests.console.pictures docs/pictures
 
 clean: ## Remove what make and the tools made, but not the data in .chargehand
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
