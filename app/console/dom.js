@@ -18,7 +18,8 @@ export function s(tag, props = {}, ...children) {
 
 function filled(element, props, children) {
   set(element, props);
-  element.append(...nodes(children));
+  // One by one: more arguments than a call takes may come out of a long text.
+  for (const node of nodes(children)) element.append(node);
   return element;
 }
 
@@ -53,20 +54,21 @@ export function say(element, text) {
  */
 export function keep(parent, items, { key, make, change = () => {} }) {
   const had = parent.kept ?? (parent.kept = new Map());
-  const left = new Map(had);
+  const names = new Set(items.map(key));
+  // What goes, goes first: then what stays need not be moved, which would cost it its focus.
+  for (const [name, element] of had) {
+    if (names.has(name)) continue;
+    had.delete(name);
+    element.remove();
+  }
   let place = parent.firstElementChild;
   for (const item of items) {
     const name = key(item);
     let element = had.get(name);
     if (!element) had.set(name, (element = make(item)));
-    left.delete(name);
     change(element, item);
     if (element === place) place = place.nextElementSibling;
     else parent.insertBefore(element, place);
-  }
-  for (const [name, element] of left) {
-    had.delete(name);
-    element.remove();
   }
 }
 

@@ -4,6 +4,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+const WHOLE = new Intl.NumberFormat("en-US");
 
 /** Money: `$0.0123`, `$2.50`; as many digits as say something. */
 export function money(usd) {
@@ -41,7 +42,7 @@ export function ago(at, now = Date.now()) {
 /** Many: `12,345`, `1.2 M`. */
 export function count(number) {
   if (number === null || number === undefined) return "–";
-  return number < 1_000_000 ? number.toLocaleString("en-US") : `${(number / 1_000_000).toFixed(1)} M`;
+  return number < 1_000_000 ? WHOLE.format(number) : `${(number / 1_000_000).toFixed(1)} M`;
 }
 
 /** Bytes: `812 B`, `1.8 kB`. */
