@@ -78,7 +78,11 @@ def _with_openings(story: Story) -> list[dict[str, Any]]:
     log = [as_json(event) for event in story.log]
     for event in log:
         if event["type"].startswith("llm."):
-            event["data"]["opening"] = {"system": f"system {event['seq']}", "message": f"message {event['seq']}", "tools": []}
+            event["data"]["opening"] = {
+                "system": f"system {event['seq']}",
+                "message": f"message {event['seq']}",
+                "tools": [],
+            }
     return log
 
 
