@@ -80,9 +80,12 @@ async def test_a_job_goes_from_the_form_by_its_quote_to_its_run(desk: Desk, stub
             FilePayload(name="terms.pdf", mimeType="application/pdf", buffer=pdf_of("Net 30 days.")),
         ]
     )
+    await page.get_by_role("group", name="Inputs").evaluate(DROP)
+    await expect(page.get_by_label("Text of input 3")).to_have_value("A note.")
     await page.get_by_role("button", name="Paste a text").click()
-    await page.get_by_label("Name of input 3").fill("notes/wish.md")
-    await page.get_by_label("Text of input 3").fill("Mind the south.")
+    await page.get_by_label("Name of input 4").fill("notes/wish.md")
+    await page.get_by_label("Text of input 4").fill("Mind the south.")
+    await page.get_by_role("button", name="Remove dropped.txt").click()
     await page.get_by_label("Cost (US dollars)").fill("1.50")
     await page.get_by_text("Further terms").click()
     await page.get_by_role("button", name="Add a label").click()
@@ -106,6 +109,13 @@ async def test_a_job_goes_from_the_form_by_its_quote_to_its_run(desk: Desk, stub
     assert [(each["name"], each["media_type"]) for each in inputs] == [
         ("sales.csv", "text/csv"), ("terms.pdf", "application/pdf"), ("notes/wish.md", "text/markdown"),
     ]  # fmt: skip
+
+
+DROP = """(zone) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File(["A note."], "dropped.txt"));
+    zone.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+}"""
 
 
 async def test_the_plan_that_was_quoted_can_be_what_is_carried_out(desk: Desk, stub: StubProvider) -> None:
