@@ -73,7 +73,9 @@ async def test_graphs_are_placed_in_layers_without_overlaps(quiet_desk: Desk) ->
         nodes = {node["id"]: node for node in found[name]["nodes"]}
         assert {each: node["layer"] + 1 for each, node in nodes.items()} == levels_of(needs), name
         assert _overlapping([*nodes.values()]) == [], name
-        assert all(node["y"] >= 0 and node["y"] + node["height"] <= found[name]["height"] + 0.001 for node in nodes.values())
+        assert all(
+            node["y"] >= 0 and node["y"] + node["height"] <= found[name]["height"] + 0.001 for node in nodes.values()
+        )
         lines = found[name]["edges"]
         assert {(line["from"], line["to"]) for line in lines} == {(a, b) for b, some in needs.items() for a in some}
         for line in lines:

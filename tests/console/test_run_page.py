@@ -1,18 +1,21 @@
 """The page of a run: its head, and the plan as a graph that fills."""
 
+import json
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from playwright.async_api import Route, expect
 
 from app.domain import events as ev
-from app.domain.events import Entry
+from app.domain.events import Entry, Event
 from app.domain.plan import Plan, Task, validated
 from app.domain.team import TeamRef
 from tests.console.conftest import Desk
 from tests.support.browser import violations
 from tests.support.play import Play, playing
 from tests.support.service import plan_of, report, synthesis, task
+from tests.support.story import as_json as event_json
 from tests.support.stub_answers import as_json, fault, held
 from tests.support.stub_provider import StubProvider
 
@@ -72,26 +75,15 @@ async def test_a_run_is_cancelled_with_a_reason_and_done_again(desk: Desk, stub:
 
 
 async def test_a_stream_that_breaks_says_so_and_loses_nothing(quiet_desk: Desk) -> None:
-    page, broken = quiet_desk.page, iter([False, True])
-
-    async def cut(route: Route) -> None:
-        """The first answer ends in the middle, the next never comes, and then all is well."""
-        match next(broken, None):
-            case False:
-                answer = await route.fetch()
-                await route.fulfill(response=answer, body=(await answer.body())[:700])
-            case True:
-                await route.abort()
-            case _:
-                await route.continue_()
-
+    page = quiet_desk.page
     async with playing(quiet_desk.service.database) as player:
         play = player.play(await quiet_desk.service.submit())
         await play.start()
         await play.plan("t1")
         await play.start_task("t1")
         await play.finish_task("t1")
-        await page.route("**/events*", cut)
+        log = await quiet_desk.service.events(play.run_id)
+        await page.route("**/events*", broken(log[:3]))
         await quiet_desk.open(f"/runs/{play.run_id}?view=work")
 
         await expect(page.get_by_text("The stream of events is away since")).to_be_visible()
@@ -146,15 +138,35 @@ async def test_what_failed_is_told_in_words_and_the_job_is_copied_as_a_command(d
     assert "chk_secret" not in command
 
 
+def broken(events: Sequence[Event]) -> Callable[[Route], Awaitable[None]]:
+    """A stream whose first answer ends after these events, whose next never comes, and that then is well."""
+    frames = "".join(
+        f"id: {event.seq}\nevent: {event.type}\ndata: {json.dumps(event_json(event))}\n\n" for event in events
+    )
+    answers = iter(["cut", "away"])
+
+    async def answer(route: Route) -> None:
+        match next(answers, None):
+            case "cut":
+                await route.fulfill(body=f"{frames}id: 4\ndata: {{", content_type="text/event-stream")
+            case "away":
+                await route.abort()
+            case _:
+                await route.continue_()
+
+    return answer
+
+
 async def revised(play: Play) -> None:
     """A run whose plan has been revised; a team does a task of the new one."""
     await play.start()
-    first = planned(Task(id="a", instruction="Do a.", worker="writer"), Task(id="b", instruction="Do b.", worker="writer"))
+    one, other = (Task(id=name, instruction=f"Do {name}.", worker="writer") for name in "ab")
+    first = planned(one, other)
     await play.record(play.reply("plan", text="{}"), Entry(ev.PlanCreated.of(first)))
     await play.start_task("a")
     await play.fail_task("a", retry=False)
-    b = Task(id="b", instruction="Do b well.", worker="writer", depends_on=("c",))
-    second = planned(b, Task(id="c", instruction="Do c.", worker="writer"), revision=2)
+    better = other.model_copy(update={"instruction": "Do b well.", "depends_on": ("c",)})
+    second = planned(better, Task(id="c", instruction="Do c.", worker="writer"), revision=2)
     await play.record(Entry(ev.PlanRevised.from_to(first, second, "Too much for one.")))
     await play.start_task("c")
     child = ev.ChildStarted(run=f"run_{'0' * 32}", team=TeamRef(name="crew", version=1))
