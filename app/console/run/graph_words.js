@@ -22,16 +22,11 @@ export function standingOf(task, fold, now = Date.now()) {
   return { state: task.status, word };
 }
 
-/** The second line of a task: who, which attempt, how long, for how much. */
-export function factsOf(task, fold, now = Date.now()) {
-  if (!task) return [];
-  return [
-    task.worker,
-    task.attempts.length > 1 ? `×${task.attempts.length}` : null,
-    lastingOf(task, fold, now),
-    task.cost ? money(task.cost) : null,
-    task.reused ? "from an earlier run" : null,
-  ].filter(Boolean);
+/** What a task has taken: how long, for how much. */
+export function takenOf(task, fold, now = Date.now()) {
+  if (!task) return "";
+  if (task.reused) return "from an earlier run";
+  return [lastingOf(task, fold, now), task.cost ? money(task.cost) : null].filter(Boolean).join(" · ");
 }
 
 function lastingOf(task, fold, now) {
