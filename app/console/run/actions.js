@@ -21,8 +21,9 @@ export function actionsView(store) {
   const anew = button("Answer anew…", () => answeredAnew(store).then((body) => body && begin("resynthesize", body)));
   const row = h("div", { class: "row" }, cancel, again, failed, anew,
     button("Copy as curl", () => copied(store), "plain"),
-    button("Trace", () => download(trace, `${store.id}.json`), "plain", "The trace as JSON"),
-    button("OTLP", () => download(`${trace}?format=otlp`, `${store.id}.otlp.json`), "plain", "Its spans as OTLP/JSON"));
+    button("Trace", () => download(trace, `${store.id}.json`), "plain", "Download the trace as JSON"),
+    button("OTLP", () => download(`${trace}?format=otlp`, `${store.id}.otlp.json`), "plain",
+      "Download its spans as OTLP"));
   const element = h("div", { class: "stack run-actions" }, row, wrong);
   let drawn = "";
   return { element, draw };

@@ -35,6 +35,11 @@ export class RunStore {
     signal.addEventListener("abort", () => this.look.stop());
   }
 
+  /** Ends with the page. */
+  get signal() {
+    return this.#signal;
+  }
+
   get id() {
     return this.run.id;
   }
