@@ -17,6 +17,7 @@ export function standingOf(task, fold, now = Date.now()) {
   if (task.status === "pending" && task.notBefore > now) {
     return { state: "pending", word: `again in ${duration(task.notBefore - now)}` };
   }
+  if (task.status === "pending" && fold.finishedAt !== null) return { state: "pending", word: "not carried out" };
   if (task.status === "running" && isNested(task)) return { state: "running", word: "runs as a team" };
   const word = task.splitInto ? `split into ${plural(task.splitInto.length, "task")}` : task.status;
   return { state: task.status, word };

@@ -29,7 +29,12 @@ export function viewport(svg, label) {
     event.preventDefault();
     act();
   });
-  new ResizeObserver(() => own || apply(fitting())).observe(element);
+  let width = 0;
+  new ResizeObserver(() => {
+    if (own || element.clientWidth === width) return;
+    width = element.clientWidth;
+    requestAnimationFrame(() => apply(fitting()));
+  }).observe(element);
   return { element, controls, resize, reveal, zoom, fit };
 
   function resize(width, height) {
