@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from playwright.async_api import Page, expect
@@ -12,11 +13,10 @@ from app.domain.plan import Plan, Task, validated
 from app.domain.reporting import Reporter
 from app.domain.results import Problem
 from tests.console.conftest import Desk
-from tests.console.test_fold import asked, begun_with_results, hedged, nested, reassigned, rehearsed, split
+from tests.console.logs import many_logs
 from tests.support.browser import violations
 from tests.support.long_run import LongRun
 from tests.support.play import Play, playing
-from tests.support.story import as_json
 
 _AXIS = """async (cases) => {
   const { Axis, breaksOf, scaleToFit } = await import("/console/run/axis.js");
@@ -76,8 +76,7 @@ async def test_the_axis_shows_what_is_busy_and_breaks_what_is_long_and_quiet(qui
 
 async def test_the_critical_path_is_that_of_the_report(quiet_desk: Desk) -> None:
     page = await quiet_desk.open("")
-    told = [asked(answered=True), asked(answered=False), reassigned(), split(), hedged(), nested()]
-    logs = [[as_json(event) for event in story.log] for story in (*told, begun_with_results(), *rehearsed())]
+    logs = many_logs()
 
     found = await page.evaluate(_PATH, logs)
 
@@ -87,7 +86,7 @@ async def test_the_critical_path_is_that_of_the_report(quiet_desk: Desk) -> None
         sums = (wanted.planning_ms, wanted.tasks_ms, wanted.synthesis_ms)
         assert (path["planningMs"], path["tasksMs"], path["synthesisMs"]) == sums, log
         steps = path["steps"]
-        assert all(before["to"] <= after["from"] for before, after in zip(steps, steps[1:], strict=False)), steps
+        assert all(before["to"] <= after["from"] for before, after in pairwise(steps)), steps
 
 
 def _reported(log: Sequence[dict[str, Any]]) -> Any:
@@ -129,7 +128,7 @@ async def test_lanes_show_attempts_and_calls_and_open_what_is_chosen(quiet_desk:
 
 async def _number_of(page: Page, task: str, kind: str) -> int:
     events = await page.evaluate("() => fetch(`/v1${location.pathname.slice(8)}/events`).then((each) => each.json())")
-    return next(each["seq"] for each in events["data"] if each["task_id"] == task and each["type"] == kind)
+    return int(next(each["seq"] for each in events["data"] if (each["task_id"], each["type"]) == (task, kind)))
 
 
 async def _begin(play: Play) -> None:

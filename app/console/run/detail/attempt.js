@@ -76,7 +76,7 @@ function about(fold, task, attempt, steps) {
     ["Model calls", spent ? spentWords(spent) : null],
     ["Beside", attempt.beside ? link(toAttempt(task.id, attempt.beside), `attempt ${attempt.beside}`) : null],
     [
-      "Refined from",
+      "Told better after",
       attempt.refinedFrom ? link(toAttempt(task.id, attempt.refinedFrom), `attempt ${attempt.refinedFrom}`) : null,
     ],
     [
