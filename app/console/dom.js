@@ -18,7 +18,8 @@ export function s(tag, props = {}, ...children) {
 
 function filled(element, props, children) {
   set(element, props);
-  element.append(...nodes(children));
+  // One by one: more arguments than a call takes may come out of a long text.
+  for (const node of nodes(children)) element.append(node);
   return element;
 }
 

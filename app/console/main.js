@@ -11,6 +11,7 @@ const PAGES = [
   ["/runs/:run", () => import("./pages/run.js")],
   ["/teams", () => import("./pages/teams.js")],
   ["/teams/:team", () => import("./pages/team.js")],
+  ["/tools", () => import("./pages/tools.js")],
   ["/breakers", () => import("./pages/breakers.js")],
   ["/usage", () => import("./pages/usage.js")],
 ];
@@ -21,7 +22,7 @@ const forget = h("button", { class: "plain", hidden: true, on: { click: () => { 
 function shown(title) {
   document.title = title ? `${title} · Chargehand` : "Chargehand";
   forget.hidden = !key();
-  for (const link of document.querySelectorAll("header nav a")) {
+  for (const link of document.querySelectorAll(".bar nav a")) {
     const here = location.pathname === link.pathname || location.pathname.startsWith(`${link.pathname}/`);
     if (here) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
