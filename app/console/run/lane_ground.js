@@ -16,7 +16,7 @@ export function laneGround() {
   return { axis, bands, path, now, draw };
 
   /** `places` gives the place of the middle of a row by its key. */
-  function draw({ scale, left, right, fold, look, places, height }) {
+  function draw({ scale, left, right, scrolled, fold, look, places, height }) {
     keep(ticks, scale.ticks(left - LABEL_PX, right + LABEL_PX), {
       key: ({ text }) => text,
       make: ({ text }) => h("span", {}, text),
@@ -30,7 +30,7 @@ export function laneGround() {
       change: placed(scale),
     });
     const goesOn = fold.finishedAt === null;
-    set(now, { hidden: !goesOn });
+    set(now, { hidden: !goesOn || scale.x(look.to) < scrolled });
     if (goesOn) move(now, scale.x(look.to));
     set(path, { width: scale.width, height });
     set(line, { d: drawnPath(look.path.steps, scale, places) });

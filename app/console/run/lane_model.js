@@ -31,7 +31,7 @@ export class LaneModel {
     this.#fold = fold;
   }
 
-  /** Take in what is new; gives `{rows, path, busy, from, to}` up to `now`. */
+  /** Take in what is new; gives `{rows, path, bounding, busy, from, to}` up to `now`. */
   look(now) {
     const fold = this.#fold;
     for (const call of fold.calls.slice(this.#taken.calls)) add(this.#calls, rowKeyOf(call), call);
@@ -42,7 +42,14 @@ export class LaneModel {
     const to = fold.until(now);
     const path = this.#path.take(fold.events).told(to);
     const from = fold.queuedAt ?? to;
-    return { rows: this.#rows(path), path, busy: this.#busy(path, to), from, to: Math.max(to, from + 1) };
+    return {
+      rows: this.#rows(path),
+      path,
+      bounding: boundingKeys(path),
+      busy: this.#busy(path, to),
+      from,
+      to: Math.max(to, from + 1),
+    };
   }
 
   #rows(path) {
@@ -224,6 +231,14 @@ export class LaneModel {
     }));
     return joined([...frames, ...within], -Infinity, Infinity);
   }
+}
+
+/** The keys of what bounded the run: attempts, and what the supervisor did before and after them. */
+function boundingKeys({ steps }) {
+  const keys = steps.map(({ kind, task, attempt }) =>
+    kind === "task" ? `attempt:${task}:${attempt}` : `supervisor:${kind}:frame`,
+  );
+  return new Set(keys);
 }
 
 function rowKeyOf({ taskId, purpose }) {

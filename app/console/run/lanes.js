@@ -105,13 +105,24 @@ export function lanesView(store) {
     view.rows = placed(view.look.rows);
     const height = view.rows.reduce((sum, row) => sum + heightOf(row), 0);
     set(scroller, { style: { "--names": `${names()}px` } });
-    set(body, { style: { height: `${height}px`, width: `${names() + view.scale.width + END_PX}px` } });
+    const across = `${names() + view.scale.width + END_PX}px`;
+    set(head, { style: { width: across } });
+    set(body, { style: { height: `${height}px`, width: across } });
     if (zoom.mode === "follow") scroller.scrollLeft = scroller.scrollWidth;
     const left = scroller.scrollLeft - AROUND_PX;
     const right = scroller.scrollLeft + scroller.clientWidth + AROUND_PX;
     const { fold } = store;
     const places = new Map(view.rows.map((row) => [row.key, row.top + heightOf({ tracks: 1 }) / 2]));
-    ground.draw({ scale: view.scale, left, right, fold, look: view.look, places, height });
+    ground.draw({
+      scale: view.scale,
+      left,
+      right,
+      scrolled: scroller.scrollLeft,
+      fold,
+      look: view.look,
+      places,
+      height,
+    });
     drawRows(rows, seen(), {
       model,
       look: view.look,
