@@ -109,13 +109,12 @@ async def test_lanes_show_attempts_and_calls_and_open_what_is_chosen(quiet_desk:
         assert await violations(page) == []
 
         call = lanes.get_by_role("button", name="stub for its task", exact=False).first
-        await call.hover()
+        await call.focus()
         await expect(page.locator(".lane-tip")).to_contain_text("100 + 10 tokens")
-        await call.click()
+        await page.keyboard.press("Enter")
         assert f"task=find&attempt=1&call={await _number_of(page, 'find', 'llm.completed')}" in page.url
         await expect(page.get_by_role("complementary", name="Detail")).to_contain_text("Model call")
 
-        await call.focus()
         await page.keyboard.press("Home")
         await page.keyboard.press("ArrowRight")
         await page.keyboard.press("Enter")
