@@ -3,8 +3,8 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * An HTML element. `props`: `class`, `on` ({click: fn}), `data` ({name: value}), `style` ({"--x": "1px"}), any attribute
- * (true sets it empty, false and null leave it out), and as properties what forms have: `value`, `checked`.
+ * An HTML element. `props`: `class`, `on` ({click: fn}), `data` ({name: value}), `style` ({"--x": "1px"}), any
+ * attribute (true sets it empty, false and null leave it out), and as properties what forms have: `value`, `checked`.
  * Children: nodes, strings, numbers, arrays of them; null and false are left out.
  */
 export function h(tag, props = {}, ...children) {
@@ -30,10 +30,14 @@ export function set(element, props) {
     else if (name === "data") Object.assign(element.dataset, value);
     else if (name === "style") for (const [key, each] of Object.entries(value)) element.style.setProperty(key, each);
     else if (name === "value" || name === "checked") element[name] = value;
-    else if (value === false || value === null || value === undefined) element.removeAttribute(name);
-    else if (element.getAttribute(name) !== String(value === true ? "" : value)) element.setAttribute(name, value === true ? "" : value);
+    else setAttribute(element, name, value === true ? "" : value);
   }
   return element;
+}
+
+function setAttribute(element, name, value) {
+  if (value === false || value === null || value === undefined) element.removeAttribute(name);
+  else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
 }
 
 /** Put these children in place of those that there are. */

@@ -12,7 +12,8 @@ const OF_ALL_STATES = ["status", "team", "parent", "created_after", "created_bef
 
 /** Where the service has this list. */
 export function pathOf(query) {
-  return withQuery(`/v1/runs?limit=${PAGE}&include=levels`, Object.fromEntries(NAMES.map((name) => [name, query.getAll(name)])));
+  const asked = Object.fromEntries(NAMES.map((name) => [name, query.getAll(name)]));
+  return withQuery(`/v1/runs?limit=${PAGE}&include=levels`, asked);
 }
 
 /** The names of the filters that the address has. */

@@ -22,7 +22,8 @@ export function actionsView(store) {
   const row = h("div", { class: "row" }, cancel, again, failed, anew,
     button("Copy as curl", () => copied(store), "plain"),
     button("Trace", () => download(trace, `${store.id}.json`), "plain", "Download the trace as JSON"),
-    button("OTLP", () => download(`${trace}?format=otlp`, `${store.id}.otlp.json`), "plain", "Download its spans as OTLP"));
+    button("OTLP", () => download(`${trace}?format=otlp`, `${store.id}.otlp.json`), "plain",
+      "Download its spans as OTLP"));
   const element = h("div", { class: "stack run-actions" }, row, wrong);
   let drawn = "";
   return { element, draw };
