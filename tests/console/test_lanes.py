@@ -14,9 +14,11 @@ from app.domain.reporting import Reporter
 from app.domain.results import Problem
 from tests.console.conftest import Desk
 from tests.console.logs import many_logs
+from tests.console.test_fold import asked, hedged, nested, reassigned
 from tests.support.browser import violations
 from tests.support.long_run import LongRun
 from tests.support.play import Play, playing
+from tests.support.story import as_json
 
 _AXIS = """async (cases) => {
   const { Axis, breaksOf, scaleToFit } = await import("/console/run/axis.js");
@@ -41,6 +43,17 @@ _ELAPSED = """async (cases) => {
 _PATH = """async (logs) => {
   const { CriticalPath } = await import("/console/run/critical_path.js");
   return logs.map((log) => new CriticalPath().take(log).told(Date.parse(log.at(-1).at)));
+}"""
+_ITEMS = """async ([log, task]) => {
+  const { RunFold } = await import("/console/run/fold.js");
+  const { LaneModel } = await import("/console/run/lane_model.js");
+  const fold = new RunFold();
+  fold.apply(log);
+  const model = new LaneModel(fold);
+  const look = model.look(fold.until(0));
+  const row = look.rows.find(({ key }) => key === `task:${task}`);
+  const items = model.items(row, look).filter(({ kind }) => kind !== "call");
+  return items.map(({ kind, track, state }) => `${kind} ${track} ${state}`);
 }"""
 _DAY = 86_400_000
 
@@ -94,6 +107,21 @@ def _reported(log: Sequence[dict[str, Any]]) -> Any:
     for event in log:
         reporter.take(event)
     return reporter.report(datetime.fromisoformat(log[-1]["at"])).critical_path
+
+
+async def test_a_lane_has_waits_and_retries_apart_and_what_is_side_by_side_beneath(quiet_desk: Desk) -> None:
+    page = await quiet_desk.open("")
+    cases = [
+        (asked(answered=False), "a", ["attempt 1 failed", "question 1 waiting", "attempt 1 succeeded"]),
+        (asked(answered=False), "b", ["before 1 pending", "queue 1 pending"]),
+        (reassigned(), "a", ["attempt 1 failed", "pause 1 pending", "attempt 1 succeeded"]),
+        (hedged(), "a", ["attempt 1 cancelled", "attempt 2 succeeded"]),
+        (nested(), "north", ["attempt 1 succeeded"]),
+    ]
+
+    for story, task, wanted in cases:
+        found = await page.evaluate(_ITEMS, [[as_json(event) for event in story.log], task])
+        assert found == wanted
 
 
 async def test_lanes_show_attempts_and_calls_and_open_what_is_chosen(quiet_desk: Desk) -> None:

@@ -47,6 +47,7 @@ function band({ name, reason }) {
 
 function placed(scale) {
   return (element, { name, from, to, reason }) => {
+    element.item = { kind: name, from, to, reason };
     const x = scale.x(from);
     const width = Math.max(scale.x(to) - x, 2);
     set(element, { style: { width: `${width}px` } });

@@ -121,7 +121,7 @@ export class LaneModel {
   #frames({ part, key }, path) {
     const step = path.steps.find(({ kind }) => kind === part);
     if (!step) return [];
-    const goesOn = this.#fold.finishedAt === null && path.steps.at(-1) === step;
+    const goesOn = this.#fold.finishedAt === null && step.to === path.until;
     const to = goesOn ? null : step.to;
     return [
       {

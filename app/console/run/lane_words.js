@@ -22,6 +22,8 @@ const plain = (text) => text.replaceAll("_", " ");
 const problem = (error) => error && `${plain(error.code)}: ${error.message}`.slice(0, 240);
 
 const LINES = {
+  wait: (wait, fold, whole) => [`The run ${waitWords(wait)}`, whole],
+  broken: (item, fold, whole) => ["Nothing is at work: drawn short", whole],
   phase: ({ part }, fold, whole) => [PARTS[part] ?? part, whole],
   before: ({ taskId }, fold, whole) => [
     `${taskId} waits for ${fold.tasks.get(taskId).plan.depends_on.join(", ")}`,

@@ -2,7 +2,7 @@
 
 import { h } from "../../dom.js";
 import { facts } from "../../facts.js";
-import { count, duration, money, plural } from "../../format.js";
+import { count, duration, money } from "../../format.js";
 import { tableOf } from "../../tables.js";
 import { CriticalPath } from "../critical_path.js";
 import { purposeOf } from "../log_words.js";
@@ -18,6 +18,7 @@ export function overview(store) {
   const { fold, run } = store;
   // The run is looked at once a second at most, and so are the sums.
   const stamp = `${fold.finishedAt} ${store.caughtUp} ${run.last_seq} ${run.timing?.wall_ms}`;
+  const begun = [...fold.tasks.values()].some((task) => task.attempts.length);
   const supervisor = fold.calls.filter((call) => call.purpose !== "work");
   return {
     title: "The run at a glance",
@@ -26,8 +27,8 @@ export function overview(store) {
       ["numbers", null, stamp, () => numbers(store)],
       supervisor.length > 0 && ["supervisor", "What the supervisor did", stamp, () => supervised(supervisor)],
       fold.calls.length > 0 && ["models", "Models", stamp, () => byModel(fold.calls)],
-      fold.tasks.size > 0 && ["slowest", "Longest at work", stamp, () => ranked(slowest(fold), (ms) => duration(ms))],
-      fold.tasks.size > 0 && ["dearest", "Most expensive", stamp, () => ranked(dearest(fold), (usd) => money(usd))],
+      begun && ["slowest", "Longest at work", stamp, () => ranked(slowest(fold), (ms) => duration(ms))],
+      begun && ["dearest", "Most expensive", stamp, () => ranked(dearest(fold), (usd) => money(usd))],
     ],
   };
 }
@@ -40,20 +41,20 @@ function numbers({ fold, run }) {
   const failed = attempts.filter((each) => each.status === "failed").length;
   const { timing } = run;
   return facts([
-    [
-      "Tasks",
-      fold.tasks.size
-        ? `${count(fold.tasks.size)}, ${plural(attempts.length, "attempt")}${failed ? `, ${count(failed)} failed` : ""}`
-        : null,
-    ],
-    ["Model calls", all ? `${count(all.calls)}${all.failed ? `, ${count(all.failed)} failed` : ""}` : null],
+    ["Tasks", fold.tasks.size ? count(fold.tasks.size) : null],
+    ["Attempts", attempts.length ? withFailed(attempts.length, failed) : null],
+    ["Model calls", all ? withFailed(all.calls, all.failed) : null],
     ["Tool calls", fold.tools.length ? count(fold.tools.length) : null],
     ["Tokens", all ? `${count(all.read)} read, ${count(all.written)} written` : null],
     ["Waited in line", timing ? duration(timing.queued_ms) : null],
     ["Time", timing ? `${duration(timing.wall_ms)}; one after the other ${duration(timing.sequential_ms)}` : null],
-    ["Speedup", timing ? `${timing.speedup} ×` : null],
+    ["Speedup", timing?.speedup >= 1 && begun ? `${timing.speedup} ×` : null],
     ["Critical path", path.totalMs ? [`${duration(path.totalMs)}: `, ...chain(path, fold)] : null],
   ]);
+}
+
+function withFailed(number, failed) {
+  return failed ? `${count(number)}, ${count(failed)} failed` : count(number);
 }
 
 function chain({ tasks, planningMs, synthesisMs }, fold) {
