@@ -254,8 +254,8 @@ function add(lists, key, value) {
 function tracksOf(attempts) {
   const ends = [];
   const tracks = new Map();
-  for (const { number, startedAt, finishedAt } of attempts) {
-    const free = ends.findIndex((end) => end <= startedAt);
+  for (const { number, startedAt, finishedAt, beside } of attempts) {
+    const free = ends.findIndex((end, track) => end <= startedAt && tracks.get(beside) !== track + 1);
     const track = free < 0 ? ends.length : free;
     ends[track] = finishedAt ?? Infinity;
     tracks.set(number, track + 1);
