@@ -48,7 +48,7 @@ function numbers({ fold, run }) {
     ["Tokens", all ? `${count(all.read)} read, ${count(all.written)} written` : null],
     ["Waited in line", timing ? duration(timing.queued_ms) : null],
     ["Time", timing ? `${duration(timing.wall_ms)}; one after the other ${duration(timing.sequential_ms)}` : null],
-    ["Speedup", timing?.speedup >= 1 && begun ? `${timing.speedup} ×` : null],
+    ["Speedup", timing?.speedup >= 1 && attempts.length ? `${timing.speedup} ×` : null],
     ["Critical path", path.totalMs ? [`${duration(path.totalMs)}: `, ...chain(path, fold)] : null],
   ]);
 }
