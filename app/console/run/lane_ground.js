@@ -23,7 +23,8 @@ export function laneGround() {
       change: (element, { x }) => move(element, x),
     });
     const waits = fold.waits.map((wait) => ({ ...wait, name: "wait", to: wait.to ?? look.to }));
-    const broken = scale.breaks.map((each) => ({ ...each, name: "broken", reason: "" }));
+    const waitIn = ({ from, to }) => waits.find((wait) => wait.from < to && wait.to > from);
+    const broken = scale.breaks.map((each) => ({ ...each, name: "broken", reason: waitIn(each)?.reason ?? "" }));
     keep(bands, [...waits, ...broken], {
       key: ({ name, from }) => `${name} ${from}`,
       make: band,

@@ -23,7 +23,10 @@ const problem = (error) => error && `${plain(error.code)}: ${error.message}`.sli
 
 const LINES = {
   wait: (wait, fold, whole) => [`The run ${waitWords(wait)}`, whole],
-  broken: (item, fold, whole) => ["Nothing is at work: drawn short", whole],
+  broken: ({ reason }, fold, whole) => [
+    reason ? `The run ${waitWords({ reason })}` : "Nothing is at work",
+    `${whole}, drawn short`,
+  ],
   phase: ({ part }, fold, whole) => [PARTS[part] ?? part, whole],
   before: ({ taskId }, fold, whole) => [
     `${taskId} waits for ${fold.tasks.get(taskId).plan.depends_on.join(", ")}`,
