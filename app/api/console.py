@@ -62,7 +62,7 @@ def console(request: Request, path: str = "") -> Response:
             raise Refusal(404, "not_found", "There is nothing at this path.")
         found = _files()[PAGE]
     headers = _HEADERS | {"ETag": found.etag}
-    if request.headers.get("if-none-match") == found.etag:
+    if request.headers.get("if-none-match", "").removeprefix("W/") == found.etag:
         return Response(status_code=304, headers=headers)
     if "gzip" in request.headers.get("accept-encoding", "").lower():
         return Response(found.packed, media_type=found.media_type, headers=headers | {"Content-Encoding": "gzip"})

@@ -120,7 +120,9 @@ export function withQuery(path, parameters) {
 
 /** A name for one intention of a person, so that it is carried out once however often it is sent. */
 export function idempotencyKey() {
-  return `console-${crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint32Array(4)), (each) => each.toString(16)).join("")}`;
+  // Not `randomUUID`: browsers have that only where the address is a secure one.
+  const parts = crypto.getRandomValues(new Uint32Array(4));
+  return `console-${Array.from(parts, (each) => each.toString(16).padStart(8, "0")).join("")}`;
 }
 
 /** Hand a file of the API over as a download; it is fetched with the key, which no address holds. */

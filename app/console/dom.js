@@ -3,8 +3,8 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * An HTML element. `props`: `class`, `on` ({click: fn}), `data` ({name: value}), `style` ({"--x": "1px"}), any attribute
- * (true sets it empty, false and null leave it out), and as properties what forms have: `value`, `checked`.
+ * An HTML element. `props`: `class`, `on` ({click: fn}), `data` ({name: value}), `style` ({"--x": "1px"}), any
+ * attribute (true sets it empty, false and null leave it out), and as properties what forms have: `value`, `checked`.
  * Children: nodes, strings, numbers, arrays of them; null and false are left out.
  */
 export function h(tag, props = {}, ...children) {
@@ -30,10 +30,14 @@ export function set(element, props) {
     else if (name === "data") Object.assign(element.dataset, value);
     else if (name === "style") for (const [key, each] of Object.entries(value)) element.style.setProperty(key, each);
     else if (name === "value" || name === "checked") element[name] = value;
-    else if (value === false || value === null || value === undefined) element.removeAttribute(name);
-    else if (element.getAttribute(name) !== String(value === true ? "" : value)) element.setAttribute(name, value === true ? "" : value);
+    else setAttribute(element, name, value === true ? "" : value);
   }
   return element;
+}
+
+function setAttribute(element, name, value) {
+  if (value === false || value === null || value === undefined) element.removeAttribute(name);
+  else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
 }
 
 /** Put these children in place of those that there are. */
@@ -54,20 +58,21 @@ export function say(element, text) {
  */
 export function keep(parent, items, { key, make, change = () => {} }) {
   const had = parent.kept ?? (parent.kept = new Map());
-  const left = new Map(had);
+  const names = new Set(items.map(key));
+  // What goes, goes first: then what stays need not be moved, which would cost it its focus.
+  for (const [name, element] of had) {
+    if (names.has(name)) continue;
+    had.delete(name);
+    element.remove();
+  }
   let place = parent.firstElementChild;
   for (const item of items) {
     const name = key(item);
     let element = had.get(name);
     if (!element) had.set(name, (element = make(item)));
-    left.delete(name);
     change(element, item);
     if (element === place) place = place.nextElementSibling;
     else parent.insertBefore(element, place);
-  }
-  for (const [name, element] of left) {
-    had.delete(name);
-    element.remove();
   }
 }
 

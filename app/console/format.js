@@ -4,6 +4,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+const WHOLE = new Intl.NumberFormat("en-US");
 
 /** Money: `$0.0123`, `$2.50`; as many digits as say something. */
 export function money(usd) {
@@ -41,7 +42,7 @@ export function ago(at, now = Date.now()) {
 /** Many: `12,345`, `1.2 M`. */
 export function count(number) {
   if (number === null || number === undefined) return "–";
-  return number < 1_000_000 ? number.toLocaleString("en-US") : `${(number / 1_000_000).toFixed(1)} M`;
+  return number < 1_000_000 ? WHOLE.format(number) : `${(number / 1_000_000).toFixed(1)} M`;
 }
 
 /** Bytes: `812 B`, `1.8 kB`. */
@@ -57,18 +58,30 @@ export function plural(number, noun, nouns = `${noun}s`) {
 
 /** A sign for each state of runs and tasks, so that colour is never all that tells it. */
 export const SIGNS = {
-  queued: "○", pending: "○", running: "◐", waiting: "◔", succeeded: "●", partial: "◒", failed: "✕", skipped: "↷", cancelled: "⊘",
+  queued: "○",
+  pending: "○",
+  running: "◐",
+  waiting: "◔",
+  succeeded: "●",
+  partial: "◒",
+  failed: "✕",
+  skipped: "↷",
+  cancelled: "⊘",
 };
 
 const WAITS = {
-  plan_approval: "waits for approval of its plan", answer: "waits for an answer", children: "waits for nested runs", provider: "waits for its model provider",
+  plan_approval: "waits for approval of its plan",
+  answer: "waits for an answer",
+  children: "waits for nested runs",
+  provider: "waits for its model provider",
 };
 
 /** The state of a run in words: `running: executing`, `waits for an answer`, `partial: budget exhausted`. */
 export function stateOf(run) {
   if (run.status === "waiting") return WAITS[run.waiting_for] ?? "waits";
-  const more = run.status === "running" ? run.phase : run.stop_reason === "completed" || run.stop_reason === run.status ? null : run.stop_reason;
-  return [run.status, more?.replaceAll("_", " ")].filter(Boolean).join(": ");
+  const more = run.status === "running" ? run.phase : run.stop_reason;
+  const words = [null, "completed", run.status].includes(more) ? [run.status] : [run.status, more.replaceAll("_", " ")];
+  return words.join(": ");
 }
 
 /** Whether a run has ended. */

@@ -1,6 +1,7 @@
 /**
- * Addresses. Every page, and whatever is selected on it, has one: `/console/runs/run_…?task=t1`. A page is a module that
- * exports `open({ root, params, query, signal, select })` and gives `{ title, follow(query) }`; `signal` ends with it.
+ * Addresses. Every page, and whatever is selected on it, has one: `/console/runs/run_…?task=t1`. A page is a module
+ * that exports `open({ root, params, query, signal, select })`, which gives `{ title, follow(query) }`; `signal` ends
+ * with the page.
  */
 
 import { fill, h } from "./dom.js";
@@ -35,7 +36,10 @@ export function here(changes) {
   return query.size ? `${location.pathname}?${query}` : location.pathname;
 }
 
-/** Select something on this page: its address changes, and what was there stays. Steps that nobody goes back to replace. */
+/**
+ * Select something on this page: its address changes, and what it said beside that stays. `replace` is for steps that
+ * nobody would go back to.
+ */
 export function select(changes, { replace = false } = {}) {
   const address = here(changes);
   if (address !== location.pathname + location.search) go(address, { replace });
@@ -46,7 +50,8 @@ function patternOf(text) {
 }
 
 function follow(event) {
-  if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  const modified = event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
+  if (event.defaultPrevented || event.button || modified) return;
   const link = event.target.closest?.("a[href]");
   if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
   if (link.pathname !== HOME && !link.pathname.startsWith(`${HOME}/`)) return;
@@ -89,7 +94,8 @@ async function show() {
 export function failure(error, retry = null) {
   return h("div", { class: "failure", role: "alert" },
     h("p", {}, error.message),
-    ...(error.errors ?? []).map(({ pointer, parameter, detail }) => h("p", {}, h("code", {}, pointer ?? parameter ?? ""), " ", detail)),
+    (error.errors ?? []).map(({ pointer, parameter, detail }) =>
+      h("p", {}, h("code", {}, pointer ?? parameter ?? ""), " ", detail)),
     h("p", { class: "quiet" }, error.code ?? "", error.requestId ? ` · request ${error.requestId}` : ""),
     retry && h("button", { on: { click: retry } }, "Try again"));
 }

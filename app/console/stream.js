@@ -14,9 +14,11 @@ export class FrameReader {
   #rest = "";
 
   push(text) {
-    // A frame may be cut between the two characters of a line end.
-    const parts = (this.#rest + text).replace(/\r\n?/g, "\n").split("\n\n");
-    this.#rest = parts.pop();
+    const all = this.#rest + text;
+    // A chunk may be cut between the two characters of a line end.
+    const known = all.endsWith("\r") ? all.length - 1 : all.length;
+    const parts = all.slice(0, known).replace(/\r\n?/g, "\n").split("\n\n");
+    this.#rest = parts.pop() + all.slice(known);
     return parts.map(frameOf).filter((frame) => frame.data !== null);
   }
 }
@@ -47,9 +49,14 @@ export async function follow(runId, { after = 0, onEvents, onDeltas = () => {}, 
   while (!signal.aborted) {
     try {
       const response = await opened(runId, last, signal);
-      if (response.status === 204) return onState("ended"), last;
+      if (response.status === 204) {
+        onState("ended");
+        return last;
+      }
       onState("live");
+      let heard = false;
       for await (const frames of framesOf(response, signal)) {
+        heard ||= frames.length > 0;
         const { events, deltas } = sorted(frames, last);
         if (deltas.length) onDeltas(deltas);
         if (!events.length) continue;
@@ -58,10 +65,13 @@ export async function follow(runId, { after = 0, onEvents, onDeltas = () => {}, 
         onEvents(events);
       }
       // A stream that ends is asked for once more: after the end of the run there is nothing left (204).
-      if (!signal.aborted) continue;
+      if (heard && !signal.aborted) continue;
     } catch (error) {
       if (signal.aborted) break;
-      if (error instanceof Problem && error.status < 500 && error.status !== 429) return onState("refused", error), last;
+      if (error instanceof Problem && error.status < 500 && error.status !== 429) {
+        onState("refused", error);
+        return last;
+      }
       onState("away", error);
     }
     await waited(pause, signal);

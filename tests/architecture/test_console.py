@@ -7,7 +7,7 @@ CONSOLE = Path(__file__).resolve().parents[2] / "app/console"
 MODULES = {path.relative_to(CONSOLE).as_posix(): path.read_text(encoding="utf-8") for path in CONSOLE.rglob("*.js")}
 FILES = {path.relative_to(CONSOLE).as_posix(): path for path in CONSOLE.rglob("*") if path.is_file()}
 
-IMPORT = re.compile(r"""(?:from|import)\s*\(?\s*["']([^"'\s]+)["']""")
+IMPORT = re.compile(r"""(?:\bfrom\s+|\bimport\s*\(?\s*)["']([^"'\s]+)["']""")
 ASKS = re.compile(r"\b(?:fetch|XMLHttpRequest|EventSource|WebSocket|sendBeacon|importScripts|Worker)\s*\(")
 ASKED = re.compile(r"""\b(?:get|post|send|pages|download)\(\s*["'`](/[^"'`]*)""")
 MARKUP = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|DOMParser|\beval\b|new Function")

@@ -7,7 +7,9 @@ from playwright.async_api import Page
 from tests.support.api import served_service
 from tests.support.browser import Complaints, running_chromium, window
 from tests.support.fixtures import Services, _plain_logs, _settled_heap, service, services, stub
+from tests.support.processes import Replicas
 from tests.support.service import Service
+from tests.support.stub_provider import StubProvider
 
 __all__ = ["Services", "_plain_logs", "_settled_heap", "service", "services", "stub"]
 
@@ -63,3 +65,9 @@ async def quiet_desk(services: Services, page: Page, complaints: Complaints) -> 
     async with served_service(service) as url:
         yield Desk(url, service, page, complaints)
         await page.goto("about:blank")
+
+
+@pytest.fixture
+async def replicas(database_url: str, stub: StubProvider) -> AsyncIterator[Replicas]:
+    async with Replicas(database_url, stub.url) as replicas:
+        yield replicas

@@ -77,7 +77,10 @@ async def _shot(page: Page, address: str, file: Path) -> None:
 
 
 async def _picture(page: Page, file: Path) -> None:
-    await page.wait_for_load_state("networkidle")
+    if "/runs/run_" in page.url:
+        await expect(page.locator(".page.run")).to_have_attribute("data-caught-up", "true")
+    else:
+        await page.wait_for_load_state("networkidle")
     await page.screenshot(path=file, animations="disabled")
 
 

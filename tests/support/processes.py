@@ -88,7 +88,11 @@ async def start_process(
 async def start_replica(
     database_url: str, stub_url: str, release: Path = ROOT, *, program: str = "app", **settings: str
 ) -> Replica:
-    """A replica that serves on a free port; returns once it does. `program` is the module that is run, of `release`."""
+    """A replica that serves on a free port, or on the one that is named; returns once it does.
+
+    `program` is the module that is run, of `release`.
+    """
+    port = settings.pop("port", "0")
     environment = {
         "DATABASE_URL": database_url,
         "ANTHROPIC_API_KEY": "sk-test",
@@ -96,7 +100,7 @@ async def start_replica(
         **QUICK,
         **{f"CHARGEHAND_{name.upper()}": value for name, value in settings.items()},
     }
-    process = await start_process(["-m", program, "serve", "--port", "0"], environment, release)
+    process = await start_process(["-m", program, "serve", "--port", port], environment, release)
     replica = Replica(process, "")
     try:
         await _comes_up(replica)

@@ -256,13 +256,6 @@ class Input(Shape):
     """Where to read it."""
 
 
-class RunPage(Page):
-    """Runs, in the order that was asked for."""
-
-    data: list[Run]
-    """The runs of this page."""
-
-
 class PlanRevisionPage(Page):
     """The revisions of a plan, oldest first."""
 

@@ -1,7 +1,7 @@
 /** The circuit breakers: what is left alone for a while since it kept failing, and how to say otherwise. */
 
 import { get, post } from "../api.js";
-import { confirmed } from "../confirm.js";
+import { ask } from "../dialog.js";
 import { announce, fill, h, keep, say } from "../dom.js";
 import { plural } from "../format.js";
 import { every } from "../frames.js";
@@ -72,7 +72,7 @@ export async function open({ root, signal }) {
   /** Reset or trip a breaker, once the person has confirmed it. */
   async function change(what, name) {
     const { title, words, button } = ASKED[what];
-    if (!(await confirmed(title, [h("p", {}, h("code", {}, name)), h("p", {}, words)], button))) return;
+    if (!(await ask(title, [h("p", {}, h("code", {}, name)), h("p", {}, words)], { action: button }))) return;
     try {
       await post(`/v1/breakers/${name.split("/").map(encodeURIComponent).join("/")}/${what}`);
       announce(what === "reset" ? `${name} is closed.` : `${name} is open.`);

@@ -35,8 +35,26 @@ export class RunStore {
     signal.addEventListener("abort", () => this.look.stop());
   }
 
+  /** Ends with the page. */
+  get signal() {
+    return this.#signal;
+  }
+
   get id() {
     return this.run.id;
+  }
+
+  /** It ends with the page. */
+  get signal() {
+    return this.#signal;
+  }
+
+  /** The run as the newest of the two tells it: the API is asked once a second, events come at once. */
+  get now() {
+    const { run, fold } = this;
+    if (fold.lastSeq <= run.last_seq || fold.status === null || fold.status === run.status) return run;
+    const waiting = fold.status === "waiting" ? fold.waits.at(-1).reason : null;
+    return { ...run, status: fold.status, phase: null, waiting_for: waiting };
   }
 
   /** Have `draw` called once a frame whenever something has changed, and now. */
