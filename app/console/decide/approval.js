@@ -22,15 +22,15 @@ const DEFAULTS = {
 const REASON_CHARACTERS = 2000;
 
 export function approvalView(store) {
-  const told = tellingView();
   const wrong = h("div");
   const edits = h("div");
   const approve = h("button", { type: "button", class: "main", on: { click: () => decide(approved) } }, "Approve");
   const edit = h("button", { type: "button", on: { click: () => store.select({ edit: "plan" }) } }, "Edit…");
   const reject = h("button", { type: "button", class: "danger", on: { click: () => decide(rejected) } }, "Reject…");
   const choices = h("div", { class: "actions" }, approve, edit, reject);
+  const told = tellingView(choices);
   const element = h("section", { class: "panel approval", hidden: true, "aria-labelledby": "approval-title" },
-    told.element, choices, wrong, edits);
+    told.element, wrong, edits);
   let revision = null;
   let editor = null;
   return { element, draw };
@@ -75,14 +75,14 @@ export function approvalView(store) {
   }
 }
 
-/** Why it waits, until when, and what it is to take. */
-function tellingView() {
+/** Why it waits, until when, what can be done, and what it is to take. */
+function tellingView(choices) {
   const title = h("h2", { id: "approval-title" });
   const why = h("p", { class: "quiet" });
   const deadline = h("p", { class: "deadline numbers" });
   const warnings = h("div");
   const quote = h("div");
-  const words = h("div", { class: "stack" }, title, why, deadline, warnings);
+  const words = h("div", { class: "stack" }, title, why, deadline, choices, warnings);
   const element = h("div", { class: "approval-head" }, words, quote);
   let drawn = null;
   return { element, draw };

@@ -8,6 +8,7 @@ const SECOND = 1000;
 /** Say in `element` how long there is left until a moment, and what is done then. */
 export function tick(element, expiresAt, then, now = Date.now()) {
   const left = Math.ceil((expiresAt - now) / SECOND) * SECOND;
-  if (left <= 0) return say(element, `The time is up: ${then}.`);
-  return say(element, `In ${duration(left)} (${moment(expiresAt)}) ${then}.`);
+  const what = then.replace(/\.$/, "");
+  if (left <= 0) return say(element, `The time is up: ${what}.`);
+  return say(element, `In ${duration(left)} (${moment(expiresAt)}) ${what}.`);
 }

@@ -181,7 +181,8 @@ export class PlanEditor {
     const { name, version } = this.#store.run.team;
     try {
       this.#workers = (await get(`/v1/teams/${name}@${version}`, { signal: this.#store.signal })).workers;
-      this.#choose(this.#chosen);
+      this.#form?.offer(this.#everyWorker());
+      this.#validate();
     } catch (error) {
       fill(this.#parts.wrong, failure(error, () => this.#loadWorkers()));
     }

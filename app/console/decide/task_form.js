@@ -14,7 +14,7 @@ const BOUNDS = [
   ["deadline_s", "Seconds in all", "Waits and all attempts together.", "any"],
 ];
 
-/** `{element, show(flaws, index), focus(pointer)}`; changes go through `onChange(how)`. */
+/** `{element, show(flaws, index), focus(pointer), offer(workers)}`; changes go through `onChange(how)`. */
 export function taskForm({ draft, task, workers, onChange }) {
   const text = (name, label, options) => {
     const made = textField(label, { id: `task-${name}`, ...options }, (value) => onChange(() => (task[name] = value)));
@@ -41,7 +41,7 @@ export function taskForm({ draft, task, workers, onChange }) {
     h("details", {}, h("summary", {}, "Bounds of its own"),
       h("div", { class: "bounds" }, BOUNDS.map(([name]) => fields[`budget/${name}`].element))));
   drawNeeds();
-  return { element, show, focus };
+  return { element, show, focus, offer: (some) => offer(fields.worker, task, some) };
 
   function show(flaws, index) {
     const at = `/tasks/${index}/`;
@@ -84,6 +84,12 @@ export function taskForm({ draft, task, workers, onChange }) {
 
 function workerField(task, workers, onChange) {
   const field = choiceField("Worker", { id: "task-worker" }, (value) => onChange(() => (task.worker = value)));
+  offer(field, task, workers);
+  return field;
+}
+
+/** Have these workers to choose from, and whom the task names. */
+function offer(field, task, workers) {
   const known = workers.some(({ name }) => name === task.worker);
   const named = ({ name, description, team }) => {
     const words = [team && `team ${team}.`, description].filter(Boolean).join(" ");
@@ -91,7 +97,6 @@ function workerField(task, workers, onChange) {
   };
   fill(field.control, known ? null : h("option", { value: task.worker }, task.worker || "nobody"), workers.map(named));
   field.set(task.worker);
-  return field;
 }
 
 function boundField(task, [name, label, hint, step], onChange) {

@@ -1,8 +1,9 @@
 /** What can be done about a run: ended, done again, answered anew, taken elsewhere. */
 
 import { download, idempotencyKey, post } from "../api.js";
+import { copy } from "../copying.js";
 import { ask, field } from "../dialog.js";
-import { announce, fill, h, set } from "../dom.js";
+import { fill, h, set } from "../dom.js";
 import { hasEnded } from "../format.js";
 import { failure, go } from "../router.js";
 import { curlOf } from "./curl.js";
@@ -20,6 +21,7 @@ export function actionsView(store) {
   const failed = button("Retry what failed", () => begin("retry", { only: "failed" }));
   const anew = button("Answer anew…", () => answeredAnew(store).then((body) => body && begin("resynthesize", body)));
   const row = h("div", { class: "row" }, cancel, again, failed, anew,
+    h("a", { class: "button plain", href: `/console/new?from=${store.id}` }, "As a new job"),
     button("Copy as curl", () => copied(store), "plain"),
     button("Trace", () => download(trace, `${store.id}.json`), "plain", "Download the trace as JSON"),
     button("OTLP", () => download(`${trace}?format=otlp`, `${store.id}.otlp.json`), "plain",
@@ -99,7 +101,6 @@ async function answeredAnew(store) {
 
 async function copied(store) {
   const queued = store.fold.events[0]?.data;
-  const command = curlOf(store.run, queued);
-  await navigator.clipboard.writeText(command);
-  announce(queued?.inputs?.length ? "Copied. It takes the inputs from files by their names." : "Copied.");
+  const done = queued?.inputs?.length ? "Copied. It takes the inputs from files by their names." : "Copied.";
+  await copy(curlOf(store.run, queued), "The job as a command", done);
 }

@@ -3,7 +3,7 @@
 const FEWEST = 9;
 const PADDING = 10;
 const GAP = 10;
-const SHAPE = 0.9;
+const SHAPE = 0.8;
 
 /** The graph with blocks in place of such tasks; `nodes` are `{id, width, height}`, a block has its `members` too. */
 export function bundled(nodes, edges) {

@@ -40,13 +40,13 @@ export function childrenView(store) {
         h("span", { class: "state" }),
         h("a", { href: `/console/runs/${run}` }, team ? `${team.name}@${team.version}` : run),
         h("span", { class: "quiet small" }, `for ${taskId}${attempt > 1 ? `, attempt ${attempt}` : ""}`),
-        h("span", { class: "quiet small numbers figures" })),
+        h("span", { class: "quiet small numbers taken" })),
       change: (item, child) => {
         const run = runs.get(child.run);
         const status = child.status === "running" && run ? run.status : child.status;
         set(item, { data: { state: status } });
         say(item.querySelector(".state"), `${SIGNS[status] ?? ""} ${run ? stateOf({ ...run, status }) : status}`);
-        say(item.querySelector(".figures"), run ? figuresOf(run) : "");
+        say(item.querySelector(".taken"), run ? figuresOf(run) : "");
       },
     });
   }

@@ -14,14 +14,19 @@ export function clipped(text, font, room) {
   return known.get(name);
 }
 
-function cut(text, font, room) {
+/** How wide a text is in a font, in pixels. */
+export function widthOf(text, font) {
   pen ??= document.createElement("canvas").getContext("2d");
   pen.font = font;
-  if (pen.measureText(text).width <= room) return text;
+  return pen.measureText(text).width;
+}
+
+function cut(text, font, room) {
+  if (widthOf(text, font) <= room) return text;
   let [fits, over] = [0, text.length];
   while (over - fits > 1) {
     const middle = (fits + over) >> 1;
-    if (pen.measureText(`${text.slice(0, middle)}…`).width <= room) fits = middle;
+    if (widthOf(`${text.slice(0, middle)}…`, font) <= room) fits = middle;
     else over = middle;
   }
   return fits ? `${text.slice(0, fits).trimEnd()}…` : "";

@@ -17,8 +17,8 @@ export function connectionView(store) {
     if (store.streaming === state) return;
     const before = state;
     state = store.streaming;
-    clearTimeout(timer);
     if (state === "away") {
+      clearTimeout(timer);
       since ??= Date.now();
       fill(element, h("p", { class: "notice" }, `The stream of events is away since ${moment(since)}. `,
         "What is shown may be behind; it is tried again until it is back."));
@@ -27,6 +27,6 @@ export function connectionView(store) {
       since = null;
       fill(element, h("p", { class: "notice back" }, "The stream is back, and nothing is missing."));
       timer = setTimeout(() => fill(element), BACK_MS);
-    } else fill(element);
+    }
   }
 }

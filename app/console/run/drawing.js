@@ -14,6 +14,7 @@ export function graphDrawing(label, onChoose) {
   const svg = s("svg", { class: "graph", role: "group", "aria-label": "Tasks of the plan" }, lines, places);
   const port = viewport(svg, label);
   const shown = { placed: { nodes: new Map(), edges: [] }, views: new Map(), boxes: new Map() };
+  let seen = null;
   let form = null;
   let chosen = null;
   arrows(svg, shown, port);
@@ -24,11 +25,11 @@ export function graphDrawing(label, onChoose) {
   return { element: port.element, controls: port.controls, show, choose };
 
   function show(graph, context) {
-    const next = formOf(graph);
-    if (next !== form) {
+    if (graph !== seen) {
+      seen = graph;
+      const next = formOf(graph);
+      if (next !== form) redraw(graph);
       form = next;
-      redraw(graph);
-      mark();
     }
     for (const view of shown.views.values()) view.update(context);
     flow(context.fold);
@@ -58,6 +59,7 @@ export function graphDrawing(label, onChoose) {
     });
     port.resize(width, height);
     if (!svg.querySelector(".node[tabindex='0']")) set(svg.querySelector(".node"), { tabindex: 0 });
+    mark();
   }
 
   /** Lines show where results have gone, and where they are at work. */

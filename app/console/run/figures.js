@@ -12,7 +12,7 @@ export function figuresView(store) {
   const tokens = figure("Tokens", bar("tokens"));
   const segments = h("div", { class: "segments", "aria-hidden": "true" });
   const tasks = figure("Tasks", segments);
-  const element = h("dl", { class: "figures" }, [tasks, elapsed, cost, tokens].map((each) => each.element));
+  const element = h("dl", { class: "run-figures" }, [tasks, elapsed, cost, tokens].map((each) => each.element));
   return { element, draw };
 
   function draw() {

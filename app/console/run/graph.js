@@ -21,7 +21,7 @@ export function graphView(store) {
   const element = h("section", { class: "panel plan", "aria-labelledby": "plan-title" },
     h("header", {}, h("h2", { id: "plan-title" }, "Plan"), shape, drawing.controls),
     revisions.element, empty, drawing.element, children.element);
-  const drawn = { seq: -1, query: null, tick: 0, phase: null };
+  const drawn = { seq: -1, query: null, tick: 0, phase: null, like: null, graph: null };
   return { element, draw };
 
   function draw() {
@@ -33,7 +33,9 @@ export function graphView(store) {
     const { plan, removed, changes } = revisions.shown();
     revisions.draw();
     children.draw();
-    drawing.show(graphOf(plan, fold, { removed }), contextOf(store, plan, changes));
+    const like = [plan?.revision, removed.length, fold.children.size].join();
+    if (drawn.like !== like) Object.assign(drawn, { like, graph: graphOf(plan, fold, { removed }) });
+    drawing.show(drawn.graph, contextOf(store, plan, changes));
     drawing.choose(query.get("task"));
     say(shape, plan?.shape ? shapeOf(plan) : "");
     set(empty, { hidden: Boolean(plan) || fold.finishedAt === null });

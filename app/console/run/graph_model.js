@@ -2,7 +2,7 @@
 
 import { bundled } from "./bundles.js";
 
-export const NODE = { width: 224, height: 58 };
+export const NODE = { width: 216, height: 68 };
 const CHILD_HEIGHT = 26;
 const END = { width: 124, height: 40 };
 const MANY_LINES = 150;

@@ -1,13 +1,15 @@
 /** The nodes of the graph as parts of a drawing, and bringing them up to date. */
 
 import { s, say, set } from "../dom.js";
-import { clipped } from "./clipped.js";
-import { answeringOf, factsOf, marksOf, planningOf, signOf, spokenOf, standingOf, titleOf } from "./graph_words.js";
+import { clipped, widthOf } from "./clipped.js";
+import { answeringOf, marksOf, planningOf, signOf, spokenOf, standingOf, takenOf, titleOf } from "./graph_words.js";
 
 const TITLE = "600 13px system-ui, sans-serif";
 const FACTS = "12px system-ui, sans-serif";
 const SIDE = 12;
-const HEAD = 58;
+const TEXT = 31;
+const GAP = 8;
+const HEAD = 68;
 
 /**
  * A node of the graph: `{element, id, update(context)}`.
@@ -22,17 +24,19 @@ export function nodeView(node) {
 
 function taskView(node) {
   const { width, height } = node;
-  const sign = s("text", { class: "sign", x: SIDE, y: 23 });
-  const title = s("text", { class: "title", x: SIDE + 19, y: 23 });
-  const word = s("text", { class: "word", x: SIDE + 19, y: 43 });
-  const facts = s("text", { class: "facts", x: width - SIDE, y: 43, "text-anchor": "end" });
-  const mark = s("text", { class: "mark", x: width - SIDE, y: 23, "text-anchor": "end" });
+  const text = (kind, y, end) =>
+    s("text", { class: kind, y, x: end ? width - SIDE : TEXT, "text-anchor": end ? "end" : null });
+  const sign = s("text", { class: "sign", x: SIDE, y: 22 });
+  const [title, mark] = [text("title", 22), text("mark", 22, true)];
+  const [word, taken] = [text("word", 41), text("facts", 41, true)];
+  const [worker, attempts] = [text("facts", 58), text("facts", 58, true)];
   const box = s("rect", { class: "box", width, height, rx: 8 });
   const bar = s("rect", { class: "bar", width: 4, height: height - 16, y: 8, x: 0, rx: 2 });
-  const said = [sign, title, word, facts, mark];
+  const said = [sign, title, mark, word, taken, worker, attempts];
   const link = s("a", { class: "node task", tabindex: -1, data: { node: node.id } }, box, bar, said);
   const child = height > HEAD ? childView(node) : null;
   const element = s("g", { class: "place" }, link, child?.element ?? null);
+  const room = width - TEXT - SIDE;
   let drawn = "";
   return { element, link, id: node.id, update };
 
@@ -41,27 +45,28 @@ function taskView(node) {
     const plan = planned.get(node.id) ?? node.task;
     const { state, word: standing } = standingOf(task, fold, now);
     const change = changes?.get(node.id) ?? "";
-    const done = factsOf(task, fold, now).join(" · ") || plan.worker;
-    const marks = [...marksOf(task), change].filter(Boolean);
+    const marks = [...marksOf(task), change].filter(Boolean).join(" · ");
+    const by = task?.worker ?? plan.worker;
+    const tries = task?.attempts.length > 1 ? `attempt ${task.attempts.length}` : "";
+    const took = takenOf(task, fold, now);
     child?.update(task, fold);
-    const next = [state, standing, done, marks, address(node.id), titleOf(plan), plan.required].join("|");
+    const next = [state, standing, took, marks, by, tries, address(node.id), titleOf(plan), plan.required].join("|");
     if (next === drawn) return;
     drawn = next;
-    set(link, { href: address(node.id), "aria-label": spokenOf(plan, task, fold, marks) });
+    set(link, { href: address(node.id), "aria-label": spokenOf(plan, task, fold, marks ? [marks] : []) });
     const kind = { optional: String(!plan.required), dropped: String(Boolean(task?.dropped)) };
     set(element, { data: { state, change, ...kind } });
     say(sign, signOf(state));
-    say(mark, marks.join(" · "));
-    say(title, clipped(titleOf(plan), TITLE, width - 3 * SIDE - 16 - widthOf(marks)));
-    const room = width - 3 * SIDE - 16;
-    const shown = clipped(done, FACTS, room * 0.66);
-    say(facts, shown);
-    say(word, clipped(standing, FACTS, room - Math.min(room * 0.66, shown.length * 6.2)));
+    beside(title, titleOf(plan), TITLE, mark, marks, room);
+    beside(word, standing, FACTS, taken, took, room);
+    beside(worker, by, FACTS, attempts, tries, room);
   }
 }
 
-function widthOf(marks) {
-  return marks.length ? marks.join(" · ").length * 6.4 + 6 : 0;
+/** Two texts on a line: the one at the end as it is, the other as far as there is room. */
+function beside(first, text, font, second, other, room) {
+  say(second, other);
+  say(first, clipped(text, font, room - (other ? widthOf(other, FACTS) + GAP : 0)));
 }
 
 /** The run that does the work of a task, inside it. */

@@ -17,31 +17,38 @@ export function standingOf(task, fold, now = Date.now()) {
   if (task.status === "pending" && task.notBefore > now) {
     return { state: "pending", word: `again in ${duration(task.notBefore - now)}` };
   }
+  if (task.status === "pending" && fold.finishedAt !== null) return { state: "pending", word: "not carried out" };
   if (task.status === "running" && isNested(task)) return { state: "running", word: "runs as a team" };
   const word = task.splitInto ? `split into ${plural(task.splitInto.length, "task")}` : task.status;
   return { state: task.status, word };
 }
 
-/** The second line of a task: who, which attempt, how long, for how much. */
-export function factsOf(task, fold, now = Date.now()) {
-  if (!task) return [];
-  const begun = task.attempts[0]?.startedAt ?? null;
-  const ended = task.finishedAt ?? (OPEN.has(task.status) ? fold.until(now) : begun);
-  return [
-    task.worker,
-    task.attempts.length > 1 ? `×${task.attempts.length}` : null,
-    begun !== null ? duration(Math.max(0, ended - begun)) : null,
-    task.cost ? money(task.cost) : null,
-    task.reused ? "from an earlier run" : null,
-  ].filter(Boolean);
+/** What a task has taken: how long, for how much. */
+export function takenOf(task, fold, now = Date.now()) {
+  if (!task) return "";
+  if (task.reused) return "from an earlier run";
+  return [lastingOf(task, fold, now), task.cost ? money(task.cost) : null].filter(Boolean).join(" · ");
 }
 
-/** All of it in a sentence, for those who hear it. */
+function lastingOf(task, fold, now) {
+  const begun = task.attempts[0]?.startedAt ?? null;
+  if (begun === null) return null;
+  const ended = task.finishedAt ?? (OPEN.has(task.status) ? fold.until(now) : begun);
+  return duration(Math.max(0, ended - begun));
+}
+
+/** All of it in a sentence, for those who hear it; what ticks is left out. */
 export function spokenOf(plan, task, fold, marks) {
-  const attempts = task?.attempts.length > 1 ? plural(task.attempts.length, "attempt") : null;
-  const facts = factsOf(task, fold).filter((fact) => !fact.startsWith("×"));
-  const needs = plan.depends_on.length ? `after ${plan.depends_on.join(", ")}` : null;
-  const said = [standingOf(task, fold).word, ...facts, attempts, plan.required ? null : "optional", ...marks, needs];
+  const said = [
+    standingOf(task, fold).word,
+    task?.worker ?? plan.worker,
+    task?.attempts.length > 1 ? plural(task.attempts.length, "attempt") : null,
+    task?.finishedAt ? lastingOf(task, fold) : null,
+    task?.finishedAt && task.cost ? money(task.cost) : null,
+    plan.required ? null : "optional",
+    ...marks,
+    plan.depends_on.length ? `after ${plan.depends_on.join(", ")}` : null,
+  ];
   return `${titleOf(plan)}: ${said.filter(Boolean).join(", ")}`;
 }
 

@@ -4,7 +4,7 @@ import { h, set } from "../dom.js";
 
 const SMALLEST = 0.3;
 const LARGEST = 2;
-const READABLE = 0.55;
+const READABLE = 0.58;
 const STEP = 1.25;
 const MARGIN = 12;
 
@@ -29,7 +29,12 @@ export function viewport(svg, label) {
     event.preventDefault();
     act();
   });
-  new ResizeObserver(() => own || apply(fitting())).observe(element);
+  let width = 0;
+  new ResizeObserver(() => {
+    if (own || element.clientWidth === width) return;
+    width = element.clientWidth;
+    requestAnimationFrame(() => apply(fitting()));
+  }).observe(element);
   return { element, controls, resize, reveal, zoom, fit };
 
   function resize(width, height) {

@@ -37,12 +37,6 @@ export function state(status) {
   );
 }
 
-/** Facts with their names; those that are null are left out. */
-export function facts(pairs) {
-  const told = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
-  return h("dl", { class: "facts numbers" }, told.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
-}
-
 /** A code in words: `output invalid`. */
 export const plain = (code) => String(code ?? "").replaceAll("_", " ");
 
