@@ -94,7 +94,7 @@ async def test_teams_their_versions_and_tools(quiet_desk: Desk) -> None:
         "href", "/console/new?team=crew"
     )
     await page.get_by_role("link", name="to version 1").click()
-    difference = page.locator(".difference")
+    difference = page.locator(".version-difference")
     await expect(difference.get_by_role("heading", name="workers researcher · timeout_s")).to_be_visible()
     await expect(difference.locator(".line[data-sign='+']").first).to_contain_text("A better crew.")
     await _holds(page, dark=True)
