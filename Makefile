@@ -8,7 +8,7 @@ COMPILE := uv pip compile --generate-hashes --universal --python-version 3.11 \
 	--no-header --no-emit-index-url --no-emit-find-links -q pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format openapi clients states lock bench soak fuzz clean
+.PHONY: help run test check format openapi clients states lock bench soak fuzz pictures clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,7 @@ run: $(READY) ## Serve on 127.0.0.1:8000; needs nothing but Python 3.11 or newer
 	$(BIN)/python -m app serve --migrate
 
 test: check ## Everything CI runs: lint, types, import contracts, all tests
+	tests/install_programs
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 check: $(READY) ## Lint, types and import contracts
@@ -56,6 +57,10 @@ fuzz: SEED ?= $(shell date +%s)
 fuzz: $(READY) ## Feed tools, replies and requests odd things for MINUTES=60; SEED=… repeats the cases of another time
 	CHARGEHAND_FUZZ_MINUTES=$(MINUTES) CHARGEHAND_FUZZ_SEED=$(SEED) \
 		$(BIN)/python -m pytest -n 3 -o faulthandler_timeout=0 tests/fuzz
+
+pictures: $(READY) ## Take the pictures of docs/console.md
+	tests/install_programs
+	$(BIN)/python -m tests.console.pictures docs/pictures
 
 clean: ## Remove what make and the tools made, but not the data in .chargehand
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -2,7 +2,7 @@
 
 `python -m benchmarks PART …` runs a part: throughput, slow_calls, memory, streams, readers, takeover, cancel, pickup,
 replicas, failures, dynamic_workers, reductions, hostile, nested, templates, findings, code_review, masking, metrics,
-webhooks, limits, tracing, run_lists.
+webhooks, limits, tracing, run_lists, console.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.bench import MEASURED, SERVING, Bench, bench, percentile
+from benchmarks.console import measure as measure_console
 from benchmarks.failures import overshoot_of, spending
 from benchmarks.findings import KINDS
 from benchmarks.findings import measure as measure_findings
@@ -302,6 +303,22 @@ def run_lists() -> None:
     )
 
 
+def console() -> None:
+    """A long run in a browser: how soon it is seen, and how smoothly it goes on."""
+    found = measure_console()
+    print(
+        f"\nA run of 100 tasks and 5,000 events: first paint after {percentile(found.paint_ms, 0.5):.0f} ms, live "
+        f"after {percentile(found.live_ms, 0.5):.0f} ms (medians of {len(found.live_ms)} first visits); over the wire "
+        f"{found.files_bytes / 1000:.0f} kB of files and {found.data_bytes / 1000:.0f} kB of data."
+    )
+    print("\n| what is shown | frames due | too late | longest gap |\n|---|---|---|---|")
+    for shown, (due, late, gap) in found.frames.items():
+        print(f"| {shown} | {due} | {late} ({late / due:.1%}) | {gap:.0f} ms |")
+    print("\n| events read | memory of the page's values |\n|---|---|")
+    for events, mib in found.heap_mib.items():
+        print(f"| {events:,} | {mib:.1f} MiB |")
+
+
 def _service(surroundings: Bench, runs: int, at_once: int, stagger_s: float = 0) -> dict[str, Any]:
     return surroundings.measured(
         "benchmarks.service", surroundings.database_url, surroundings.stub_url, runs, at_once, stagger_s
@@ -332,6 +349,7 @@ _PARTS = (
     limits,
     tracing,
     run_lists,
+    console,
 )
 PARTS = {part.__name__: part for part in _PARTS}
 

@@ -18,6 +18,7 @@ from app.api import (
     artifacts,
     breakers,
     bulk_cancel,
+    console,
     deliveries,
     engines,
     events,
@@ -123,6 +124,7 @@ def create_app(
     parts = (
         pages, jobs, bulk_cancel, runs, plans, questions, replays, second_looks, events, inputs, artifacts, trace,
         teams, breakers, keys, limits, usage, webhooks, deliveries, schedules, engines, intake, health, metrics,
+        console,
     )  # fmt: skip
     for part in parts:
         app.include_router(part.router)

@@ -17,6 +17,8 @@ log = structlog.get_logger(__name__)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _PROBES = ("/livez", "/readyz", "/metrics")
+_FILES = "/console/"
+"""A page there is made of many, and what counts are the requests of the API that it makes."""
 _PATH_LOGGED = 200
 """Characters of a path that its log line shows."""
 _PRIVATE = "/v1/"
@@ -65,7 +67,8 @@ class RequestIds:
                 if scope["path"] not in _PROBES:
                     path, spent_ms = scope["path"][:_PATH_LOGGED], round((time.perf_counter() - started) * 1000)
                     about = {"method": scope["method"], "path": path, "status": status, "duration_ms": spent_ms}
-                    log.info("request", **about, **whose_request(scope))
+                    tell = log.debug if path.startswith(_FILES) and status < 400 else log.info
+                    tell("request", **about, **whose_request(scope))
 
 
 def whose_request(scope: Scope) -> dict[str, str]:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from app import version
+from app.api.console import HOME
 from app.api.errors import Refusal
 from app.api.schemas.service import PROBLEMS, Home
 
@@ -36,8 +37,8 @@ async def home(request: Request) -> Response:
         here = html.escape(f"{request.url.scheme}://{request.url.netloc}")
         page = Template(_read("home.html")).substitute(version=html.escape(version), here=here)
         return Response(page, media_type=_HTML, headers=_PAGE_HEADERS | {"Vary": "Accept"})
-    links = {"docs": "/docs", "openapi": "/openapi.json", "jobs": "/v1/jobs", "teams": "/v1/teams", "ready": "/readyz"}
-    said = {"name": "Chargehand", "version": version, **links}
+    links = {"console": HOME, "docs": "/docs", "openapi": "/openapi.json", "jobs": "/v1/jobs", "teams": "/v1/teams"}
+    said = {"name": "Chargehand", "version": version, **links, "ready": "/readyz"}
     return JSONResponse(said, headers={"Cache-Control": "no-cache", "Vary": "Accept"})
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from app.api.console import console_of
 from app.domain.moments import written
 from app.domain.policy.breakers import Breaker
 from app.domain.states import TERMINAL_RUN
@@ -63,7 +64,7 @@ def run_resource(row: Row, now: datetime) -> Resource:
             "trace": f"{path}/trace",
             "inputs": f"{path}/inputs",
             "artifacts": f"{path}/artifacts",
-            "console": None,
+            "console": console_of(row["id"]),
         },
     }
 

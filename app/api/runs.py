@@ -18,11 +18,13 @@ from app.api.errors import Refusal, RunNotFound
 from app.api.long_polls import SETTLED, check_room, run_settled
 from app.api.resources import Resource, page, run_resource, task_resources
 from app.api.run_filters import FilterOf, InOrder, SortedBy
-from app.api.schemas.runs import Run, RunPage, RunTask, TaskPage
+from app.api.schemas.run_lists import RunPage
+from app.api.schemas.runs import Run, RunTask, TaskPage
 from app.api.schemas.service import PROBLEMS
 from app.api.visits import Visit, VisitOf
 from app.domain.states import TERMINAL_RUN
 from app.store.interventions import request_cancel
+from app.store.run_levels import levels_of_runs
 from app.store.run_lists import Listing, Place, page_of_runs
 from app.store.runs import OBJECTIVE_PREVIEW, Row, WholeRun, find_run, whole_run
 
@@ -37,10 +39,10 @@ After = Annotated[str | None, Query(max_length=500, description="`next_cursor` o
 Include = Annotated[
     str,
     Query(
-        pattern=r"^((result|objective)(,(result|objective))?)?$",
+        pattern=r"^((result|objective|levels)(,(result|objective|levels)){0,2})?$",
         description=(
-            "What each run of the list has in full, joined by commas: `result`, which is null otherwise, and "
-            f"`objective`, which is cut to {OBJECTIVE_PREVIEW} characters otherwise."
+            "What each run of the list has in full, joined by commas: `result` and `levels`, which are null otherwise, "
+            f"and `objective`, which is cut to {OBJECTIVE_PREVIEW} characters otherwise."
         ),
     ),
 ]
@@ -69,7 +71,7 @@ async def _listing(
     include: Include = "",
 ) -> Listing:
     asked = include.split(",")
-    listing = Listing(which, sort, order, None, "objective" in asked, "result" in asked)
+    listing = Listing(which, sort, order, None, *(name in asked for name in ("objective", "result", "levels")))
     return replace(listing, after=place_of(after, listing)) if after is not None else listing
 
 
@@ -86,7 +88,9 @@ async def list_runs(visit: VisitOf, listing: ListingOf, limit: PageLimit = 20) -
     rows = await page_of_runs(visit.database, visit.tenant, listing, limit=limit + 1)
     shown, now = rows[:limit], datetime.now(UTC)
     more = cursor_of(Place(shown[-1]["place"], shown[-1]["id"]), listing) if len(rows) > limit else None
-    return JSONResponse(page([run_resource(row, now) for row in shown], more))
+    ids = [row["id"] for row in shown] if listing.levels else []
+    levels = await levels_of_runs(visit.database, visit.tenant, ids) if ids else {}
+    return JSONResponse(page([run_resource(row, now) | {"levels": levels.get(row["id"])} for row in shown], more))
 
 
 @router.get("/{run_id}", response_model=Run, responses={304: {"description": "The run is as the client knows it."}})

@@ -237,6 +237,7 @@ def _say_what_is_used(settings: Settings, database: "UsableDatabase") -> None:
 
 def _say_where_to_go(address: str) -> None:
     say(f"Chargehand is at http://{address}")
+    say(f"Its console, to look at runs and to start one: http://{address}/console")
     say('Next: README.md, "A job, from POST to trace". The API is described at /docs.')
 
 

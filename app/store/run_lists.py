@@ -72,6 +72,8 @@ class Listing:
     """Only runs behind this one."""
     whole_objectives: bool = False
     results: bool = False
+    levels: bool = False
+    """Whether the levels of plans are wanted (`run_levels`)."""
 
 
 _CONDITIONS = {

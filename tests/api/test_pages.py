@@ -15,6 +15,7 @@ async def test_the_root_says_what_answers_and_where_to_go_on(api: Api) -> None:
     assert said["name"] == "Chargehand"
     assert re.fullmatch(r"\d+\.\d+\.\d+", said["version"])
     assert said["version"] == (await api.get("/openapi.json"))["info"]["version"]
+    assert said["console"] == "/console"
     for link in (said["docs"], said["openapi"], said["teams"], said["ready"]):
         assert (await api.client.get(link)).status_code == 200
 
@@ -25,7 +26,7 @@ async def test_a_browser_gets_a_page_whose_links_lead_somewhere(api: Api) -> Non
     assert answer.headers["content-type"].startswith("text/html")
     assert answer.headers["vary"] == "Accept"
     links = re.findall(r'(?:href|src)="([^"]+)"', answer.text)
-    assert {"docs", "openapi.json"} <= set(links)
+    assert {"console", "docs", "openapi.json"} <= set(links)
     for link in links:
         assert (await api.client.get(f"/{link}", headers=BROWSER)).status_code == 200
 

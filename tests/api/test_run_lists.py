@@ -9,6 +9,8 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
+from app.domain.events import Entry, PlanCreated
+from app.domain.plan import Plan, Task, validated
 from app.settings import Settings
 from tests.support.api import Api
 from tests.support.run_rows import fill
@@ -181,3 +183,29 @@ async def updates(api: Api, sql: psycopg.Connection) -> tuple[int, int]:
     return sql.execute(
         "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'runs'"
     ).fetchone() or (0, 0)
+
+
+async def test_the_levels_of_plans_are_there_for_those_who_ask(api: Api) -> None:
+    play = await api.played()
+    await play.start()
+    assert await levels(api, "include=levels") == [None]
+    ways = {"north": (), "south": (), "sum": ("north", "south"), "memo": ("sum",), "table": ("south",)}
+    tasks = [
+        Task(id=name, title=name, instruction="Do it.", worker="writer", depends_on=on) for name, on in ways.items()
+    ]
+    plan = validated(Plan(goal="the goal", tasks=tuple(tasks)), ["writer"], 100)
+
+    await play.record(Entry(PlanCreated.of(plan)))
+    await play.start_task("north")
+    await play.finish_task("north")
+    await play.start_task("south")
+
+    expected = [{"succeeded": 1, "running": 1}, {"pending": 2}, {"pending": 1}]
+    assert await levels(api, "include=levels") == [expected]
+    assert await levels(api, "include=objective,levels,result") == [expected]
+    assert await levels(api, "") == [None]
+    assert (await api.client.get("/v1/runs?include=tasks")).status_code == 422
+
+
+async def levels(api: Api, query: str) -> list[Any]:
+    return [run["levels"] for run in (await api.get(f"/v1/runs?{query}"))["data"]]

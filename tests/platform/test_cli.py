@@ -154,7 +154,10 @@ def test_serve_answers_and_ends_quietly_when_told_to_stop(database_url: str, num
 
         assert process.wait(timeout=30) == 0
         assert process.stderr is not None
-        assert process.stderr.read() == 'Next: README.md, "A job, from POST to trace". The API is described at /docs.\n'
+        assert process.stderr.read().splitlines() == [
+            f"Its console, to look at runs and to start one: {address}/console",
+            'Next: README.md, "A job, from POST to trace". The API is described at /docs.',
+        ]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc says which loop it is")

@@ -15,7 +15,7 @@ from app.api.server import Server
 from app.runtime import Runtime, open_runtime
 from app.settings import Settings
 from tests.support.play import Play, Player, playing
-from tests.support.service import FEW_TEAMS
+from tests.support.service import FEW_TEAMS, Service
 from tests.support.waiting import until
 
 BODY_LIMIT = 300_000
@@ -106,9 +106,28 @@ async def transport_to(runtime: Runtime, body_limit_bytes: int = BODY_LIMIT) -> 
 @asynccontextmanager
 async def served(api: Api) -> AsyncIterator[str]:
     """The address of a server for the application, which is up already."""
+    async with _listening(api.app) as address:
+        yield address
+
+
+@asynccontextmanager
+async def served_service(service: Service, body_limit_bytes: int = BODY_LIMIT) -> AsyncIterator[str]:
+    """The address of a server for a service that is running."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Runtime]:
+        yield service.runtime
+
+    app = create_app(opened, body_limit_bytes=body_limit_bytes, tracing=service.runtime.tracing)
+    async with app.router.lifespan_context(app), _listening(app) as address:
+        yield address
+
+
+@asynccontextmanager
+async def _listening(app: FastAPI) -> AsyncIterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         up = asyncio.Event()
-        server = Server(api.app, up=up.set, lifespan=False, goodbye_s=1)
+        server = Server(app, up=up.set, lifespan=False, goodbye_s=1)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             await asyncio.wait_for(up.wait(), 10)

@@ -69,8 +69,8 @@ class Links(Shape):
     """The inputs of its job."""
     artifacts: str
     """The files that it handed over."""
-    console: str | None
-    """Its page for people; null while there is none."""
+    console: str
+    """Its page for people."""
 
 
 class RunProblem(Problem):
@@ -254,13 +254,6 @@ class Input(Shape):
     """Its length as it was sent."""
     url: str
     """Where to read it."""
-
-
-class RunPage(Page):
-    """Runs, in the order that was asked for."""
-
-    data: list[Run]
-    """The runs of this page."""
 
 
 class PlanRevisionPage(Page):

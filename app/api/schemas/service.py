@@ -19,6 +19,8 @@ class Home(Shape):
     """The name of the service."""
     version: str
     """Its release."""
+    console: str
+    """The console: runs, and all about them, for people to look at."""
     docs: str
     """The description of the API for people."""
     openapi: str

@@ -1,0 +1,11 @@
+/** What is to be decided by people: a plan that waits for approval, and questions. Nothing when nothing waits. */
+
+import { h } from "../dom.js";
+import { approvalView } from "../decide/approval.js";
+import { questionsView } from "../decide/questions.js";
+
+export function decideView(store) {
+  const parts = [questionsView(store), approvalView(store)];
+  const element = h("div", { class: "decide stack" }, parts.map((part) => part.element));
+  return { element, draw: () => parts.forEach((part) => part.draw()) };
+}

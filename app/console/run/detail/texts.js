@@ -1,0 +1,55 @@
+/** Texts and values as they are, in full if somebody wants that: folded, and to be copied. */
+
+import { copy } from "../../clipboard.js";
+import { fill, h } from "../../dom.js";
+import { count } from "../../format.js";
+import { jsonTree } from "../../json_tree.js";
+
+const FOLDED_CHARACTERS = 900;
+const FOLDED_LINES = 14;
+
+/** A text, of which the beginning is shown when it is long. */
+export function longText(text, { name = "text", className = "" } = {}) {
+  if (!text.trim()) return h("p", { class: "quiet" }, "Nothing.");
+  const short = folded(text);
+  const shown = h("pre", { class: `text ${className}` }, short);
+  const more =
+    short.length < text.length && h("button", { type: "button", class: "plain", on: { click: toggle } }, all());
+  return h("div", { class: "long" },
+    shown,
+    h("div", { class: "row" },
+      more,
+      copyButton(() => text, name),
+    ),
+  );
+
+  function all() {
+    return `Show all ${count(text.length)} characters`;
+  }
+
+  function toggle() {
+    const open = shown.classList.toggle("open");
+    fill(shown, open ? text : short);
+    fill(more, open ? "Show less" : all());
+  }
+}
+
+function folded(text) {
+  const lines = text.split("\n", FOLDED_LINES + 1);
+  const byLines = lines.length > FOLDED_LINES ? lines.slice(0, FOLDED_LINES).join("\n") : text;
+  const short = byLines.length > FOLDED_CHARACTERS ? byLines.slice(0, FOLDED_CHARACTERS) : byLines;
+  // To hide a last few words helps nobody.
+  return text.length - short.length < FOLDED_CHARACTERS / 6 ? text : `${short}…`;
+}
+
+/** A button that copies; `text()` gives what. */
+export function copyButton(text, name) {
+  const click = () => copy(text());
+  return h("button", { type: "button", class: "plain", "aria-label": `Copy the ${name}`, on: { click } }, "Copy");
+}
+
+/** A value as a tree, to be copied as JSON. */
+export function valueTree(value, name = "value") {
+  const copied = () => JSON.stringify(value, null, 2);
+  return h("div", { class: "tree" }, jsonTree(value, { name }), h("div", { class: "row" }, copyButton(copied, name)));
+}
