@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ TEST_SETTINGS = {
     "checkpoint_timeout": "1h",
 }
 """Fast, and worth nothing after a crash of the machine. Sessions still see commits in their true order."""
+ROOM_BYTES = 6 * 2**30
+"""More than all databases of a test run take together, their log included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,19 @@ class Databases:
 def open_databases() -> Iterator[Databases]:
     """The databases of this checkout's tests; the last process to leave stops the server and deletes its data."""
     checkout = hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:12]
-    home = Path(tempfile.gettempdir(), f"chargehand-tests-{os.geteuid()}-{checkout}")
+    home = _roomy_memory() or Path(tempfile.gettempdir())
+    home /= f"chargehand-tests-{os.geteuid()}-{checkout}"
     with embedded_postgres(home, settings=TEST_SETTINGS, erase=True) as server_url:
         yield Databases(server_url, _template(server_url))
+
+
+def _roomy_memory() -> Path | None:
+    """Where files are kept in memory: a database is made there in a tenth of the time, and no disk is worn by it."""
+    memory = Path("/dev/shm")
+    try:
+        return memory if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= ROOM_BYTES else None
+    except OSError:
+        return None
 
 
 def _template(server_url: str) -> str:
