@@ -110,7 +110,7 @@ async def test_revisions_are_compared_and_runs_inside_the_run_are_shown(quiet_de
             place = page.locator(".place", has=page.locator(f"[data-node={name}]"))
             await expect(place).to_have_attribute("data-change", mark)
 
-        await page.get_by_role("button", name="Show all of it").click()
+        await page.locator(".run-head").get_by_role("button", name="Show all of it").click()
         for scheme in ("light", "dark"):
             await page.emulate_media(color_scheme=scheme)
             assert await violations(page) == []
