@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import FilePayload, Page, Route, expect
 
 import app
 from app.domain.keys import SCOPES
@@ -76,13 +76,16 @@ async def test_a_job_goes_from_the_form_by_its_quote_to_its_run(desk: Desk, stub
     page = await desk.open("/new?objective=Compare+the+regions.&team=general")
     await page.locator("#files").set_input_files(
         [
-            {"name": "sales.csv", "mimeType": "text/csv", "buffer": b"region,amount\nnorth,1\n"},
-            {"name": "terms.pdf", "mimeType": "application/pdf", "buffer": pdf_of("Net 30 days.")},
+            FilePayload(name="sales.csv", mimeType="text/csv", buffer=b"region,amount\nnorth,1\n"),
+            FilePayload(name="terms.pdf", mimeType="application/pdf", buffer=pdf_of("Net 30 days.")),
         ]
     )
+    await page.get_by_role("group", name="Inputs").evaluate(DROP)
+    await expect(page.get_by_label("Text of input 3")).to_have_value("A note.")
     await page.get_by_role("button", name="Paste a text").click()
-    await page.get_by_label("Name of input 3").fill("notes/wish.md")
-    await page.get_by_label("Text of input 3").fill("Mind the south.")
+    await page.get_by_label("Name of input 4").fill("notes/wish.md")
+    await page.get_by_label("Text of input 4").fill("Mind the south.")
+    await page.get_by_role("button", name="Remove dropped.txt").click()
     await page.get_by_label("Cost (US dollars)").fill("1.50")
     await page.get_by_text("Further terms").click()
     await page.get_by_role("button", name="Add a label").click()
@@ -108,6 +111,13 @@ async def test_a_job_goes_from_the_form_by_its_quote_to_its_run(desk: Desk, stub
     ]  # fmt: skip
 
 
+DROP = """(zone) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File(["A note."], "dropped.txt"));
+    zone.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+}"""
+
+
 async def test_the_plan_that_was_quoted_can_be_what_is_carried_out(desk: Desk, stub: StubProvider) -> None:
     stub.on("plan", as_json(plan_of(task("tell", "writer"))))
     stub.on("work", as_json(report("done")))
@@ -118,9 +128,8 @@ async def test_the_plan_that_was_quoted_can_be_what_is_carried_out(desk: Desk, s
 
     run_id = await run_shown(page)
     assert (await desk.service.ended(run_id))["status"] == "succeeded"
-    assert [event.data.source for event in await desk.service.events(run_id) if event.type == "plan.created"] == [
-        "client"
-    ]
+    made = await asked(desk.url, f"/v1/runs/{run_id}/events?types=plan.created")
+    assert [event["data"]["source"] for event in made["data"]] == ["client"]
 
 
 async def test_what_is_typed_outlives_a_wrong_field_a_key_that_is_asked_for_a_lost_answer_and_a_reload(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from playwright.async_api import Page, expect
@@ -12,7 +13,8 @@ from app.domain.plan import Plan, Task, validated
 from app.domain.reporting import Reporter
 from app.domain.results import Problem
 from tests.console.conftest import Desk
-from tests.console.test_fold import asked, begun_with_results, hedged, nested, reassigned, rehearsed, split
+from tests.console.logs import many_logs
+from tests.console.test_fold import asked, hedged, nested, reassigned
 from tests.support.browser import violations
 from tests.support.long_run import LongRun
 from tests.support.play import Play, playing
@@ -41,6 +43,17 @@ _ELAPSED = """async (cases) => {
 _PATH = """async (logs) => {
   const { CriticalPath } = await import("/console/run/critical_path.js");
   return logs.map((log) => new CriticalPath().take(log).told(Date.parse(log.at(-1).at)));
+}"""
+_ITEMS = """async ([log, task]) => {
+  const { RunFold } = await import("/console/run/fold.js");
+  const { LaneModel } = await import("/console/run/lane_model.js");
+  const fold = new RunFold();
+  fold.apply(log);
+  const model = new LaneModel(fold);
+  const look = model.look(fold.until(0));
+  const row = look.rows.find(({ key }) => key === `task:${task}`);
+  const items = model.items(row, look).filter(({ kind }) => kind !== "call");
+  return items.map(({ kind, track, state }) => `${kind} ${track} ${state}`);
 }"""
 _DAY = 86_400_000
 
@@ -76,8 +89,7 @@ async def test_the_axis_shows_what_is_busy_and_breaks_what_is_long_and_quiet(qui
 
 async def test_the_critical_path_is_that_of_the_report(quiet_desk: Desk) -> None:
     page = await quiet_desk.open("")
-    told = [asked(answered=True), asked(answered=False), reassigned(), split(), hedged(), nested()]
-    logs = [[as_json(event) for event in story.log] for story in (*told, begun_with_results(), *rehearsed())]
+    logs = many_logs()
 
     found = await page.evaluate(_PATH, logs)
 
@@ -87,7 +99,7 @@ async def test_the_critical_path_is_that_of_the_report(quiet_desk: Desk) -> None
         sums = (wanted.planning_ms, wanted.tasks_ms, wanted.synthesis_ms)
         assert (path["planningMs"], path["tasksMs"], path["synthesisMs"]) == sums, log
         steps = path["steps"]
-        assert all(before["to"] <= after["from"] for before, after in zip(steps, steps[1:], strict=False)), steps
+        assert all(before["to"] <= after["from"] for before, after in pairwise(steps)), steps
 
 
 def _reported(log: Sequence[dict[str, Any]]) -> Any:
@@ -95,6 +107,21 @@ def _reported(log: Sequence[dict[str, Any]]) -> Any:
     for event in log:
         reporter.take(event)
     return reporter.report(datetime.fromisoformat(log[-1]["at"])).critical_path
+
+
+async def test_a_lane_has_waits_and_retries_apart_and_what_is_side_by_side_beneath(quiet_desk: Desk) -> None:
+    page = await quiet_desk.open("")
+    cases = [
+        (asked(answered=False), "a", ["attempt 1 failed", "question 1 waiting", "attempt 1 succeeded"]),
+        (asked(answered=False), "b", ["before 1 pending", "queue 1 pending"]),
+        (reassigned(), "a", ["attempt 1 failed", "pause 1 pending", "attempt 1 succeeded"]),
+        (hedged(), "a", ["attempt 1 cancelled", "attempt 2 succeeded"]),
+        (nested(), "north", ["attempt 1 succeeded"]),
+    ]
+
+    for story, task, wanted in cases:
+        found = await page.evaluate(_ITEMS, [[as_json(event) for event in story.log], task])
+        assert sorted(found) == sorted(wanted)
 
 
 async def test_lanes_show_attempts_and_calls_and_open_what_is_chosen(quiet_desk: Desk) -> None:
@@ -110,13 +137,12 @@ async def test_lanes_show_attempts_and_calls_and_open_what_is_chosen(quiet_desk:
         assert await violations(page) == []
 
         call = lanes.get_by_role("button", name="stub for its task", exact=False).first
-        await call.hover()
+        await call.focus()
         await expect(page.locator(".lane-tip")).to_contain_text("100 + 10 tokens")
-        await call.click()
+        await page.keyboard.press("Enter")
         assert f"task=find&attempt=1&call={await _number_of(page, 'find', 'llm.completed')}" in page.url
         await expect(page.get_by_role("complementary", name="Detail")).to_contain_text("Model call")
 
-        await call.focus()
         await page.keyboard.press("Home")
         await page.keyboard.press("ArrowRight")
         await page.keyboard.press("Enter")
@@ -129,7 +155,7 @@ async def test_lanes_show_attempts_and_calls_and_open_what_is_chosen(quiet_desk:
 
 async def _number_of(page: Page, task: str, kind: str) -> int:
     events = await page.evaluate("() => fetch(`/v1${location.pathname.slice(8)}/events`).then((each) => each.json())")
-    return next(each["seq"] for each in events["data"] if each["task_id"] == task and each["type"] == kind)
+    return int(next(each["seq"] for each in events["data"] if (each["task_id"], each["type"]) == (task, kind)))
 
 
 async def _begin(play: Play) -> None:

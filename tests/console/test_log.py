@@ -9,11 +9,10 @@ from playwright.async_api import Page, expect
 
 from app.domain.events import FACTS
 from tests.console.conftest import Desk
-from tests.console.test_fold import asked, begun_with_results, hedged, nested, reassigned, rehearsed, split
+from tests.console.logs import many_logs
 from tests.support.browser import violations
 from tests.support.long_run import LongRun
 from tests.support.play import playing
-from tests.support.story import as_json
 
 DOCUMENT = Path(__file__).parents[2] / "openapi" / "openapi.json"
 _TYPES = """async () => {
@@ -44,9 +43,7 @@ def _documented() -> list[str]:
 
 async def test_what_happens_is_told_in_whole_sentences(quiet_desk: Desk) -> None:
     page = await quiet_desk.open("")
-    told = [asked(answered=True), asked(answered=False), reassigned(), split(), hedged(), nested()]
-    stories = (*told, begun_with_results(), *rehearsed())
-    events = [as_json(event) for story in stories for event in story.log]
+    events = [event for log in many_logs() for event in log]
 
     for event, sentence in zip(events, await page.evaluate(_SENTENCES, events), strict=True):
         assert sentence, event

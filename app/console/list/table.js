@@ -96,7 +96,7 @@ function tasksDone({ total, succeeded, failed, skipped, cancelled }) {
 function clocks(parts, { run, seenAt }) {
   const since = hasEnded(run) ? 0 : performance.now() - seenAt;
   const { wall_ms: wall, queued_ms: queued } = run.timing;
-  say(parts.elapsed, run.started_at ? duration(wholeSeconds(run, wall + since)) : "–");
+  say(parts.elapsed, run.started_at ? elapsed(run, wall + since) : "–");
   parts.elapsed.title = run.started_at ? "" : `queued for ${duration(queued + since)}`;
   say(parts.created, when(run.created_at, Date.now() - Date.parse(run.created_at)));
 }
@@ -107,6 +107,6 @@ function when(at, age) {
 }
 
 /** A clock that ticks shows whole seconds. */
-function wholeSeconds(run, ms) {
-  return hasEnded(run) ? ms : Math.max(1, Math.floor(ms / 1000)) * 1000;
+function elapsed(run, ms) {
+  return hasEnded(run) ? duration(ms) : duration(Math.max(1, Math.floor(ms / 1000)) * 1000).replace(".0 s", " s");
 }

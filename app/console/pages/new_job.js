@@ -152,8 +152,11 @@ class JobForm {
   /** What is wrong stands at its field; what has none stands below the buttons. */
   #refused(error) {
     const all = error.errors ?? [];
-    const errors = this.fields.show(all);
-    const placed = all.length - errors.length;
+    const isOurs = ({ pointer }) => this.draft.plan.trim() || !pointer?.startsWith("/plan"); // Else it was made.
+    const ours = all.filter(isOurs);
+    const rest = this.fields.show(ours);
+    const placed = ours.length - rest.length;
+    const errors = [...rest, ...all.filter((each) => !isOurs(each))];
     const fields = placed === 1 ? "One field needs" : `${plural(placed, "field")} need`;
     const message = placed ? `Not started: ${fields} another look.` : error.message;
     const { code, requestId } = error;

@@ -4,7 +4,7 @@ import { fill, h, say } from "../dom.js";
 import { count, hasEnded, plural } from "../format.js";
 import { every } from "../frames.js";
 import { failure } from "../router.js";
-import { askToCancel, notTogether } from "../list/cancel.js";
+import { cancelTogether, notTogether } from "../list/cancel.js";
 import { filterForm } from "../list/filters.js";
 import { look } from "../list/live.js";
 import { ParkedList } from "../list/parked.js";
@@ -34,17 +34,18 @@ class RunsPage {
     this.table = runsTable("Runs, each with its state, objective, team, tasks, cost and times");
     this.state = h("p", { class: "quiet small push", data: { name: "liveness" } }, "Looking …");
     this.notice = h("div", { class: "place" });
+    this.wrong = h("div", { class: "place" });
     this.empty = h("div");
     this.news = button("", () => this.#release(), { class: "news", hidden: true });
-    const cancel = () => askToCancel(this.#query, () => this.#looking.now());
-    this.cancel = button("Cancel these …", cancel, { class: "danger" });
+    this.cancel = button("Cancel these …", () => this.#cancel(), { class: "danger" });
     this.first = button("First page", () => this.#page(null));
     this.older = button("Next page", () => this.#page(this.#next));
     this.region = h("section", { class: "panel list", "aria-label": "Runs" }, this.table.element, this.empty);
     root.append(
       h("div", { class: "row" }, h("h1", { tabindex: -1 }, "Runs"), this.state, this.cancel,
         h("a", { class: "button main", href: "/console/new" }, "New job")),
-      this.filters.element, this.notice, h("div", { class: "over", role: "status" }, this.news), this.region,
+      this.filters.element, this.wrong, this.notice,
+      h("div", { class: "over", role: "status" }, this.news), this.region,
       h("nav", { class: "row pager", "aria-label": "Pages" }, this.first, this.older));
     every(SECOND_MS, () => this.table.tick(), signal);
   }
@@ -117,6 +118,17 @@ class RunsPage {
   #isRead() {
     const table = this.table.element;
     return table.matches(":hover, :focus-within") || table.getBoundingClientRect().top < 0;
+  }
+
+  async #cancel() {
+    try {
+      await cancelTogether(this.#query);
+    } catch (error) {
+      fill(this.wrong, failure(error));
+      return;
+    }
+    fill(this.wrong);
+    this.#looking.now();
   }
 
   #toTop() {

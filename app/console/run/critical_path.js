@@ -18,6 +18,8 @@ const ATTEMPT_ENDS = new Set([
 ]);
 const RUN_ENDS = new Set(["run.succeeded", "run.partial", "run.failed", "run.cancelled"]);
 
+const NOTHING = { tasks: [], planningMs: 0, tasksMs: 0, synthesisMs: 0, totalMs: 0, until: null, steps: [] };
+
 export class CriticalPath {
   #tasks = new Map();
   #current = [];
@@ -89,12 +91,12 @@ export class CriticalPath {
   }
 
   /**
-   * What bounded the run, up to `now` while it goes on: `{tasks, planningMs, tasksMs, synthesisMs, totalMs, steps}`.
-   * Steps are in order and have `kind` (`planning`, `task`, `wait`, `synthesis`), `from`, `to`, `task` and `attempt`.
+   * What bounded the run, up to `now` while it goes on: `{tasks, planningMs, tasksMs, synthesisMs, totalMs, until,
+   * steps}`. Steps are in order and have `kind` (`planning`, `task`, `wait`, `synthesis`), `from` and `to`; those of a
+   * task have `task` and `attempt`.
    */
   told(now) {
-    if (this.#startedAt === null)
-      return { tasks: [], planningMs: 0, tasksMs: 0, synthesisMs: 0, totalMs: 0, steps: [] };
+    if (this.#startedAt === null) return NOTHING;
     const end = this.#endedAt ?? now;
     const planned = this.#plannedAt ?? end;
     const stretches = new Map([...this.#tasks.values()].map((task) => [task.id, stretchesOf(task, end)]));
@@ -117,6 +119,7 @@ export class CriticalPath {
       tasksMs,
       synthesisMs,
       totalMs: planningMs + tasksMs + synthesisMs,
+      until: end,
       steps: withWaits(steps),
     };
   }

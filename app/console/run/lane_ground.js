@@ -16,21 +16,22 @@ export function laneGround() {
   return { axis, bands, path, now, draw };
 
   /** `places` gives the place of the middle of a row by its key. */
-  function draw({ scale, left, right, fold, look, places, height }) {
+  function draw({ scale, left, right, scrolled, fold, look, places, height }) {
     keep(ticks, scale.ticks(left - LABEL_PX, right + LABEL_PX), {
       key: ({ text }) => text,
       make: ({ text }) => h("span", {}, text),
       change: (element, { x }) => move(element, x),
     });
     const waits = fold.waits.map((wait) => ({ ...wait, name: "wait", to: wait.to ?? look.to }));
-    const broken = scale.breaks.map((each) => ({ ...each, name: "broken", reason: "" }));
+    const waitIn = ({ from, to }) => waits.find((wait) => wait.from < to && wait.to > from);
+    const broken = scale.breaks.map((each) => ({ ...each, name: "broken", reason: waitIn(each)?.reason ?? "" }));
     keep(bands, [...waits, ...broken], {
       key: ({ name, from }) => `${name} ${from}`,
       make: band,
       change: placed(scale),
     });
     const goesOn = fold.finishedAt === null;
-    set(now, { hidden: !goesOn });
+    set(now, { hidden: !goesOn || scale.x(look.to) < scrolled });
     if (goesOn) move(now, scale.x(look.to));
     set(path, { width: scale.width, height });
     set(line, { d: drawnPath(look.path.steps, scale, places) });
@@ -47,6 +48,7 @@ function band({ name, reason }) {
 
 function placed(scale) {
   return (element, { name, from, to, reason }) => {
+    element.item = { kind: name, from, to, reason };
     const x = scale.x(from);
     const width = Math.max(scale.x(to) - x, 2);
     set(element, { style: { width: `${width}px` } });

@@ -31,7 +31,7 @@ export class LaneModel {
     this.#fold = fold;
   }
 
-  /** Take in what is new; gives `{rows, path, busy, from, to}` up to `now`. */
+  /** Take in what is new; gives `{rows, path, bounding, busy, from, to}` up to `now`. */
   look(now) {
     const fold = this.#fold;
     for (const call of fold.calls.slice(this.#taken.calls)) add(this.#calls, rowKeyOf(call), call);
@@ -42,7 +42,14 @@ export class LaneModel {
     const to = fold.until(now);
     const path = this.#path.take(fold.events).told(to);
     const from = fold.queuedAt ?? to;
-    return { rows: this.#rows(path), path, busy: this.#busy(path, to), from, to: Math.max(to, from + 1) };
+    return {
+      rows: this.#rows(path),
+      path,
+      bounding: boundingKeys(path),
+      busy: this.#busy(path, to),
+      from,
+      to: Math.max(to, from + 1),
+    };
   }
 
   #rows(path) {
@@ -114,7 +121,7 @@ export class LaneModel {
   #frames({ part, key }, path) {
     const step = path.steps.find(({ kind }) => kind === part);
     if (!step) return [];
-    const goesOn = this.#fold.finishedAt === null && path.steps.at(-1) === step;
+    const goesOn = this.#fold.finishedAt === null && step.to === path.until;
     const to = goesOn ? null : step.to;
     return [
       {
@@ -226,6 +233,14 @@ export class LaneModel {
   }
 }
 
+/** The keys of what bounded the run: attempts, and what the supervisor did before and after them. */
+function boundingKeys({ steps }) {
+  const keys = steps.map(({ kind, task, attempt }) =>
+    kind === "task" ? `attempt:${task}:${attempt}` : `supervisor:${kind}:frame`,
+  );
+  return new Set(keys);
+}
+
 function rowKeyOf({ taskId, purpose }) {
   return taskId && purpose === "work" ? `task:${taskId}` : `supervisor:${ROW_OF.get(purpose) ?? "synthesis"}`;
 }
@@ -239,8 +254,8 @@ function add(lists, key, value) {
 function tracksOf(attempts) {
   const ends = [];
   const tracks = new Map();
-  for (const { number, startedAt, finishedAt } of attempts) {
-    const free = ends.findIndex((end) => end <= startedAt);
+  for (const { number, startedAt, finishedAt, beside } of attempts) {
+    const free = ends.findIndex((end, track) => end <= startedAt && tracks.get(beside) !== track + 1);
     const track = free < 0 ? ends.length : free;
     ends[track] = finishedAt ?? Infinity;
     tracks.set(number, track + 1);

@@ -96,14 +96,23 @@ function drawItem(element, item, { selected, active, fold, look }) {
     const [x, width] = place.split(" ");
     set(element, { style: { transform: `translateX(${x}px)`, width: `${width}px` } });
   }
-  const said = `${item.state} ${item.to} ${item.child?.status} ${item.key === active} ${item.key === selected.item}`;
+  const critical = look.bounding.has(item.key);
+  const said = [
+    item.state,
+    item.to,
+    item.child?.status,
+    item.key === active,
+    item.key === selected.item,
+    critical,
+  ].join();
   if (element.said === said) return;
   element.said = said;
   set(element, {
     data: { state: item.state },
+    class: `lane-item ${item.kind}${critical ? " critical" : ""}`,
     tabindex: item.key === active ? 0 : -1,
     "aria-pressed": item.key === selected.item ? "true" : null,
-    "aria-label": linesOf(item, fold, look.to).join(", "),
+    "aria-label": [...linesOf(item, fold, look.to), critical && "on the critical path"].filter(Boolean).join(", "),
     style: { "--track": item.track - 1 },
   });
   if (item.child) say(element, "⧉");

@@ -5,9 +5,9 @@ import { linesOf } from "./lane_words.js";
 
 const BESIDE_PX = 12;
 
-export function laneTip(scroller, told) {
+export function laneTip(scroller, holder, told) {
   const tip = h("div", { class: "lane-tip", hidden: true, "aria-hidden": "true" });
-  scroller.append(tip);
+  holder.append(tip);
   scroller.addEventListener("pointerover", ({ target, clientX, clientY }) => show(target, clientX, clientY));
   scroller.addEventListener("pointermove", ({ clientX, clientY }) => tip.hidden || move(clientX, clientY));
   scroller.addEventListener("pointerleave", hide);

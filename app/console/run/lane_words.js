@@ -22,6 +22,11 @@ const plain = (text) => text.replaceAll("_", " ");
 const problem = (error) => error && `${plain(error.code)}: ${error.message}`.slice(0, 240);
 
 const LINES = {
+  wait: (wait, fold, whole) => [`The run ${waitWords(wait)}`, whole],
+  broken: ({ reason }, fold, whole) => [
+    reason ? `The run ${waitWords({ reason })}` : "Nothing is at work",
+    `${whole}, drawn short`,
+  ],
   phase: ({ part }, fold, whole) => [PARTS[part] ?? part, whole],
   before: ({ taskId }, fold, whole) => [
     `${taskId} waits for ${fold.tasks.get(taskId).plan.depends_on.join(", ")}`,

@@ -16,6 +16,7 @@ import { Zoom, ZOOM_KEYS, moveByDrag, zoomButtons, zoomByDrag, zoomByWheel } fro
 
 const NAMES_PX = 208;
 const NARROW_NAMES_PX = 84;
+const WIDE_NAMES_PX = 320;
 const AROUND_PX = 120;
 const END_PX = 20;
 const TICK_MS = 250;
@@ -48,10 +49,11 @@ export function lanesView(store) {
     zooms: 0,
     drawn: "",
     time: "",
+    shownRow: null,
     itemsOf: (row) => model.items(row, view.look),
   };
   const keys = laneKeys({ scroller, view, reveal });
-  laneTip(scroller, () => ({ fold: store.fold, now: view.look?.to ?? Date.now() }));
+  laneTip(scroller, element, () => ({ fold: store.fold, now: view.look?.to ?? Date.now() }));
   listen();
   return { element, draw };
 
@@ -68,7 +70,8 @@ export function lanesView(store) {
   }
 
   function names() {
-    return scroller.clientWidth < 640 ? NARROW_NAMES_PX : NAMES_PX;
+    if (scroller.clientWidth < 640) return NARROW_NAMES_PX;
+    return scroller.clientWidth > 1500 ? WIDE_NAMES_PX : NAMES_PX;
   }
 
   function draw() {
@@ -105,13 +108,25 @@ export function lanesView(store) {
     view.rows = placed(view.look.rows);
     const height = view.rows.reduce((sum, row) => sum + heightOf(row), 0);
     set(scroller, { style: { "--names": `${names()}px` } });
-    set(body, { style: { height: `${height}px`, width: `${names() + view.scale.width + END_PX}px` } });
+    const across = `${names() + view.scale.width + END_PX}px`;
+    set(head, { style: { width: across } });
+    set(body, { style: { height: `${height}px`, width: across } });
     if (zoom.mode === "follow") scroller.scrollLeft = scroller.scrollWidth;
+    showSelected(selected.row);
     const left = scroller.scrollLeft - AROUND_PX;
     const right = scroller.scrollLeft + scroller.clientWidth + AROUND_PX;
     const { fold } = store;
     const places = new Map(view.rows.map((row) => [row.key, row.top + heightOf({ tracks: 1 }) / 2]));
-    ground.draw({ scale: view.scale, left, right, fold, look: view.look, places, height });
+    ground.draw({
+      scale: view.scale,
+      left,
+      right,
+      scrolled: scroller.scrollLeft,
+      fold,
+      look: view.look,
+      places,
+      height,
+    });
     drawRows(rows, seen(), {
       model,
       look: view.look,
@@ -188,11 +203,23 @@ export function lanesView(store) {
     event.preventDefault();
   }
 
-  /** Bring a thing in a row into sight. */
-  function reveal(row, item) {
+  /** What has been selected elsewhere comes into sight, once. */
+  function showSelected(key) {
+    if (key === view.shownRow) return;
+    const row = view.rows.find((each) => each.key === key);
+    if (row) showRow(row);
+    if (row || key === null) view.shownRow = key;
+  }
+
+  function showRow(row) {
     const room = scroller.clientHeight - head.offsetHeight;
     if (row.top < scroller.scrollTop) scroller.scrollTop = row.top;
     else if (row.top + heightOf(row) > scroller.scrollTop + room) scroller.scrollTop = row.top + heightOf(row) - room;
+  }
+
+  /** Bring a thing in a row into sight. */
+  function reveal(row, item) {
+    showRow(row);
     const x = view.scale.x(item.from);
     const width = scroller.clientWidth - names();
     if (x < scroller.scrollLeft || x > scroller.scrollLeft + width - END_PX) {

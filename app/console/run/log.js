@@ -30,16 +30,20 @@ export function logView(store) {
       const event = fold.events[state.taken];
       if (lets(filter, event)) state.matching.push(event);
     }
-    const selected = Number(query.get("event")) || null;
+    const selected = Number(query.get("event") ?? query.get("call") ?? query.get("tool")) || null;
+    set(rows.element, { hidden: !state.matching.length });
     rows.show(state.matching, {
       startedAt: fold.queuedAt,
       clock: query.get("log_time") === "clock",
       selected,
       reset: refiltered,
     });
+    if (selected !== state.selected && (selected === null || store.caughtUp)) {
+      state.selected = selected;
+      if (selected !== null && rows.reveal(selected)) state.following = false;
+    }
     if (state.following) rows.toEnd();
     bar.draw({ following: state.following, filter });
-    set(rows.element, { hidden: !state.matching.length });
     set(empty, { hidden: state.matching.length > 0 });
     say(empty, emptiness(filter));
     say(said, tally(filter));

@@ -39,7 +39,7 @@ export function logRows({ onOpen, onScroll }) {
   );
   new ResizeObserver(() => draw()).observe(element);
 
-  return { element, show, toEnd };
+  return { element, show, toEnd, reveal };
 
   function rowHeight() {
     return narrow.matches ? NARROW_ROW_PX : ROW_PX;
@@ -131,12 +131,28 @@ export function logRows({ onOpen, onScroll }) {
   function moveTo(index) {
     if (!events[index]) return;
     active = events[index].seq;
+    scrollTo(index);
+    draw();
+  }
+
+  /** Bring an event into sight; whether it had to be scrolled for that. */
+  function reveal(seq) {
+    const index = events.findIndex((event) => event.seq === seq);
+    if (index < 0) return false;
+    active = seq;
+    const scrolled = scrollTo(index);
+    draw();
+    return scrolled;
+  }
+
+  function scrollTo(index) {
+    const before = element.scrollTop;
     const height = rowHeight();
     const room = element.clientHeight - head.offsetHeight;
     const top = index * height;
     if (top < element.scrollTop) element.scrollTop = top;
     else if (top + height > element.scrollTop + room) element.scrollTop = top + height - room;
-    draw();
+    return element.scrollTop !== before;
   }
 }
 

@@ -1,9 +1,10 @@
 /** An attempt at a task: what was different about it, what it did step by step, and how it ended. */
 
 import { h } from "../../dom.js";
+import { facts } from "../../facts.js";
 import { count, duration, moment } from "../../format.js";
 import { purposeOf } from "../log_words.js";
-import { facts, link, plain, problem, state, taskLinks, toAttempt, toCall, toTool } from "./parts.js";
+import { link, plain, problem, state, taskLinks, toAttempt, toCall, toTool } from "./parts.js";
 import { spentWords, sum } from "./spending.js";
 import { instructionOf } from "./task.js";
 import { longText } from "./texts.js";
@@ -76,7 +77,7 @@ function about(fold, task, attempt, steps) {
     ["Model calls", spent ? spentWords(spent) : null],
     ["Beside", attempt.beside ? link(toAttempt(task.id, attempt.beside), `attempt ${attempt.beside}`) : null],
     [
-      "Refined from",
+      "Told better after",
       attempt.refinedFrom ? link(toAttempt(task.id, attempt.refinedFrom), `attempt ${attempt.refinedFrom}`) : null,
     ],
     [
@@ -118,11 +119,16 @@ function listed(steps, fold) {
   return h("ol", { class: "steps" },
     steps.map((step) =>
       h("li", { data: { kind: step.call ? "call" : "tool", ok: String(step.ok) } },
-        step.call ? link(toCall(step), `${step.model} ${purposeOf(step.purpose)}`) : link(toTool(step), step.name),
+        step.call ? link(toCall(step), stepWords(step)) : link(toTool(step), step.name),
         h("span", { class: "quiet numbers" }, step.call ? calledIn(step) : toolIn(step, fold)),
       ),
     ),
   );
+}
+
+function stepWords({ purpose, ok, stopReason }) {
+  const of = purpose === "work" ? "Model call" : `Call ${purposeOf(purpose)}`;
+  return ok ? `${of}: ${plain(stopReason)}` : of;
 }
 
 function calledIn({ ok, error, usage, startedAt, finishedAt }) {

@@ -1,12 +1,13 @@
 /** A model call: what it was for and what it took, what was sent, and what came back. */
 
 import { h } from "../../dom.js";
+import { facts } from "../../facts.js";
 import { count, duration, money, moment, plural } from "../../format.js";
 import { purposeOf } from "../log_words.js";
 import { around } from "./attempt.js";
 import { requestOf } from "./conversation.js";
-import { facts, link, plain, problem, state, taskLinks, toAttempt, toCall, toEvent, toTool } from "./parts.js";
-import { jsonTree, longText } from "./texts.js";
+import { link, plain, problem, state, taskLinks, toAttempt, toCall, toEvent, toTool } from "./parts.js";
+import { longText, valueTree } from "./texts.js";
 
 export function callDetail(store, call) {
   const { fold } = store;
@@ -85,11 +86,9 @@ function request(fold, call) {
         index === last,
       ),
     ),
-    sent.tools?.length
-      ? folded(plural(sent.tools.length, "tool"), () => jsonTree(sent.tools, { name: "tools" }))
-      : null,
+    sent.tools?.length ? folded(plural(sent.tools.length, "tool"), () => valueTree(sent.tools, "tools")) : null,
     !sent.tools && sent.toolNames.length ? h("p", { class: "small" }, `Tools: ${sent.toolNames.join(", ")}`) : null,
-    sent.schema && folded("Schema of the reply", () => jsonTree(sent.schema, { name: "schema" })),
+    sent.schema && folded("Schema of the reply", () => valueTree(sent.schema, "schema")),
   ];
 }
 
@@ -119,9 +118,7 @@ function oneLine(block) {
 /** Content blocks in the form of the Messages API, each as what it is. */
 function blocks(content, fold, call) {
   return content.map((block) =>
-    h("div", { class: `block ${block.type}` },
-      BLOCKS[block.type]?.(block, fold, call) ?? jsonTree(block, { name: block.type }),
-    ),
+    h("div", { class: `block ${block.type}` }, BLOCKS[block.type]?.(block, fold, call) ?? valueTree(block, block.type)),
   );
 }
 
@@ -134,11 +131,11 @@ const BLOCKS = {
     );
     return [
       h("p", {}, "Calls ", tool ? link(toTool(tool), block.name) : h("code", {}, block.name)),
-      jsonTree(block.input, { name: "input" }),
+      valueTree(block.input, "input"),
     ];
   },
   tool_result: ({ content, is_error: failed }) => [
     h("p", { class: failed ? "wrong" : "quiet small" }, failed ? "✕ A tool failed" : "A tool brought"),
-    typeof content === "string" ? longText(content, { name: "result" }) : jsonTree(content, { name: "result" }),
+    typeof content === "string" ? longText(content, { name: "result" }) : valueTree(content, "result"),
   ],
 };

@@ -1,10 +1,11 @@
 /** An event: what it says in words, and all of it. */
 
 import { h } from "../../dom.js";
+import { facts } from "../../facts.js";
 import { moment } from "../../format.js";
 import { wordsOf } from "../log_words.js";
-import { facts, link, taskLinks, toAttempt, toCall, toEvent, toTool } from "./parts.js";
-import { jsonTree } from "./texts.js";
+import { link, taskLinks, toAttempt, toCall, toEvent, toTool } from "./parts.js";
+import { valueTree } from "./texts.js";
 
 export function eventDetail(store, event) {
   const { fold } = store;
@@ -17,7 +18,7 @@ export function eventDetail(store, event) {
     sections: [
       ["words", null, seq, () => h("p", { class: "text" }, wordsOf(event))],
       ["facts", null, `${seq} ${fold.tasks.size}`, () => about(fold, event)],
-      ["json", "All of it", seq, () => jsonTree(event, { name: "event" })],
+      ["json", "All of it", seq, () => valueTree(event, "event")],
     ],
   };
 }

@@ -1,55 +1,60 @@
 /** What is shown while nothing is selected: what the supervisor has done, and what the run came to in numbers. */
 
 import { h } from "../../dom.js";
-import { count, duration, money, plural } from "../../format.js";
+import { facts } from "../../facts.js";
+import { count, duration, money } from "../../format.js";
+import { tableOf } from "../../tables.js";
 import { CriticalPath } from "../critical_path.js";
 import { purposeOf } from "../log_words.js";
-import { facts, link, taskLinks, toCall, toTask } from "./parts.js";
+import { link, taskLinks, toCall, toTask } from "./parts.js";
 import { sum, sums, workedMs } from "./spending.js";
 import { writing } from "./writing.js";
 
 const MOST = 5;
-const LOOK_EVENTS = 25;
+/** What bounds each run, as far as its events have been read. */
+const PATHS = new WeakMap();
 
 export function overview(store) {
   const { fold, run } = store;
-  // While events come by the hundred, sums are made now and then.
-  const stamp = fold.finishedAt ?? (store.caughtUp ? fold.lastSeq : Math.floor(fold.lastSeq / LOOK_EVENTS));
+  // The run is looked at once a second at most, and so are the sums.
+  const stamp = `${fold.finishedAt} ${store.caughtUp} ${run.last_seq} ${run.timing?.wall_ms}`;
+  const begun = [...fold.tasks.values()].some((task) => task.attempts.length);
   const supervisor = fold.calls.filter((call) => call.purpose !== "work");
   return {
     title: "The run at a glance",
     sections: [
       writing(fold, (place) => !place.includes("/")),
-      ["numbers", null, `${stamp} ${run.last_seq} ${run.timing?.wall_ms}`, () => numbers(store)],
+      ["numbers", null, stamp, () => numbers(store)],
       supervisor.length > 0 && ["supervisor", "What the supervisor did", stamp, () => supervised(supervisor)],
       fold.calls.length > 0 && ["models", "Models", stamp, () => byModel(fold.calls)],
-      fold.tasks.size > 0 && ["slowest", "Longest at work", stamp, () => ranked(slowest(fold), (ms) => duration(ms))],
-      fold.tasks.size > 0 && ["dearest", "Most expensive", stamp, () => ranked(dearest(fold), (usd) => money(usd))],
+      begun && ["slowest", "Longest at work", stamp, () => ranked(slowest(fold), (ms) => duration(ms))],
+      begun && ["dearest", "Most expensive", stamp, () => ranked(dearest(fold), (usd) => money(usd))],
     ],
   };
 }
 
 function numbers({ fold, run }) {
-  const path = new CriticalPath().take(fold.events).told(fold.until());
+  if (!PATHS.has(fold)) PATHS.set(fold, new CriticalPath());
+  const path = PATHS.get(fold).take(fold.events).told(fold.until());
   const all = sum(fold.calls);
   const attempts = [...fold.tasks.values()].flatMap((task) => task.attempts);
   const failed = attempts.filter((each) => each.status === "failed").length;
   const { timing } = run;
   return facts([
-    [
-      "Tasks",
-      fold.tasks.size
-        ? `${count(fold.tasks.size)}, ${plural(attempts.length, "attempt")}${failed ? `, ${count(failed)} failed` : ""}`
-        : null,
-    ],
-    ["Model calls", all ? `${count(all.calls)}${all.failed ? `, ${count(all.failed)} failed` : ""}` : null],
+    ["Tasks", fold.tasks.size ? count(fold.tasks.size) : null],
+    ["Attempts", attempts.length ? withFailed(attempts.length, failed) : null],
+    ["Model calls", all ? withFailed(all.calls, all.failed) : null],
     ["Tool calls", fold.tools.length ? count(fold.tools.length) : null],
     ["Tokens", all ? `${count(all.read)} read, ${count(all.written)} written` : null],
     ["Waited in line", timing ? duration(timing.queued_ms) : null],
     ["Time", timing ? `${duration(timing.wall_ms)}; one after the other ${duration(timing.sequential_ms)}` : null],
-    ["Speedup", timing ? `${timing.speedup} ×` : null],
+    ["Speedup", timing?.speedup >= 1 && attempts.length ? `${timing.speedup} ×` : null],
     ["Critical path", path.totalMs ? [`${duration(path.totalMs)}: `, ...chain(path, fold)] : null],
   ]);
+}
+
+function withFailed(number, failed) {
+  return failed ? `${count(number)}, ${count(failed)} failed` : count(number);
 }
 
 function chain({ tasks, planningMs, synthesisMs }, fold) {
@@ -65,8 +70,9 @@ function chain({ tasks, planningMs, synthesisMs }, fold) {
 }
 
 function supervised(calls) {
-  return table(
-    ["", "Calls", "Tokens", "Cost", "Time"],
+  return tableOf(
+    "What the supervisor did",
+    figures("For", "Calls", "Cost", "Time"),
     sums(calls, (call) => call.purpose).map((row) => [
       link(
         toCall(row.last),
@@ -74,41 +80,28 @@ function supervised(calls) {
           .replace(/^for (an? |the )?/, "")
           .replace(/^./, (letter) => letter.toUpperCase()),
       ),
-      number(`${count(row.calls)}${row.failed ? ` (${count(row.failed)} failed)` : ""}`),
-      number(count(row.read + row.written)),
-      number(money(row.cost)),
-      number(duration(row.ms)),
+      `${count(row.calls)}${row.failed ? ` (${count(row.failed)} failed)` : ""}`,
+      money(row.cost),
+      duration(row.ms),
     ]),
   );
 }
 
 function byModel(calls) {
-  return table(
-    ["Model", "Calls", "Read", "Written", "Cost"],
+  return tableOf(
+    "Models",
+    figures("Model", "Calls", "Read", "Written", "Cost"),
     sums(calls, (call) => call.model).map((row) => [
       h("code", {}, row.key),
-      number(count(row.calls)),
-      number(count(row.read)),
-      number(count(row.written)),
-      number(money(row.cost)),
+      count(row.calls),
+      count(row.read),
+      count(row.written),
+      money(row.cost),
     ]),
   );
 }
 
-const number = (told) => ({ told });
-
-function table(names, rows) {
-  const cell = (each) => ("told" in each ? h("td", { class: "number" }, each.told) : h("td", {}, each));
-  const head = names.map((name, index) =>
-    h("th", { scope: "col", class: index ? "number" : null }, name || h("span", { class: "hidden-text" }, "For what")),
-  );
-  return h("div", { class: "table", role: "region", tabindex: 0, "aria-label": names[0] || "By what for" },
-    h("table", { class: "small" },
-      h("thead", {}, h("tr", {}, head)),
-      h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell)))),
-    ),
-  );
-}
+const figures = (first, ...names) => [first, ...names.map((name) => ({ name, number: true }))];
 
 function slowest(fold) {
   const now = fold.until();

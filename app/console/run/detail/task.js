@@ -2,11 +2,13 @@
 
 import { download } from "../../api.js";
 import { h } from "../../dom.js";
+import { facts } from "../../facts.js";
 import { bytes, count, duration, money, plural } from "../../format.js";
+import { prose } from "../../markdown.js";
 import { difference } from "./diff.js";
-import { facts, link, plain, problem, state, taskLinks, toAttempt } from "./parts.js";
+import { link, plain, problem, state, taskLinks, toAttempt } from "./parts.js";
 import { spentWords, sum, workedMs } from "./spending.js";
-import { jsonTree, longText } from "./texts.js";
+import { copyButton, longText, valueTree } from "./texts.js";
 import { writing } from "./writing.js";
 
 export function taskDetail(store, task) {
@@ -21,12 +23,7 @@ export function taskDetail(store, task) {
       writing(fold, (place) => place.startsWith(`${task.id}/`)),
       task.error && ["error", null, task.error.message, () => problem(task.error)],
       task.output && ["output", "What it delivered", task.seq, () => output(store, task.output)],
-      task.attempts.length > 0 && [
-        "attempts",
-        "Attempts",
-        `${task.seq} ${fold.lastSeq === task.seq}`,
-        () => attempts(store, task),
-      ],
+      task.attempts.length > 0 && ["attempts", "Attempts", task.seq, () => attempts(store, task)],
       ["instruction", "Instruction", still, () => longText(plan.instruction, { name: "instruction" })],
       plan.context && ["context", "Context", plan.context.length, () => longText(plan.context, { name: "context" })],
       plan.success_criterion && [
@@ -102,8 +99,12 @@ function output(store, told) {
       ["Files", told.artifacts?.length ? files(store, told.artifacts) : null],
       ["Nested run", told.nested ? h("a", { href: `/console/runs/${told.nested.run}` }, told.nested.run) : null],
     ]),
-    told.text && longText(told.text, { name: "result" }),
-    told.data !== null && told.data !== undefined && [h("h4", {}, "Data"), jsonTree(told.data, { name: "data" })],
+    told.text &&
+      h("div", { class: "long" },
+        prose(told.text, { top: 4 }),
+        copyButton(() => told.text, "result"),
+      ),
+    told.data !== null && told.data !== undefined && [h("h4", {}, "Data"), valueTree(told.data, "data")],
   ];
 }
 

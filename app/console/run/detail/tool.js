@@ -1,10 +1,11 @@
 /** A tool call: what went in, what came out, and what it took. */
 
 import { h } from "../../dom.js";
+import { facts } from "../../facts.js";
 import { count, duration, moment } from "../../format.js";
 import { around } from "./attempt.js";
-import { facts, link, problem, state, taskLinks, toAttempt, toCall, toEvent, toTool } from "./parts.js";
-import { jsonTree, longText } from "./texts.js";
+import { link, problem, state, taskLinks, toAttempt, toCall, toEvent, toTool } from "./parts.js";
+import { longText, valueTree } from "./texts.js";
 
 const EFFECTS = {
   read: "reads; may be repeated freely",
@@ -29,7 +30,7 @@ export function toolDetail(store, tool) {
         "input",
         "Input",
         tool.seq,
-        () => (input === null ? h("p", { class: "quiet" }, "Nothing.") : jsonTree(input, { name: "input" })),
+        () => (input === null ? h("p", { class: "quiet" }, "Nothing.") : valueTree(input, "input")),
       ],
       typeof end?.output === "string" && ["output", "Output", tool.endSeq, () => output(end)],
     ],
@@ -64,7 +65,7 @@ function calls(fold, call, id) {
 function output({ output: text }) {
   const looksLikeJson = /^\s*[[{]/.test(text);
   try {
-    if (looksLikeJson) return jsonTree(JSON.parse(text), { name: "output" });
+    if (looksLikeJson) return valueTree(JSON.parse(text), "output");
   } catch {
     // It only looked so.
   }
