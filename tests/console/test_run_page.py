@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from playwright.async_api import Route, expect
@@ -83,10 +83,13 @@ async def test_a_stream_that_breaks_says_so_and_loses_nothing(quiet_desk: Desk) 
         await play.start_task("t1")
         await play.finish_task("t1")
         log = await quiet_desk.service.events(play.run_id)
-        await page.route("**/events*", broken(log[:3]))
+        stream = Broken(log[:3])
+        await page.route("**/events*", stream.answer)
         await quiet_desk.open(f"/runs/{play.run_id}?view=work")
 
         await expect(page.get_by_text("The stream of events is away since")).to_be_visible()
+        await expect(page.locator(".page.run")).to_have_attribute("data-seq", "3")
+        stream.mended = True
         await expect(page.get_by_text("The stream is back, and nothing is missing.")).to_be_visible()
         await expect(page.locator(".page.run")).to_have_attribute("data-seq", "7")
         await expect(page.locator("[data-node=t1]")).to_have_accessible_name(re.compile("t1: succeeded, writer"))
@@ -110,7 +113,7 @@ async def test_revisions_are_compared_and_runs_inside_the_run_are_shown(quiet_de
             place = page.locator(".place", has=page.locator(f"[data-node={name}]"))
             await expect(place).to_have_attribute("data-change", mark)
 
-        await page.get_by_role("button", name="Show all of it").click()
+        await page.locator(".run-head").get_by_role("button", name="Show all of it").click()
         for scheme in ("light", "dark"):
             await page.emulate_media(color_scheme=scheme)
             assert await violations(page) == []
@@ -138,23 +141,22 @@ async def test_what_failed_is_told_in_words_and_the_job_is_copied_as_a_command(d
     assert "chk_secret" not in command
 
 
-def broken(events: Sequence[Event]) -> Callable[[Route], Awaitable[None]]:
-    """A stream whose first answer ends after these events, whose next never comes, and that then is well."""
-    frames = "".join(
-        f"id: {event.seq}\nevent: {event.type}\ndata: {json.dumps(event_json(event))}\n\n" for event in events
-    )
-    answers = iter(["cut", "away"])
+class Broken:
+    """A stream whose first answer ends in the middle, behind these events, and whose next ones do not come until it is
+    mended."""
 
-    async def answer(route: Route) -> None:
-        match next(answers, None):
-            case "cut":
-                await route.fulfill(body=f"{frames}id: 4\ndata: {{", content_type="text/event-stream")
-            case "away":
-                await route.abort()
-            case _:
-                await route.continue_()
+    def __init__(self, events: Sequence[Event]) -> None:
+        frames = "".join(f"id: {event.seq}\ndata: {json.dumps(event_json(event))}\n\n" for event in events)
+        self._parts = [f"{frames}id: {len(events) + 1}\ndata: {{"]
+        self.mended = False
 
-    return answer
+    async def answer(self, route: Route) -> None:
+        if self._parts:
+            await route.fulfill(body=self._parts.pop(), content_type="text/event-stream")
+        elif self.mended:
+            await route.continue_()
+        else:
+            await route.abort()
 
 
 async def revised(play: Play) -> None:

@@ -1,6 +1,6 @@
 /** What can be done about a run: ended, done again, answered anew, taken elsewhere. */
 
-import { download, idempotencyKey, post } from "../api.js";
+import { download, get, idempotencyKey, post } from "../api.js";
 import { copy } from "../copying.js";
 import { ask, field } from "../dialog.js";
 import { fill, h, set } from "../dom.js";
@@ -99,8 +99,14 @@ async function answeredAnew(store) {
   };
 }
 
+/** The job as it was accepted, while the events are still being read. */
+async function firstOf(id) {
+  const { data: [event] } = await get(`/v1/runs/${id}/events?types=run.queued&limit=1`);
+  return event.data;
+}
+
 async function copied(store) {
-  const queued = store.fold.events[0]?.data;
+  const queued = store.fold.events[0]?.data ?? (await firstOf(store.id));
   const done = queued?.inputs?.length ? "Copied. It takes the inputs from files by their names." : "Copied.";
   await copy(curlOf(store.run, queued), "The job as a command", done);
 }

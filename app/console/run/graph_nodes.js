@@ -58,8 +58,8 @@ function taskView(node) {
     set(element, { data: { state, change, ...kind } });
     say(sign, signOf(state));
     beside(title, titleOf(plan), TITLE, mark, marks, room);
-    beside(word, standing, FACTS, taken, took, room);
-    beside(worker, by, FACTS, attempts, tries, room);
+    beside(word, standing || by, FACTS, taken, took, room);
+    beside(worker, standing && by, FACTS, attempts, tries, room);
   }
 }
 

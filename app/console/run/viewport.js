@@ -4,7 +4,7 @@ import { h, set } from "../dom.js";
 
 const SMALLEST = 0.3;
 const LARGEST = 2;
-const READABLE = 0.58;
+const READABLE = 0.7;
 const STEP = 1.25;
 const MARGIN = 12;
 
