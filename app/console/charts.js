@@ -57,6 +57,7 @@ export function barChart({ label, series, bars, format, tick = format, whole = f
 
   function draw() {
     const inner = width - SPACE.left - SPACE.right;
+    if (inner <= 0) return;
     const room = HEIGHT - SPACE.top - SPACE.bottom;
     const ticks = ticksTo(Math.max(0, ...bars.map(totalOf)), { whole });
     const y = (value) => SPACE.top + room * (1 - value / ticks.at(-1));

@@ -101,7 +101,7 @@ function commonLengths(one, other, width) {
 /** The difference between two versions as a panel. */
 export function differenceOf(one, other) {
   const changes = changesOf(definitionOf(one), definitionOf(other));
-  return h("section", { class: "panel difference" },
+  return h("section", { class: "panel version-difference" },
     h("header", {},
       h("h2", {}, `From version ${one.version} to version ${other.version}`),
       h("span", { class: "quiet" }, changes.length ? plural(changes.length, "field") : "")),

@@ -1,6 +1,7 @@
 /** The versions of a team, and its definition to copy. */
 
-import { announce, h } from "../dom.js";
+import { copy } from "../clipboard.js";
+import { h } from "../dom.js";
 import { moment } from "../format.js";
 import { here } from "../router.js";
 import { tableOf } from "../tables.js";
@@ -43,13 +44,12 @@ export function definitionPanel(team, form) {
   const asJson = form === "json";
   const value = definitionOf(team);
   const text = asJson ? `${JSON.stringify(value, null, 2)}\n` : yamlOf(value);
-  const copy = () => navigator.clipboard.writeText(text).then(() => announce("It is in the clipboard."));
   const forms = [["YAML", null, !asJson], ["JSON", "json", asJson]].map(([words, definition, current]) => (
     h("a", { href: here({ definition }), "aria-current": current ? "true" : null }, words)));
   return h("section", { class: "panel" },
     h("header", {},
       h("h2", {}, "Definition"),
       h("nav", { class: "choices", "aria-label": "Form of the definition" }, forms),
-      h("button", { on: { click: copy } }, "Copy")),
+      h("button", { on: { click: () => copy(text) } }, "Copy")),
     h("pre", { tabindex: "0", role: "group", "aria-label": "Definition of the team" }, h("code", {}, text)));
 }

@@ -3,7 +3,8 @@
  * conflicts, gaps, coverage, the critic's words. Addresses: `?statement=3`, `?conflict=c1`.
  */
 
-import { announce, fill, h, set } from "../dom.js";
+import { copy } from "../clipboard.js";
+import { fill, h, set } from "../dom.js";
 import { plural } from "../format.js";
 import { jsonTree } from "../json_tree.js";
 import { markdown, prose } from "../markdown.js";
@@ -93,8 +94,8 @@ function dataPanel(data, sources, tasks) {
     && h("span", { class: "quiet small" }, " from ", tasks.toAll(places.get(pointer)));
   const tree = jsonTree(data, { name: "Data of the result", noteOf });
   if (holdsFindings(data)) return h("details", { class: "panel" }, h("summary", {}, h("h2", {}, "Data")), tree);
-  const copy = copying("Copy as JSON", () => JSON.stringify(data, null, 2));
-  return h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Data"), copy), tree);
+  const copying = h("button", { on: { click: () => copy(JSON.stringify(data, null, 2)) } }, "Copy as JSON");
+  return h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Data"), copying), tree);
 }
 
 function besides(result, tasks) {
@@ -111,16 +112,9 @@ function besides(result, tasks) {
 }
 
 function actions({ answer }) {
-  const printing = h("button", { on: { click: () => print() } }, "Print");
-  return h("div", { class: "row" }, copying("Copy as Markdown", () => answer), printing);
-}
-
-function copying(words, text) {
-  const copy = async () => {
-    await navigator.clipboard.writeText(text());
-    announce("It is in the clipboard.");
-  };
-  return h("button", { on: { click: copy } }, words);
+  return h("div", { class: "row" },
+    h("button", { on: { click: () => copy(answer) } }, "Copy as Markdown"),
+    h("button", { on: { click: () => print() } }, "Print"));
 }
 
 /** Show what the address has chosen. */

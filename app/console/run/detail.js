@@ -58,6 +58,7 @@ export function detailView(store) {
     drawAround(detail.around ?? null);
     set(kind, { hidden: !detail.kind });
     set(close, { hidden: key === "run" });
+    set(element, { data: { of: key === "run" ? "run" : "selection" } });
     drawSections(parts, key, detail.sections);
     place();
   }

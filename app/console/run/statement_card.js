@@ -23,6 +23,7 @@ export class StatementCard {
       ({ target }) => target.matches(".rests") && this.show(Number(target.dataset.statement)));
     article.addEventListener("focusout", ({ relatedTarget }) => article.contains(relatedTarget) || this.#later());
     article.addEventListener("click", (event) => this.#click(event));
+    new ResizeObserver(() => this.#place()).observe(article);
     article.addEventListener("keydown", (event) => event.key === "Escape" && this.#shown && this.#close(event));
   }
 
@@ -31,14 +32,14 @@ export class StatementCard {
     clearTimeout(this.#timer);
     if (this.#shown === number) return;
     this.hide();
-    const reference = this.#article.querySelector(`.rests[data-statement="${number}"]`);
+    const reference = this.#reference(number);
     if (!reference) return;
     this.#shown = number;
     for (const span of this.#spans(number)) span.classList.add("lit");
     fill(this.#card, this.#content(number));
     set(this.#card, { hidden: false, "aria-label": `Statement ${number} rests on` });
     reference.after(this.#card);
-    this.#place(reference);
+    this.#place();
   }
 
   hide() {
@@ -79,15 +80,19 @@ export class StatementCard {
 
   #close(event) {
     event.stopPropagation();
-    const reference = this.#article.querySelector(`.rests[data-statement="${this.#shown}"]`);
-    if (this.#card.contains(document.activeElement)) reference.focus();
+    if (this.#card.contains(document.activeElement)) this.#reference(this.#shown).focus();
     this.hide();
     this.#select(null);
   }
 
-  #place(reference) {
+  #reference(number) {
+    return this.#article.querySelector(`.rests[data-statement="${number}"]`);
+  }
+
+  #place() {
+    if (this.#shown === null) return;
     const page = this.#article.getBoundingClientRect();
-    const place = reference.getBoundingClientRect();
+    const place = this.#reference(this.#shown).getBoundingClientRect();
     const width = Math.min(340, page.width);
     const left = Math.max(0, Math.min(place.left - page.left - 20, page.width - width));
     set(this.#card, { style: { left: `${left}px`, top: `${place.bottom - page.top + 6}px`, width: `${width}px` } });

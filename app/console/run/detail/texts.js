@@ -1,6 +1,7 @@
 /** Texts and values as they are, in full if somebody wants that: folded, and to be copied. */
 
-import { announce, fill, h } from "../../dom.js";
+import { copy } from "../../clipboard.js";
+import { fill, h } from "../../dom.js";
 import { count } from "../../format.js";
 import { jsonTree } from "../../json_tree.js";
 
@@ -43,16 +44,8 @@ function folded(text) {
 
 /** A button that copies; `text()` gives what. */
 export function copyButton(text, name) {
-  return h("button", { type: "button", class: "plain", "aria-label": `Copy the ${name}`, on: { click: copy } }, "Copy");
-
-  async function copy() {
-    try {
-      await navigator.clipboard.writeText(text());
-      announce("Copied.");
-    } catch {
-      announce("The browser does not let this page copy.");
-    }
-  }
+  const click = () => copy(text());
+  return h("button", { type: "button", class: "plain", "aria-label": `Copy the ${name}`, on: { click } }, "Copy");
 }
 
 /** A value as a tree, to be copied as JSON. */
