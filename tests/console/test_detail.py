@@ -16,7 +16,7 @@ from tests.support.browser import violations
 from tests.support.play import Play, playing
 
 _DIFFERENCE = """async (pairs) => {
-  const { difference, likeness } = await import("/console/run/detail/diff.js");
+  const { difference } = await import("/console/run/detail/diff.js");
   return pairs.map(([before, after]) => {
     const pieces = difference(before, after);
     const text = (left) => pieces.filter(({ kind }) => kind !== left).map((piece) => piece.text).join("");

@@ -21,15 +21,6 @@ export function difference(before, after) {
   ]);
 }
 
-/** The share of the words that is the same in both, 0 to 1. */
-export function likeness(pieces) {
-  const length = (kind) =>
-    pieces.filter((piece) => piece.kind === kind).reduce((sum, { text }) => sum + text.length, 0);
-  const same = length("same");
-  const whole = 2 * same + length("added") + length("removed");
-  return whole ? (2 * same) / whole : 1;
-}
-
 const words = (text) => text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
 const lines = (text) => text.match(/[^\n]*\n|[^\n]+/g) ?? [];
 
