@@ -108,7 +108,7 @@ async def test_an_answer_with_a_gap_and_a_conflict(desk: Desk, stub: StubProvide
     await expect(answer.get_by_text("1 statement in other words than the answer's")).to_be_visible()
     assert await answer.locator("a[href^=javascript], b").count() == 0
     for scheme in ("light", "dark"):
-        await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        await page.emulate_media(color_scheme=scheme)
         assert await violations(page) == []
 
     await _statement_by_keyboard(page)
