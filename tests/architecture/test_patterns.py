@@ -212,7 +212,8 @@ def test_the_patterns_of_fields_are_matched_by_the_engine_that_is_linear_whateve
     assert [path.name for path in MODULES if "python-re" in path.read_text()] == []
 
 
-@pytest.mark.parametrize("module", MODULES, ids=name_of)
-def test_no_group_has_a_possessive_quantifier(module: Path) -> None:
+def test_no_group_has_a_possessive_quantifier() -> None:
     """Python before 3.11.5 gives up too much of what such a group has matched. Atomic groups are right everywhere."""
-    assert not re.search(r"\)(?:\*|\+|\?|\{[\d,]+\})\+", module.read_text())
+    possessive = re.compile(r"\)(?:\*|\+|\?|\{[\d,]+\})\+")
+
+    assert [name_of(path) for path in MODULES if possessive.search(path.read_text())] == []

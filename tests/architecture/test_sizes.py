@@ -1,8 +1,7 @@
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from tests.support.postgres import ROOT
 
@@ -18,9 +17,13 @@ def name_of(module: Path) -> str:
     return str(module.relative_to(ROOT))
 
 
+@cache
+def tree_of(module: Path) -> ast.Module:
+    return ast.parse(module.read_text())
+
+
 def functions(module: Path) -> Iterator[Function]:
-    tree = ast.parse(module.read_text())
-    return (node for node in ast.walk(tree) if isinstance(node, Function))
+    return (node for node in ast.walk(tree_of(module)) if isinstance(node, Function))
 
 
 def parameters(function: Function) -> int:
@@ -28,21 +31,23 @@ def parameters(function: Function) -> int:
     return len([each for each in named if each.arg not in {"self", "cls"}])
 
 
-@pytest.mark.parametrize("module", MODULES, ids=name_of)
-def test_a_module_is_short(module: Path) -> None:
-    assert len(module.read_text().splitlines()) <= MODULE_LINES
+def test_modules_are_short() -> None:
+    lines = {name_of(module): len(module.read_text().splitlines()) for module in MODULES}
+
+    assert {name: count for name, count in lines.items() if count > MODULE_LINES} == {}
 
 
-@pytest.mark.parametrize("module", MODULES, ids=name_of)
-def test_functions_are_short_and_take_few_parameters(module: Path) -> None:
-    long = [each.name for each in functions(module) if (each.end_lineno or 0) - each.lineno >= FUNCTION_LINES]
-    wide = [each.name for each in functions(module) if parameters(each) > PARAMETERS]
+def test_functions_are_short_and_take_few_parameters() -> None:
+    found = [(name_of(module), function) for module in MODULES for function in functions(module)]
+    long = [
+        (name, each.name) for name, each in found if (each.end_lineno or each.lineno) - each.lineno >= FUNCTION_LINES
+    ]
+    wide = [(name, each.name) for name, each in found if parameters(each) > PARAMETERS]
 
     assert (long, wide) == ([], [])
 
 
-@pytest.mark.parametrize("module", MODULES, ids=name_of)
-def test_a_module_opens_with_what_it_is(module: Path) -> None:
-    tree = ast.parse(module.read_text())
+def test_modules_open_with_what_they_are() -> None:
+    trees = {name_of(module): tree_of(module) for module in MODULES}
 
-    assert not tree.body or ast.get_docstring(tree)
+    assert [name for name, tree in trees.items() if tree.body and not ast.get_docstring(tree)] == []

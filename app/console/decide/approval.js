@@ -7,7 +7,7 @@ import { plural } from "../format.js";
 import { failure } from "../router.js";
 import { tick } from "./deadline.js";
 import { PlanEditor } from "./plan_editor.js";
-import { quoteOf } from "./quote.js";
+import { quoteOf } from "../quote.js";
 import { meaning } from "./saving.js";
 
 const CAUSES = {

@@ -1,19 +1,14 @@
 /** What a job would take, and the plan that it would follow: the answer to a dry run. */
 
 import { fill, h } from "../dom.js";
-import { count, duration, money, plural } from "../format.js";
+import { plural } from "../format.js";
+import { quoteOf } from "../quote.js";
 
-const FIGURES = [
-  ["Cost", "cost_usd", money],
-  ["Tokens", "tokens", count],
-  ["Time", "duration_s", (seconds) => duration(seconds === null ? null : seconds * 1000)],
-];
-const BOUNDS = ["least", "likely", "most"];
 const NAMED_AT_MOST = 4;
 
 /** The panel; `shows(dryRun)` fills it, with null as before the first one. */
 export function quotePanel({ startWithPlan }) {
-  const element = h("section", { class: "panel stack quote", "aria-label": "Quote", "aria-live": "polite" });
+  const element = h("section", { class: "panel stack quoted", "aria-label": "Quote", "aria-live": "polite" });
   const withPlan = h("button", { type: "button", on: { click: startWithPlan } }, "Start with this plan");
   const old = h("p", { class: "notice small" }, "The job has changed since: this is the quote of what it was.");
   const says = (...children) => fill(element, h("h2", {}, "Quote"), ...children);
@@ -40,28 +35,11 @@ export function quotePanel({ startWithPlan }) {
       const { plan, quote, run_id: run } = answer;
       const made = h("a", { href: `/console/runs/${run}`, class: "small" }, "How it was planned");
       age(false);
-      says(old, quote ? [figures(quote), basis(quote)] : h("p", {}, "There is no quote for this plan."),
+      says(old, quoteOf(quote),
         h("h3", {}, shapeOf(plan)), tasks(plan), flaws(plan),
         h("div", { class: "row" }, withPlan, made));
     }
   }
-}
-
-function figures(quote) {
-  const figure = (of, shown, each) => (of ? shown(of[each]) : "no known price");
-  const row = ([text, name, shown]) => h("tr", {}, h("th", { scope: "row" }, text),
-    BOUNDS.map((each) => h("td", { class: `number ${each}` }, figure(quote[name], shown, each))));
-  return h("table", { class: "figures" },
-    h("thead", {}, h("tr", {}, h("td", {}), BOUNDS.map((each) => h("th", { scope: "col", class: "number" }, each)))),
-    h("tbody", {}, FIGURES.map(row)));
-}
-
-function basis({ basis: rests, runs_considered: runs, planning }) {
-  const on = rests === "history"
-    ? `“Likely” rests on ${plural(runs, "earlier run")} of the team.`
-    : "“Likely” rests on what is typical: the team has too few runs to go by.";
-  const made = planning && Number(planning.cost_usd) > 0 ? ` Planning has cost ${money(planning.cost_usd)}.` : "";
-  return h("p", { class: "quiet small" }, on, made);
 }
 
 function shapeOf({ tasks: all, shape }) {
@@ -102,5 +80,5 @@ function flaws({ validation }) {
   const found = [...validation.errors, ...validation.warnings];
   if (!found.length) return null;
   const items = found.map(({ detail }) => h("li", {}, detail));
-  return h("div", {}, h("h3", {}, "What is odd about it"), h("ul", { class: "flaws small" }, items));
+  return h("div", {}, h("h3", {}, "What is odd about it"), h("ul", { class: "oddities small" }, items));
 }

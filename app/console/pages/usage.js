@@ -64,7 +64,7 @@ function measureOf(query) {
 
 /** Links of which one is current. */
 function choices(label, links) {
-  return h("nav", { class: "choices", "aria-label": label },
+  return h("nav", { class: "switch", "aria-label": label },
     links.map(([href, words, current]) => h("a", { href, "aria-current": current ? "true" : null }, words)));
 }
 

@@ -18,7 +18,7 @@ export function reportsOf(reports, measure) {
   const { total } = reports.day;
   const figures = totals(total).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
   const sums = h("section", { class: "panel" },
-    h("dl", { class: "figures" }, figures),
+    h("dl", { class: "totals" }, figures),
     total.usage.estimated && h("p", { class: "quiet small" }, RECKONED));
   if (!total.runs) return [sums, nothing()];
   return [sums, byDay(reports.day, measure), GROUPS.map(([by, ...words]) => byGroup(reports[by], by, words, measure))];

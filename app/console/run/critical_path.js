@@ -92,7 +92,8 @@ export class CriticalPath {
 
   /**
    * What bounded the run, up to `now` while it goes on: `{tasks, planningMs, tasksMs, synthesisMs, totalMs, until,
-   * steps}`. Steps are in order and have `kind` (`planning`, `task`, `wait`, `synthesis`), `from`, `to`, `task` and `attempt`.
+   * steps}`. Steps are in order and have `kind` (`planning`, `task`, `wait`, `synthesis`), `from` and `to`; those of a
+   * task have `task` and `attempt`.
    */
   told(now) {
     if (this.#startedAt === null) return NOTHING;

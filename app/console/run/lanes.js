@@ -16,6 +16,7 @@ import { Zoom, ZOOM_KEYS, moveByDrag, zoomButtons, zoomByDrag, zoomByWheel } fro
 
 const NAMES_PX = 208;
 const NARROW_NAMES_PX = 84;
+const WIDE_NAMES_PX = 320;
 const AROUND_PX = 120;
 const END_PX = 20;
 const TICK_MS = 250;
@@ -69,7 +70,8 @@ export function lanesView(store) {
   }
 
   function names() {
-    return scroller.clientWidth < 640 ? NARROW_NAMES_PX : NAMES_PX;
+    if (scroller.clientWidth < 640) return NARROW_NAMES_PX;
+    return scroller.clientWidth > 1500 ? WIDE_NAMES_PX : NAMES_PX;
   }
 
   function draw() {

@@ -1,6 +1,6 @@
 /** What the parts of the detail are made of: sections, made anew when what they show is another, links, and facts. */
 
-import { fill, h, keep } from "../../dom.js";
+import { fill, h, keep, set } from "../../dom.js";
 import { SIGNS } from "../../format.js";
 import { here } from "../../router.js";
 
@@ -17,7 +17,9 @@ export const toEvent = (seq) => at({ event: seq });
 
 /** A link that selects something on this page. */
 export function link(changes, ...children) {
-  return h("a", { href: here(changes) }, ...children);
+  // By the time it is followed another view may be open, or another filter set.
+  const renew = ({ currentTarget }) => set(currentTarget, { href: here(changes) });
+  return h("a", { href: here(changes), on: { click: renew, auxclick: renew } }, ...children);
 }
 
 /** Links to tasks, with commas between them; `none` when there are none. */
@@ -57,7 +59,14 @@ export function drawSections(parent, subject, sections) {
       const now = String(stamp);
       if (element.stamp === now) return;
       element.stamp = now;
+      const focused = stops(element).indexOf(document.activeElement);
       fill(element, title && h("h3", {}, title), make());
+      if (focused >= 0) stops(element)[focused]?.focus({ preventScroll: true });
     },
   });
+}
+
+/** What in it can have the focus, in order. */
+function stops(element) {
+  return [...element.querySelectorAll("a[href], button, summary, [tabindex]")];
 }

@@ -23,12 +23,7 @@ export function taskDetail(store, task) {
       writing(fold, (place) => place.startsWith(`${task.id}/`)),
       task.error && ["error", null, task.error.message, () => problem(task.error)],
       task.output && ["output", "What it delivered", task.seq, () => output(store, task.output)],
-      task.attempts.length > 0 && [
-        "attempts",
-        "Attempts",
-        `${task.seq} ${fold.lastSeq === task.seq}`,
-        () => attempts(store, task),
-      ],
+      task.attempts.length > 0 && ["attempts", "Attempts", task.seq, () => attempts(store, task)],
       ["instruction", "Instruction", still, () => longText(plan.instruction, { name: "instruction" })],
       plan.context && ["context", "Context", plan.context.length, () => longText(plan.context, { name: "context" })],
       plan.success_criterion && [
