@@ -49,7 +49,7 @@ export function definitionPanel(team, form) {
   return h("section", { class: "panel" },
     h("header", {},
       h("h2", {}, "Definition"),
-      h("nav", { class: "choices", "aria-label": "Form of the definition" }, forms),
+      h("nav", { class: "switch", "aria-label": "Form of the definition" }, forms),
       h("button", { on: { click: () => copy(text) } }, "Copy")),
     h("pre", { tabindex: "0", role: "group", "aria-label": "Definition of the team" }, h("code", {}, text)));
 }

@@ -5,6 +5,7 @@ import { markdown } from "../markdown.js";
 import { atMostEvery } from "../frames.js";
 
 const DRAWN_MS = 200;
+const WRITTEN = "It is checked once it is whole; until then nothing vouches for it.";
 const ESCAPES = { n: "\n", t: "\t", r: "", b: "", f: "" };
 
 /** The answer in a reply that is JSON, may break off anywhere, and may lack its beginning; null before it begins. */
@@ -36,24 +37,24 @@ export function draftView(store, tasks) {
   const element = h("div", { class: "stack" },
     h("section", { class: "panel document" }, h("header", {}, heading), words, written),
     h("section", { class: "panel outputs" }, h("header", {}, h("h2", {}, "What tasks have brought so far")), brought));
-  let shown = null;
+  let answer = null;
+  let read = null;
   const write = atMostEvery(DRAWN_MS, () => {
-    if (shown !== null) written.replaceChildren(...markdown(shown));
+    answer = read === undefined ? null : writtenAnswer(read);
+    if (answer !== null) written.replaceChildren(...markdown(answer));
+    say(heading, answer === null ? "There is no answer yet" : "The answer is being written");
+    written.hidden = answer === null;
   });
   return { element, draw };
 
   function draw() {
     const text = store.fold.writing.get("synthesize");
-    const answer = text === undefined ? null : writtenAnswer(text);
     const delivered = [...store.fold.tasks.values()].filter((task) => task.output);
-    say(heading, answer === null ? "There is no answer yet" : "The answer is being written");
-    say(words, answer === null ? waitsFor(store, delivered.length)
-      : "It is checked once it is whole; until then nothing vouches for it.");
-    written.hidden = answer === null;
-    if (answer !== null && answer !== shown) {
-      shown = answer;
+    if (read !== text) {
+      read = text;
       write();
     }
+    say(words, answer === null ? waitsFor(store, delivered.length) : WRITTEN);
     element.lastChild.hidden = !delivered.length;
     keep(brought, delivered, { key: (task) => task.id, make: (task) => made(task, tasks) });
   }

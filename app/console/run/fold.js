@@ -17,6 +17,7 @@ const RUN_MOVES = {
 };
 const RUN_ENDS = new Set(["succeeded", "partial", "failed", "cancelled"]);
 const TEXT_KEPT = 4000;
+const ANSWER_KEPT = 200_000;
 
 export class RunFold {
   lastSeq = 0;
@@ -66,7 +67,8 @@ export class RunFold {
   applyDeltas(deltas) {
     for (const { task_id: taskId, attempt, data } of deltas) {
       const place = placeOf(taskId, attempt, data.purpose);
-      this.writing.set(place, ((this.writing.get(place) ?? "") + data.text).slice(-TEXT_KEPT));
+      const kept = taskId ? TEXT_KEPT : ANSWER_KEPT;
+      this.writing.set(place, ((this.writing.get(place) ?? "") + data.text).slice(-kept));
     }
   }
 
