@@ -131,7 +131,10 @@ async def _answered(desk: Desk, stub: StubProvider) -> Page:
     made = synthesis(ANSWER, without=["t3"]) | {"statements": STATEMENTS, "conflicts": [CONFLICT | UNSETTLED]}
     stub.on("synthesize", as_json(made))
     notes = {"name": "a/notes.md", "content": "# Notes\n\n- 90 km"}
-    run_id = await desk.service.submit("Which van?", WITH_FILES, inputs=[notes], limits={"rounds": 1, "attempts": 1})
+    plain = {"name": "a/plain.txt", "content": "One line & <b>another</b>"}
+    run_id = await desk.service.submit(
+        "Which van?", WITH_FILES, inputs=[notes, plain], limits={"rounds": 1, "attempts": 1}
+    )
     run = await desk.service.ended(run_id)
     assert run["stop_reason"] == "gaps", run["error"]
     return await desk.open(f"/runs/{run_id}")
@@ -168,6 +171,8 @@ async def _files(page: Page) -> None:
     assert (await (await downloading.value).path()).read_text() == FILE["text"]
     await page.get_by_role("link", name="a/notes.md").click()
     await expect(preview.get_by_role("listitem")).to_have_text("90 km")
+    await page.get_by_role("link", name="a/plain.txt").click()
+    await expect(preview.get_by_role("group")).to_have_text("One line & <b>another</b>")
     assert await violations(page) == []
 
 

@@ -27,6 +27,7 @@ export function questionsView(store) {
       change: (form, question) => tick(form.querySelector(".deadline"), question.expiresAt, thenOf(question)),
     });
     const ended = questions.filter(({ status }) => status !== "open");
+    set(element, { hidden: !open.children.length && !ended.length });
     const chosen = store.query.get("question");
     const next = `${ended.map(({ id, status }) => id + status).join()}|${chosen}`;
     if (next === drawn) return;

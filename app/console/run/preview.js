@@ -54,8 +54,8 @@ async function beginning(url) {
 function contentOf(kind, text, { name }, cut) {
   if (kind === "markdown") return prose(text);
   if (kind === "table") return rowsOf(text, name.toLowerCase().endsWith(".tsv") ? "\t" : ",");
-  if (kind === "diff") return h("pre", { class: "diff", tabindex: "0", role: "group", "aria-label": name },
-    text.split("\n").map(diffLine));
+  const frame = { tabindex: "0", role: "group", "aria-label": name };
+  if (kind === "diff") return h("pre", { class: "diff", ...frame }, text.split("\n").map(diffLine));
   if (kind === "json" && !cut) {
     try {
       return jsonTree(JSON.parse(text), { name });
