@@ -18,6 +18,7 @@ from tests.support.processes import Replica, run_at_end, start_replica
 NOWHERE = "http://127.0.0.1:9"
 """No model is asked: the demo model is part of the service."""
 DESK = {"width": 1440, "height": 900}
+TALL = {"width": 1440, "height": 1320}
 PHONE = {"width": 360, "height": 780}
 EXAMPLES = ("compare", "review", "gap")
 
@@ -34,15 +35,18 @@ async def take(database_url: str, browser: str, folder: Path) -> list[str]:
             await page.get_by_role("button", name=re.compile("quote", re.IGNORECASE)).first.click()
             await expect(page.get_by_text("likely").first).to_be_visible()
             await _picture(page, folder / "new_job.png")
-            for view in ("work", "answer", "log", "files"):
-                address = f"{replica.url}/console/runs/{runs['compare']}?view={view}"
-                await _shot(page, address + ("&task=t1" if view == "work" else ""), folder / f"run_{view}.png")
-            await _shot(page, f"{replica.url}/console/runs/{runs['gap']}?view=answer", folder / "gap.png")
+            run = f"{replica.url}/console/runs/{runs['compare']}"
+            await _shot(page, f"{run}?view=log&event=12", folder / "log.png")
+            await _shot(page, f"{run}?view=files&artifact=sales.csv", folder / "files.png")
+            await _shot(page, f"{replica.url}/console/runs/{runs['gap']}?view=answer", folder / "answer.png")
             await _shot(page, f"{replica.url}/console/runs/{runs['review']}", folder / "approval.png")
+            await _shot(page, f"{replica.url}/console/runs/{runs['review']}?edit=plan", folder / "edit.png")
             await _shot(page, f"{replica.url}/console/teams/code-review", folder / "team.png")
-            await _shot(page, f"{replica.url}/console/usage", folder / "usage.png")
+            await _shot(page, f"{replica.url}/console/usage?measure=tokens&days=7", folder / "usage.png")
+            await page.set_viewport_size(TALL)
+            await _shot(page, f"{run}?view=work&task=t1", folder / "work.png")
         async with window(browser, complaints, viewport=DESK, color_scheme="dark") as page:
-            await _shot(page, f"{replica.url}/console/runs/{runs['compare']}?view=work&task=t1", folder / "dark.png")
+            await _shot(page, f"{replica.url}/console/runs/{runs['compare']}?view=work&task=t6", folder / "dark.png")
         async with window(browser, complaints, viewport=PHONE) as page:
             await _shot(page, f"{replica.url}/console/runs/{runs['compare']}?view=work", folder / "phone.png")
     return complaints
