@@ -16,16 +16,13 @@ LINES_AT_MOST, COLUMNS_AT_MOST = 300, 120
 
 
 def test_modules_load_each_other_and_nothing_else() -> None:
-    wrong = []
-    for name, text in MODULES.items():
-        for target in IMPORT.findall(text):
-            place = (CONSOLE / name).parent / target
-            if not target.startswith(("./", "../")) or place.resolve() not in [
-                path.resolve() for path in FILES.values()
-            ]:
-                wrong.append(f"{name}: {target}")
+    loaded = {(name, target) for name, text in MODULES.items() for target in IMPORT.findall(text)}
+    here = {path.resolve() for path in FILES.values()}
 
-    assert wrong == []
+    assert {each for each in loaded if not each[1].startswith(("./", "../"))} == set()
+    assert {
+        (name, target) for name, target in loaded if (CONSOLE / name).parent.joinpath(target).resolve() not in here
+    } == set()
 
 
 def test_one_module_asks_the_service() -> None:
