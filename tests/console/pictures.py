@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, ViewportSize, expect
 
 from app.store.embedded import embedded_postgres
 from app.store.schema import migrate
@@ -17,9 +17,9 @@ from tests.support.processes import Replica, run_at_end, start_replica
 
 NOWHERE = "http://127.0.0.1:9"
 """No model is asked: the demo model is part of the service."""
-DESK = {"width": 1440, "height": 900}
-TALL = {"width": 1440, "height": 1320}
-PHONE = {"width": 360, "height": 780}
+DESK: ViewportSize = {"width": 1440, "height": 900}
+TALL: ViewportSize = {"width": 1440, "height": 1320}
+PHONE: ViewportSize = {"width": 360, "height": 780}
 EXAMPLES = ("compare", "review", "gap")
 
 
