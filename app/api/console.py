@@ -56,7 +56,7 @@ def console(request: Request, path: str = "") -> Response:
 
     Not `async`: the first call packs the files.
     """
-    found = _files().get(path)
+    found = _files().get(path or PAGE)
     if found is None:
         if "text/html" not in request.headers.get("accept", "").lower():
             raise Refusal(404, "not_found", "There is nothing at this path.")

@@ -52,6 +52,8 @@ async def test_nothing_comes_from_elsewhere_and_no_text_becomes_code(api: Api, p
 
 async def test_a_browser_gets_the_page_at_every_address_of_it_and_a_program_is_told_what_is_not_there(api: Api) -> None:
     page = await api.client.get("/console", headers=BROWSER)
+    for accept in ("*/*", "application/json"):
+        assert (await api.client.get("/console/", headers={"accept": accept})).content == page.content
     for address in ("/console/runs", "/console/runs/run_1", "/console/no.js"):
         assert (await api.client.get(address, headers=BROWSER)).content == page.content
 

@@ -97,6 +97,10 @@ async def test_filters_orders_and_pages_live_in_the_address(quiet_desk: Desk) ->
     await expect(page.locator(".in-cost").first).to_have_text("$0.0050")
     assert await page.get_by_role("button", name="Cancel these …").is_disabled()
 
+    await page.goto(f"{quiet_desk.url}/console/runs?state=failed")
+    await expect(page.get_by_role("alert")).to_contain_text("state")
+    assert await page.get_by_role("button", name="Cancel these …").is_disabled()
+
     await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     await page.emulate_media(color_scheme="dark")
     assert await violations(page) == []
@@ -166,7 +170,7 @@ CASES = """async () => {
         [momentOf(localMoment("2026-11-29T10:30:00Z")), "2026-11-29T10:30:00Z"],
         [[localMoment(""), localMoment("soon"), momentOf("")], ["", "", null]],
         [pathOf(query("status=failed&status=queued&view=x&team=")),
-         "/v1/runs?limit=25&include=levels&status=failed&status=queued"],
+         "/v1/runs?limit=25&include=levels&status=failed&status=queued&view=x"],
         [bulkFilter(query("status=queued&team=t&metadata=a:b")),
          { filter: { status: ["queued"], team: "t", metadata: { a: "b" } }, beyond: [] }],
         [bulkFilter(query("cost_usd_min=1&sort=cost_usd")), { filter: {}, beyond: ["cost_usd_min"] }],

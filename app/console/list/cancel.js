@@ -4,7 +4,7 @@ import { post } from "../api.js";
 import { ask, field } from "../dialog.js";
 import { announce, h } from "../dom.js";
 import { plural } from "../format.js";
-import { bulkFilter } from "./query.js";
+import { bulkFilter, strangersIn } from "./query.js";
 
 const AT_A_TIME = 100;
 const IDS_SHOWN = 5;
@@ -16,6 +16,8 @@ const NAMED = {
 /** Why the runs of this address cannot be cancelled together; null when they can. */
 export function notTogether(query) {
   const { beyond } = bulkFilter(query);
+  const [stranger] = strangersIn(query);
+  if (stranger) return `The address has a filter that there is not: ${stranger}.`;
   return beyond.length ? `The filter says ${NAMED[beyond[0]]}: such runs have ended already.` : null;
 }
 

@@ -10,10 +10,15 @@ const NAMES = [
 const ORDERS = new Set(["sort", "order", "after"]);
 const OF_ALL_STATES = ["status", "team", "parent", "created_after", "created_before"];
 
-/** Where the service has this list. */
+/** Where the service has this list. A name that it does not know goes along, so that it says so. */
 export function pathOf(query) {
-  const asked = Object.fromEntries(NAMES.map((name) => [name, query.getAll(name)]));
+  const asked = Object.fromEntries([...NAMES, ...strangersIn(query)].map((name) => [name, query.getAll(name)]));
   return withQuery(`/v1/runs?limit=${PAGE}&include=levels`, asked);
+}
+
+/** The names in the address that are none of a list. */
+export function strangersIn(query) {
+  return [...new Set(query.keys())].filter((name) => !NAMES.includes(name));
 }
 
 /** The names of the filters that the address has. */
@@ -21,9 +26,10 @@ export function filtersIn(query) {
   return NAMES.filter((name) => !ORDERS.has(name) && query.getAll(name).some(Boolean));
 }
 
-/** Changes that take every filter out. */
-export function withoutFilters() {
-  return Object.fromEntries(NAMES.filter((name) => !ORDERS.has(name) || name === "after").map((name) => [name, null]));
+/** Changes that take every filter out, and what is none. */
+export function withoutFilters(query = new URLSearchParams(location.search)) {
+  const filters = NAMES.filter((name) => !ORDERS.has(name) || name === "after");
+  return Object.fromEntries([...filters, ...strangersIn(query)].map((name) => [name, null]));
 }
 
 /** `{ticket: "T-1"}` as an address has it: `ticket:T-1`, with `:` and `\` of the key marked. */
