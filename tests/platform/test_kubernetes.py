@@ -9,10 +9,10 @@ from typing import Any
 
 import kubernetes_validate
 import pytest
-import typer
 import yaml
 
-from app import cli, version
+from app import version
+from app.cli.lazily import loaded
 from app.settings import Settings, SettingsError, read_settings, variable
 from app.tools.network_guard import WEB_PORTS
 from tests.support.postgres import ROOT
@@ -130,8 +130,7 @@ def test_a_container_runs_a_command_of_this_release_as_the_user_of_its_image_and
     container: Json,
 ) -> None:
     program, name, *options = container["command"]
-    command = typer.main.get_command(cli.cli).commands[name]  # type: ignore[attr-defined]
-    command.make_context(name, options).close()
+    loaded(name).make_context(name, options).close()
     assert (program, container["image"]) == ("chargehand", f"chargehand:{version}")
 
     pod = POD if container is SERVER else MIGRATION
