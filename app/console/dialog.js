@@ -1,14 +1,16 @@
 /** Asking somebody something before it is done. */
 
 import { h } from "./dom.js";
+import { keepFields } from "./written.js";
 
 let made = 0;
 
 /**
  * A dialog with a form: resolves to its `FormData`, or null when it was left. `body` are elements with named fields;
- * `action` is what the button says that does it, `leave` what the other one says.
+ * `action` is what the button says that does it, `leave` what the other one says; `written` keeps what is in the fields
+ * until it is told to forget it.
  */
-export function ask(title, body, { action, leave = "Not now", danger = false }) {
+export function ask(title, body, { action, leave = "Not now", danger = false, written = null }) {
   return new Promise((resolve) => {
     const id = `dialog-${++made}`;
     let given = null;
@@ -17,6 +19,7 @@ export function ask(title, body, { action, leave = "Not now", danger = false }) 
       h("div", { class: "actions" }, h("button", { class: danger ? "danger" : "main" }, action),
         h("button", { type: "button", on: { click: () => dialog.close() } }, leave)));
     const dialog = h("dialog", { "aria-labelledby": id, on: { close } }, form);
+    if (written) keepFields(form, written);
     document.body.append(dialog);
     dialog.showModal();
 

@@ -1,6 +1,14 @@
 /** Building what is seen. Text is always text: nothing here, or anywhere in the console, reads markup. */
 
 const SVG = "http://www.w3.org/2000/svg";
+/**
+ * Characters that are not seen and can make a text read differently from what a model is given: marks and overrides of
+ * direction, spaces without width, and tags, except where they make a flag. Joiners belong to scripts and emoji.
+ */
+const UNSEEN = new RegExp("\\u{1f3f4}[\\u{e0030}-\\u{e007a}]{1,6}\\u{e007f}|" +
+  "[\\u061c\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\u{e0000}-\\u{e007f}]", "gu");
+const FLAG = "\u{1f3f4}";
+const SHOWN_ATTRIBUTES = new Set(["title", "aria-label"]);
 
 /**
  * An HTML element. `props`: `class`, `on` ({click: fn}), `data` ({name: value}), `style` ({"--x": "1px"}), any
@@ -37,7 +45,10 @@ export function set(element, props) {
 
 function setAttribute(element, name, value) {
   if (value === false || value === null || value === undefined) element.removeAttribute(name);
-  else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
+  else {
+    const text = SHOWN_ATTRIBUTES.has(name) ? visible(value) : String(value);
+    if (element.getAttribute(name) !== text) element.setAttribute(name, text);
+  }
 }
 
 /** Put these children in place of those that there are. */
@@ -48,8 +59,24 @@ export function fill(element, ...children) {
 
 /** Change the text of an element, only when it is another one. */
 export function say(element, text) {
-  if (element.textContent !== String(text)) element.textContent = text;
+  const seen = visible(text);
+  if (element.textContent !== seen) element.textContent = seen;
   return element;
+}
+
+/** A text in which what would not be seen is: `‹U+202E›`. All that `h`, `fill` and `say` show goes through it. */
+export function visible(text) {
+  return String(text).replace(UNSEEN, (found) => (found.startsWith(FLAG) ? found : `‹${codeOf(found)}›`));
+}
+
+/** The characters of a text that are not seen, each once: `["U+202E"]`. */
+export function unseenIn(text) {
+  const found = (text.match(UNSEEN) ?? []).filter((each) => !each.startsWith(FLAG));
+  return [...new Set(found.map(codeOf))];
+}
+
+function codeOf(character) {
+  return `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
 /**
@@ -78,7 +105,7 @@ export function keep(parent, items, { key, make, change = () => {} }) {
 
 function nodes(children) {
   return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false)
-    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
+    .map((child) => (child instanceof Node ? child : document.createTextNode(visible(child))));
 }
 
 /** Tell people something in passing; screen readers say it too. */

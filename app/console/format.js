@@ -5,6 +5,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const WHOLE = new Intl.NumberFormat("en-US");
+const LARGE = [[1e12, "T"], [1e9, "B"], [1e6, "M"]];
 
 /** Money: `$0.0123`, `$2.50`; as many digits as say something. */
 export function money(usd) {
@@ -39,10 +40,19 @@ export function ago(at, now = Date.now()) {
   return at ? `${duration(Math.max(0, Math.floor((now - Date.parse(at)) / SECOND) * SECOND || 0))} ago` : "–";
 }
 
-/** Many: `12,345`, `1.2 M`. */
+/** Many: `12,345`, `1.2 M`, `256 M`, `2.6 B`. */
 export function count(number) {
   if (number === null || number === undefined) return "–";
-  return number < 1_000_000 ? WHOLE.format(number) : `${(number / 1_000_000).toFixed(1)} M`;
+  if (number < 1_000_000) return WHOLE.format(number);
+  // What would be rounded to a thousand of one unit is one of the next.
+  const [unit, sign] = LARGE.find(([each]) => number >= 0.9995 * each);
+  const many = number / unit;
+  return `${many < 99.95 ? many.toFixed(1) : WHOLE.format(Math.round(many))} ${sign}`;
+}
+
+/** The first so many characters of a text; none is cut in two. */
+export function beginning(text, most) {
+  return text.length <= most ? text : Array.from(text.slice(0, 2 * most)).slice(0, most).join("");
 }
 
 /** Bytes: `812 B`, `1.8 kB`. */

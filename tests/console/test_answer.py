@@ -36,6 +36,10 @@ WITH_FILES = CREW.model_copy(
     update={"name": "van-crew", "workers": tuple(each.model_copy(update={"artifacts": True}) for each in CREW.workers)}
 )
 
+PENDING = {
+    "type": "run.partial", "host": "hooks.example", "webhook": "job", "status": "pending", "error": None,
+    "response_status": None, "attempts": 0, "attempted_at": None, "next_attempt_at": None,
+}  # fmt: skip
 FINDING = {
     "id": "f1", "severity": "critical", "category": "bugs", "message": "It divides by `zero`.", "confidence": 92,
     "location": {"input": "change.diff", "path": "src/a.py", "line": 12, "end_line": 14, "side": "new"},
@@ -162,10 +166,11 @@ async def _statement_by_keyboard(page: Page) -> None:
 
 async def _files(page: Page) -> None:
     """What went in and what came out: shown, and saved."""
+    await page.route("**/deliveries", lambda route: route.fulfill(json={"data": [PENDING]}), times=1)
     await page.goto(page.url.partition("?")[0] + "?view=files&artifact=vans.csv")
+    await expect(page.get_by_role("row", name="hooks.example")).to_contain_text("pending")
     preview = page.locator(".preview")
     await expect(preview.get_by_role("rowheader", name="Birch, long")).to_be_visible()
-    await expect(page.get_by_text("No webhook is told of this run.")).to_be_visible()
     async with page.expect_download() as downloading:
         await page.get_by_role("button", name="Download vans.csv").click()
     assert (await (await downloading.value).path()).read_text() == FILE["text"]
@@ -174,6 +179,7 @@ async def _files(page: Page) -> None:
     await page.get_by_role("link", name="a/plain.txt").click()
     await expect(preview.get_by_role("group")).to_have_text("One line & <b>another</b>")
     assert await violations(page) == []
+    await expect(page.get_by_text("No webhook is told of this run.")).to_be_visible()  # It has looked again.
 
 
 async def test_what_there_is_while_the_run_goes_on(quiet_desk: Desk) -> None:

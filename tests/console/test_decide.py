@@ -76,6 +76,10 @@ async def test_an_edit_is_not_lost_when_somebody_else_was_faster(desk: Desk, stu
     run_id, page = await waiting(desk, stub)
     editor = page.locator(".plan-editor")
     await editor.get_by_label("Instruction").fill("Look at the north, closely.")
+    await editor.get_by_label("Context").fill("It is \u202ecold.")
+    await expect(editor).to_contain_text("It has characters that are not seen, and that are handed on: U+202E.")
+    await page.reload()
+    await expect(editor).to_contain_text("This is your edit as you left it.")
 
     async with httpx2.AsyncClient(base_url=desk.url) as client:
         theirs = {"goal": "another", "reason": "Faster."}
@@ -84,9 +88,15 @@ async def test_an_edit_is_not_lost_when_somebody_else_was_faster(desk: Desk, stu
     await expect(editor.get_by_role("alert")).to_contain_text("Somebody has saved revision 2 meanwhile (Faster.)")
     await expect(editor.get_by_label("Instruction")).to_have_value("Look at the north, closely.")
     await editor.get_by_role("button", name="Put mine in place of theirs").click()
+    await page.route("**/plan/approve", lambda route: route.fulfill(status=503, json={}))
+    await editor.get_by_role("button", name="Save and approve").click()
+    await expect(editor).to_contain_text("Saved as revision 3; not approved yet.")
+    await expect(editor).not_to_contain_text("Somebody has saved")
+    await page.unroute("**/plan/approve")
     await editor.get_by_role("button", name="Save and approve").click()
 
     await expect(page.locator(".state.large")).to_contain_text("succeeded")
+    desk.complaints.forgive("503")
     plan = await read(desk, f"/v1/runs/{run_id}/plan")
     assert (plan["revision"], plan["tasks"][0]["instruction"]) == (3, "Look at the north, closely.")
 
@@ -132,6 +142,29 @@ async def test_a_question_is_answered(desk: Desk, stub: StubProvider) -> None:
     await expect(form).to_have_count(0)
     await page.get_by_text("1 question to people").click()
     await expect(page.locator(".asked")).to_contain_text("business year")
+
+
+async def test_a_typed_answer_stays_when_somebody_else_was_faster(desk: Desk, stub: StubProvider) -> None:
+    stub.on("work:junior", replies=[EMPTY_HANDED], reply=DONE)
+    stub.on("rule", asking("proceed"))
+    run_id = await desk.service.submit(team=crew(), plan=ONE)
+    page = await desk.open(f"/runs/{run_id}")
+    form = page.get_by_role("form", name="Which year?")
+
+    await form.get_by_label("The answer").fill("The year of the shop.")
+    await desk.open("/teams")
+    await desk.open(f"/runs/{run_id}")
+    await expect(form.get_by_label("The answer")).to_have_value("The year of the shop.")
+    [question] = (await read(desk, f"/v1/runs/{run_id}/questions"))["data"]
+    async with httpx2.AsyncClient(base_url=desk.url) as client:
+        path = f"/v1/runs/{run_id}/questions/{question['id']}/answer"
+        assert (await client.post(path, json={"answer": "1999"})).status_code == 200
+
+    await expect(form).to_contain_text("It has been answered meanwhile: 1999")
+    await expect(form.get_by_label("The answer")).to_have_value("The year of the shop.")
+    assert await violations(page) == []
+    await form.get_by_role("button", name="Put it away").click()
+    await expect(form).to_have_count(0)
 
 
 async def test_plans_are_held_to_the_rules_of_the_service_while_they_are_written(quiet_desk: Desk) -> None:

@@ -130,6 +130,16 @@ async def test_the_plan_that_was_quoted_can_be_what_is_carried_out(desk: Desk, s
     assert (await desk.service.ended(run_id))["status"] == "succeeded"
     made = await asked(desk.url, f"/v1/runs/{run_id}/events?types=plan.created")
     assert [event["data"]["source"] for event in made["data"]] == ["client"]
+    runs = (await asked(desk.url, "/v1/runs"))["data"]
+    [dry] = [run["id"] for run in runs if run["limits"].get("dry_run")]
+    await desk.open(f"/runs/{dry}")
+    planned = page.get_by_role("region", name="Only a plan was made")
+    await expect(planned.get_by_role("row", name=re.compile("^Tokens"))).to_be_visible()
+    await expect(planned.get_by_role("link")).to_have_attribute("href", f"/console/new?from={dry}")
+    await expect(page.get_by_role("region", name="The plan as a graph")).to_be_visible()
+    assert await violations(page) == []
+    await page.get_by_role("link", name="Answer", exact=True).click()
+    await expect(page.locator(".answer")).to_contain_text("Nothing of it was carried out.")
 
 
 async def test_what_is_typed_outlives_a_wrong_field_a_key_that_is_asked_for_a_lost_answer_and_a_reload(

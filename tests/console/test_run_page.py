@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import httpx2
 from playwright.async_api import Route, expect
 
 from app.domain import events as ev
@@ -62,6 +63,10 @@ async def test_a_run_is_cancelled_with_a_reason_and_done_again(desk: Desk, stub:
 
     await page.get_by_role("button", name="Cancel…").click()
     await page.get_by_label("Reason").fill("We know it already.")
+    await page.route("**/cancel", lambda route: route.abort(), times=1)
+    await page.get_by_role("button", name="Cancel the run").click()
+    await page.get_by_role("button", name="Cancel…").click()
+    await expect(page.get_by_label("Reason")).to_have_value("We know it already.")
     await page.get_by_role("button", name="Cancel the run").click()
 
     await expect(page.locator(".state.large")).to_have_text("⊘ cancelled")
@@ -69,9 +74,15 @@ async def test_a_run_is_cancelled_with_a_reason_and_done_again(desk: Desk, stub:
     await expect(page.locator(".receipt")).to_contain_text("We know it already.")
     await expect(page.locator(".receipt li")).to_have_count(3)
     stub.release()
+    await page.route("**/retry", lost, times=1)
+    await page.get_by_role("button", name="Retry what failed").click()
+    await expect(page.get_by_role("alert")).to_contain_text("The service cannot be reached.")
     await page.get_by_role("button", name="Retry what failed").click()
     await page.wait_for_url(lambda url: run_id not in url)
     await expect(page.locator(".run-head")).to_contain_text(f"Retry of {run_id}")
+    async with httpx2.AsyncClient(base_url=desk.url) as client:
+        assert len((await client.get("/v1/runs")).json()["data"]) == 2
+    desk.complaints.forgive("ERR_FAILED")
 
 
 async def test_a_stream_that_breaks_says_so_and_loses_nothing(quiet_desk: Desk) -> None:
@@ -139,6 +150,12 @@ async def test_what_failed_is_told_in_words_and_the_job_is_copied_as_a_command(d
     assert """-F 'inputs=@"a b.csv";type=text/plain'""" in command
     assert "Bearer $CHARGEHAND_API_KEY" in command
     assert "chk_secret" not in command
+
+
+async def lost(route: Route) -> None:
+    """The request arrives, and its answer does not."""
+    await route.fetch()
+    await route.abort()
 
 
 class Broken:

@@ -8,7 +8,8 @@ import { failure } from "../router.js";
 import { tick } from "./deadline.js";
 import { PlanEditor } from "./plan_editor.js";
 import { quoteOf } from "../quote.js";
-import { meaning } from "./saving.js";
+import { Written } from "../written.js";
+import { meaning, unsavedEdit } from "./saving.js";
 
 const CAUSES = {
   job: "The job wants its plan approved before anything of it begins.",
@@ -31,6 +32,7 @@ export function approvalView(store) {
   const told = tellingView(choices);
   const element = h("section", { class: "panel approval", hidden: true, "aria-labelledby": "approval-title" },
     told.element, wrong, edits);
+  const unsaved = unsavedEdit(store.id);
   let revision = null;
   let editor = null;
   return { element, draw };
@@ -42,6 +44,7 @@ export function approvalView(store) {
     set(element, { hidden: !open && !editing });
     set(told.element, { hidden: !open });
     set(choices, { hidden: editing || !open });
+    say(edit, unsaved.read() ? "Go on with your edit…" : "Edit…");
     if (open) {
       revision = plan.revision;
       told.draw(approval, plan);
@@ -51,6 +54,7 @@ export function approvalView(store) {
   }
 
   function turn(editing) {
+    editor?.close();
     editor = editing ? new PlanEditor(store, () => store.select({ edit: null })) : null;
     fill(edits, editor?.element);
     if (!editing) edit.focus();
@@ -114,8 +118,12 @@ async function rejected(store, headers) {
   const reason = h("textarea", { id: "reject-reason", name: "reason", maxlength: REASON_CHARACTERS, rows: 3 });
   const body = [h("p", {}, "The run fails, and nothing of the plan begins."),
     field("Reason", reason, "Shown with the run; may be left out.")];
-  const words = { action: "Reject the plan", leave: "Let it wait", danger: true };
+  const written = new Written(`reject/${store.id}`);
+  const words = { action: "Reject the plan", leave: "Let it wait", danger: true, written };
   const given = await ask("Reject this plan?", body, words);
   if (!given) return null;
-  return post(`/v1/runs/${store.id}/plan/reject`, { reason: given.get("reason").trim() || null }, { headers });
+  const said = { reason: given.get("reason").trim() || null };
+  const run = await post(`/v1/runs/${store.id}/plan/reject`, said, { headers });
+  written.forget();
+  return run;
 }

@@ -1,12 +1,27 @@
 /** Fields of forms that say what is wrong with them. */
 
-import { h, say, set } from "../dom.js";
+import { h, say, set, unseenIn } from "../dom.js";
 
 /** A field: `{element, control, set(value), wrong(text)}`; `onInput(value)` gets what is written. */
 export function textField(label, { id, rows = null, hint = null, ...rest }, onInput) {
-  const control = rows ? h("textarea", { id, rows, ...rest }) : h("input", { id, ...rest });
-  control.addEventListener("input", () => onInput(control.value));
-  return withWords(label, control, hint);
+  const control = rows ? h("textarea", { id, rows, dir: "auto", ...rest }) : h("input", { id, ...rest });
+  const field = withWords(label, control, hint);
+  const warning = h("span", { class: "warning", id: `${id}-unseen`, hidden: true });
+  field.element.append(warning);
+  control.addEventListener("input", () => {
+    warn();
+    onInput(control.value);
+  });
+  return { ...field, set: (value) => (field.set(value), warn()) };
+
+  /** Name what is written there and is not seen: it is handed on all the same. */
+  function warn() {
+    const unseen = unseenIn(control.value);
+    say(warning, `It has characters that are not seen, and that are handed on: ${unseen.join(", ")}.`);
+    set(warning, { hidden: !unseen.length });
+    const told = [hint && `${id}-hint`, unseen.length && warning.id].filter(Boolean).join(" ");
+    set(control, { "aria-describedby": told || null });
+  }
 }
 
 export function choiceField(label, { id, hint = null }, onChange) {

@@ -1,15 +1,13 @@
 /** The questions of a run: those that wait for an answer, and what became of the others. */
 
-import { post } from "../api.js";
-import { announce, fill, h, keep, say, set } from "../dom.js";
+import { fill, h, keep, say, set } from "../dom.js";
 import { moment, plural } from "../format.js";
-import { failure, here } from "../router.js";
-import { tick } from "./deadline.js";
+import { isWritten, QuestionForm } from "./question_form.js";
 
-const ANSWER_CHARACTERS = 10_000;
 const ENDS = { answered: "answered", expired: "nobody answered", closed: "needs no answer any more" };
 
 export function questionsView(store) {
+  const forms = new Map();
   const open = h("div", { class: "stack" });
   const list = h("ul", { class: "asked" });
   const summary = h("summary");
@@ -20,73 +18,35 @@ export function questionsView(store) {
 
   function draw() {
     const questions = [...store.fold.questions.values()];
-    const waiting = questions.filter(({ status }) => status === "open");
-    keep(open, store.caughtUp ? waiting : [], {
+    const shown = store.caughtUp ? questions.filter(isShown) : [];
+    keep(open, shown, {
       key: ({ id }) => id,
-      make: (question) => questionForm(store, question),
-      change: (form, question) => tick(form.querySelector(".deadline"), question.expiresAt, thenOf(question)),
+      make: ({ id }) => forms.get(id).element,
+      change: (_, question) => forms.get(question.id).draw(question),
     });
-    const ended = questions.filter(({ status }) => status !== "open");
-    set(element, { hidden: !open.children.length && !ended.length });
+    drawPast(questions.filter((each) => each.status !== "open" && !shown.includes(each)), shown.length > 0);
+    set(element, { hidden: !open.children.length && past.hidden });
+  }
+
+  /** A question that waits; and one that does not any more while there is an answer to it that was not sent. */
+  function isShown(question) {
+    const { id, status } = question;
+    if (status !== "open" && !isWritten(id)) return false;
+    if (!forms.has(id)) forms.set(id, new QuestionForm(store, question));
+    return status === "open" || forms.get(id).holdsAnswerTo(question);
+  }
+
+  function drawPast(ended, others) {
     const chosen = store.query.get("question");
-    const next = `${ended.map(({ id, status }) => id + status).join()}|${chosen}`;
+    const next = `${ended.map(({ id, status }) => id + status).join()}|${chosen}|${others}`;
     if (next === drawn) return;
     drawn = next;
     set(past, { hidden: !ended.length });
-    say(summary, `${plural(ended.length, "question")} ${waiting.length ? "before" : "to people"}`);
+    say(summary, `${plural(ended.length, "question")} ${others ? "before" : "to people"}`);
     fill(list, ended.map(endedOf));
     if (ended.some(({ id }) => id === chosen)) set(past, { open: true });
     document.getElementById(chosen)?.scrollIntoView({ block: "nearest" });
   }
-}
-
-function questionForm(store, question) {
-  const { id, taskId, conflict, choices } = question;
-  const answer = choices.length ? choicesOf(question) : textOf(question);
-  const wrong = h("div");
-  const send = h("button", { class: "main" }, "Answer");
-  const link = (text, query) => h("a", { href: here(query) }, text);
-  const about = taskId
-    ? ["About the task ", link(taskId, { task: taskId, attempt: null, view: "work" }), ", which waits for it."]
-    : ["About a contradiction between results", conflict && [": ", link(conflict, { conflict, view: "answer" })], "."];
-  const form = h("form", { class: "panel question", id, "aria-labelledby": `${id}-title`, on: { submit } },
-    h("h2", { id: `${id}-title` }, question.question), h("p", { class: "quiet" }, about), answer,
-    h("p", { class: "deadline numbers" }), h("div", { class: "actions" }, send), wrong);
-  return form;
-
-  async function submit(event) {
-    event.preventDefault();
-    const given = new FormData(form).get("answer")?.trim();
-    if (!given) return;
-    set(send, { disabled: true });
-    fill(wrong);
-    try {
-      await post(`/v1/runs/${store.id}/questions/${id}/answer`, { answer: given });
-      announce("Answered: the run goes on.");
-    } catch (error) {
-      fill(wrong, failure(error));
-      set(send, { disabled: false });
-    }
-  }
-}
-
-function choicesOf({ choices }) {
-  const box = (value) => h("input", { type: "radio", name: "answer", value, required: true });
-  return h("fieldset", { class: "choices" }, h("legend", {}, "The answer"),
-    choices.map((choice) => h("label", {}, box(choice), ` ${choice}`)));
-}
-
-function textOf({ id }) {
-  const kept = { name: "answer", rows: 3, required: true, maxlength: ANSWER_CHARACTERS };
-  const text = h("textarea", { id: `${id}-answer`, ...kept });
-  return h("div", { class: "field" }, h("label", { for: text.id }, "The answer"), text);
-}
-
-/** What is done when nobody answers. */
-function thenOf({ default: { action, assumption }, taskId }) {
-  if (action === "fail") return "the run fails unless somebody answers";
-  if (action === "skip") return `${taskId ? "the task is left out" : "it stays open"} unless somebody answers`;
-  return `it goes on unless somebody answers, taking for granted: ${assumption ?? "nothing in particular"}`;
 }
 
 function endedOf({ id, question, status, answer, answeredBy, askedAt, taskId, default: inTheEnd }) {

@@ -1,6 +1,7 @@
 /** The form of one task of a plan that is edited. */
 
 import { fill, h, set } from "../dom.js";
+import { beginning } from "../format.js";
 import { choiceField, textField } from "./fields.js";
 import { setNeed, wouldCircle } from "./draft.js";
 
@@ -93,7 +94,7 @@ function offer(field, task, workers) {
   const known = workers.some(({ name }) => name === task.worker);
   const named = ({ name, description, team }) => {
     const words = [team && `team ${team}.`, description].filter(Boolean).join(" ");
-    return h("option", { value: name }, words ? `${name}: ${words}`.slice(0, WORKER_CHARACTERS) : name);
+    return h("option", { value: name }, words ? beginning(`${name}: ${words}`, WORKER_CHARACTERS) : name);
   };
   fill(field.control, known ? null : h("option", { value: task.worker }, task.worker || "nobody"), workers.map(named));
   field.set(task.worker);

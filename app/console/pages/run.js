@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { fill, h, keep, set } from "../dom.js";
-import { hasEnded } from "../format.js";
+import { beginning, hasEnded } from "../format.js";
 import { answerView } from "../run/answer.js";
 import { decideView } from "../run/decide.js";
 import { detailView } from "../run/detail.js";
@@ -11,6 +11,7 @@ import { graphView } from "../run/graph.js";
 import { headerView } from "../run/header.js";
 import { lanesView } from "../run/lanes.js";
 import { logView } from "../run/log.js";
+import { isOnlyPlanned } from "../run/planned.js";
 import { here } from "../router.js";
 import { RunStore } from "../run/store.js";
 
@@ -19,7 +20,7 @@ const VIEWS = [["work", "Work"], ["answer", "Answer"], ["log", "Log"], ["files",
 export async function open({ root, params, query, signal, select }) {
   const run = await get(`/v1/runs/${encodeURIComponent(params.run)}`, { signal });
   const store = new RunStore(run, { query, signal, select });
-  const first = hasEnded(run) && run.result ? "answer" : "work";
+  const first = hasEnded(run) && run.result && !isOnlyPlanned(run) ? "answer" : "work";
   const parts = {
     work: [graphView(store), lanesView(store)],
     answer: [answerView(store)],
@@ -46,7 +47,7 @@ export async function open({ root, params, query, signal, select }) {
     set(root, { data: { seq: String(fold.lastSeq) } });
   });
   store.follow();
-  return { title: run.objective.slice(0, 60), follow: (next) => store.selected(next) };
+  return { title: beginning(run.objective, 60), follow: (next) => store.selected(next) };
 
   /** They keep what is selected. */
   function drawTabs(view) {

@@ -6,6 +6,7 @@ import { ask, field } from "../dialog.js";
 import { fill, h, set } from "../dom.js";
 import { hasEnded } from "../format.js";
 import { failure, go } from "../router.js";
+import { Written } from "../written.js";
 import { curlOf } from "./curl.js";
 
 const REASON_CHARACTERS = 2000;
@@ -19,7 +20,7 @@ export function actionsView(store) {
   const cancel = button("Cancel…", () => cancelled(store), "danger");
   const again = button("Retry", () => begin("retry"));
   const failed = button("Retry what failed", () => begin("retry", { only: "failed" }));
-  const anew = button("Answer anew…", () => answeredAnew(store).then((body) => body && begin("resynthesize", body)));
+  const anew = button("Answer anew…", makeAnew);
   const row = h("div", { class: "row" }, cancel, again, failed, anew,
     h("a", { class: "button plain", href: `/console/new?from=${store.id}` }, "As a new job"),
     button("Copy as curl", () => copied(store), "plain"),
@@ -43,10 +44,22 @@ export function actionsView(store) {
     set(anew, { hidden: !ended || !succeeded });
   }
 
+  async function makeAnew() {
+    const written = new Written(`anew/${store.id}`);
+    const body = await answeredAnew(store, written);
+    if (body && (await begin("resynthesize", body))) written.forget();
+  }
+
+  /** Begin another run. What was not answered is the same intention when it is sent again, and makes one run. */
   async function begin(what, body = undefined) {
-    const headers = { "Idempotency-Key": idempotencyKey() };
-    const run = await post(`/v1/runs/${store.id}/${what}`, body, { headers });
+    const path = `/v1/runs/${store.id}/${what}`;
+    const of = JSON.stringify(body ?? null);
+    const unanswered = new Written(`begun/${path}`);
+    if (unanswered.read()?.of !== of) unanswered.write({ of, key: idempotencyKey() });
+    const run = await post(path, body, { headers: { "Idempotency-Key": unanswered.read().key } });
+    unanswered.forget();
     go(`/console/runs/${run.id}`);
+    return run;
   }
 
   function button(text, act, kind = null, name = null) {
@@ -71,14 +84,16 @@ async function cancelled(store) {
   const reason = h("textarea", { id: "cancel-reason", name: "reason", maxlength: REASON_CHARACTERS, rows: 3 });
   const body = [h("p", {}, "What is under way is stopped. What has been delivered stays with the run."),
     field("Reason", reason, "Shown with the run; may be left out.")];
-  const words = { action: "Cancel the run", leave: "Leave it running", danger: true };
+  const written = new Written(`cancel/${store.id}`);
+  const words = { action: "Cancel the run", leave: "Leave it running", danger: true, written };
   const given = await ask("Cancel this run?", body, words);
   if (!given) return;
   store.take(await post(`/v1/runs/${store.id}/cancel`, { reason: given.get("reason").trim() || null }));
+  written.forget();
 }
 
 /** How the answer is to be made anew; null when it is not. */
-async function answeredAnew(store) {
+async function answeredAnew(store, written) {
   const instruction = h("textarea", { id: "anew-instruction", name: "final_instruction", rows: 4, maxlength: 20_000 });
   instruction.value = store.fold.plan?.final_instruction ?? "";
   const strategy = h("select", { id: "anew-strategy", name: "strategy" },
@@ -89,7 +104,7 @@ async function answeredAnew(store) {
     delivered.map(({ id, title }) => h("label", {}, kept(id), ` ${title || id}`)));
   const body = [h("p", {}, "The supervisor makes the answer anew from results that are there, in a run of its own."),
     field("What it is told about the answer", instruction), field("How results become the answer", strategy), results];
-  const given = await ask("Answer anew", body, { action: "Make it anew" });
+  const given = await ask("Answer anew", body, { action: "Make it anew", written });
   if (!given) return null;
   const stay = new Set(given.getAll("keep"));
   return {

@@ -4,7 +4,10 @@ import { fill, h } from "../dom.js";
 import { hasEnded } from "../format.js";
 import { answerPage } from "./answer_page.js";
 import { draftView } from "./draft.js";
+import { isOnlyPlanned } from "./planned.js";
 import { TaskLinks } from "./task_links.js";
+
+const ONLY_PLANNED = "Only a plan was made. Nothing of it was carried out.";
 
 export function answerView(store) {
   const element = h("section", { class: "answer", "aria-label": "Answer" });
@@ -45,14 +48,16 @@ export function answerView(store) {
 
 /** The result of the run; while it goes on, the newest answer that has passed its checks, unless work came after. */
 function newest({ run, fold }) {
+  if (isOnlyPlanned(run)) return { result: null, isFinal: true };
   if (run.result || hasEnded(run)) return { result: run.result, isFinal: true };
   const last = fold.events.findLast(({ type }) => type === "synthesis.completed" || type === "plan.revised");
   return { result: last?.type === "synthesis.completed" ? last.data : null, isFinal: false };
 }
 
-function withoutAnswer({ status, error }) {
+function withoutAnswer(run) {
+  const { status, error } = run;
   return h("section", { class: "panel document" },
     h("header", {}, h("h2", {}, "There is no answer")),
-    h("p", {}, error ? error.message : `The run is ${status}.`),
+    h("p", {}, isOnlyPlanned(run) ? ONLY_PLANNED : error ? error.message : `The run is ${status}.`),
     error && h("p", { class: "quiet" }, h("code", {}, error.code)));
 }

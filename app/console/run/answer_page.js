@@ -22,7 +22,7 @@ const NOTHING_BESIDE = "Nothing is missing, and no results contradict each other
 /** The page of a result: its `element`, and `choose(statement, conflict)`, which shows one; null for none. */
 export function answerPage(store, result, { tasks, isFinal }) {
   const { statements = [], data = null } = result;
-  const article = h("div", { class: "prose answer-text" });
+  const article = h("div", { class: "prose answer-text", dir: "auto" });
   const card = new StatementCard(article, {
     content: (number) => restsOn(statements[number - 1], number, tasks),
     select: (number) => store.select({ statement: number }, { replace: number === null }),

@@ -3,6 +3,7 @@
 import { get, post } from "../api.js";
 import { announce, fill, h, set } from "../dom.js";
 import { hasEnded, moment, plural } from "../format.js";
+import { every } from "../frames.js";
 import { failure } from "../router.js";
 import { tableOf } from "../tables.js";
 
@@ -19,12 +20,18 @@ const STATES = { pending: ["waiting", "◔"], delivered: ["succeeded", "●"], f
 const WHOSE = { job: "webhook of the job", tenant: "webhook of the tenant" };
 const NONE = "No webhook is told of this run. A job may bring one along, and a tenant may have one for all runs.";
 
+const LOOK_AGAIN_MS = 3000;
+
 export function deliveriesView(store) {
   const content = h("div");
   const again = h("button", { hidden: true, on: { click: redeliver } }, "Deliver once more");
   const header = h("header", {}, h("h2", {}, "Webhook deliveries"), again);
   const element = h("section", { class: "panel" }, header, content);
   let looked = null;
+  let known = [];
+  let shown = null;
+  // What is pending is delivered, or fails, behind the end of the run, of which no event tells.
+  every(LOOK_AGAIN_MS, () => element.isConnected && known.some(isPending) && lookAgain(), store.signal);
   return { element, draw };
 
   function draw() {
@@ -36,14 +43,28 @@ export function deliveriesView(store) {
 
   async function look() {
     try {
-      show((await get(`/v1/runs/${store.id}/deliveries`)).data);
+      show(await newest());
     } catch (error) {
-      fill(content, failure(error, look));
+      shown = null;
+      if (!store.signal.aborted) fill(content, failure(error, look));
     }
   }
 
+  /** One look that fails says nothing: the next one follows. */
+  async function lookAgain() {
+    show(await newest().catch(() => known));
+  }
+
+  async function newest() {
+    return (await get(`/v1/runs/${store.id}/deliveries`, { signal: store.signal })).data;
+  }
+
   function show(deliveries) {
-    again.hidden = !deliveries.some(({ status }) => status !== "pending");
+    known = deliveries;
+    const form = JSON.stringify(deliveries);
+    if (form === shown) return;
+    shown = form;
+    again.hidden = deliveries.every(isPending);
     fill(content, deliveries.length ? listOf(deliveries) : h("p", { class: "quiet" }, NONE));
   }
 
@@ -59,6 +80,8 @@ export function deliveriesView(store) {
     set(again, { disabled: false });
   }
 }
+
+const isPending = ({ status }) => status === "pending";
 
 function listOf(deliveries) {
   const columns = ["What", "To", "State", "Attempts", "Newest attempt", "Next attempt"];

@@ -2,7 +2,7 @@
 
 import { h } from "../../dom.js";
 import { facts } from "../../facts.js";
-import { count, duration, money, moment, plural } from "../../format.js";
+import { beginning, count, duration, money, moment, plural } from "../../format.js";
 import { purposeOf } from "../log_words.js";
 import { around } from "./attempt.js";
 import { requestOf } from "./conversation.js";
@@ -105,14 +105,14 @@ function folded(title, make, open = false) {
 
 function gist(content) {
   const text = content.map(oneLine).join(" ").replace(/\s+/g, " ").trim();
-  return text.length > 90 ? `${text.slice(0, 90)}…` : text || "nothing";
+  return text.length > 90 ? `${beginning(text, 90)}…` : text || "nothing";
 }
 
 function oneLine(block) {
   if (block.type === "tool_use") return `calls ${block.name}`;
   if (block.type === "tool_result")
-    return `brings ${typeof block.content === "string" ? block.content.slice(0, 120) : "a result"}`;
-  return (block.text ?? block.thinking ?? block.type).slice(0, 200);
+    return `brings ${typeof block.content === "string" ? beginning(block.content, 120) : "a result"}`;
+  return beginning(block.text ?? block.thinking ?? block.type, 200);
 }
 
 /** Content blocks in the form of the Messages API, each as what it is. */

@@ -47,10 +47,16 @@ function numbers({ fold, run }) {
     ["Tool calls", fold.tools.length ? count(fold.tools.length) : null],
     ["Tokens", all ? `${count(all.read)} read, ${count(all.written)} written` : null],
     ["Waited in line", timing ? duration(timing.queued_ms) : null],
-    ["Time", timing ? `${duration(timing.wall_ms)}; one after the other ${duration(timing.sequential_ms)}` : null],
+    ["Time", timing ? [duration(timing.wall_ms), ...inSequence(fold, timing)] : null],
     ["Speedup", timing?.speedup >= 1 && attempts.length ? `${timing.speedup} ×` : null],
     ["Critical path", path.totalMs ? [`${duration(path.totalMs)}: `, ...chain(path, fold)] : null],
   ]);
+}
+
+/** What the tasks would have taken one after the other: nothing that says much before any has ended. */
+function inSequence(fold, { sequential_ms: ms }) {
+  const ended = [...fold.tasks.values()].some((task) => task.finishedAt !== null);
+  return ended ? [`; one after the other ${duration(ms)}`] : [];
 }
 
 function withFailed(number, failed) {

@@ -1,6 +1,9 @@
 /** Text that is being written right now. */
 
 import { h } from "../../dom.js";
+import { reachable } from "./texts.js";
+
+const named = (text) => reachable(text, "text that is being written");
 
 /** The section of the texts that are being written at places that `fits` takes; null when there are none. */
 export function writing(fold, fits) {
@@ -11,6 +14,6 @@ export function writing(fold, fits) {
     "writing",
     "Being written",
     stamp,
-    () => found.map(([, text]) => h("pre", { class: "text written", "aria-live": "off" }, text)),
+    () => found.map(([, text]) => h("pre", { class: "text written", "aria-live": "off", ...named(text) }, text)),
   ];
 }
