@@ -1,6 +1,6 @@
 /** Looking at a list again and again: often while something goes on in it, seldom else, ever more seldom in trouble. */
 
-import { get, isRefusal } from "../api.js";
+import { get, isRefusal, key, onKey } from "../api.js";
 import { hasEnded } from "../format.js";
 
 const BUSY_MS = 2_000;
@@ -24,6 +24,7 @@ export function look(path, { signal, onPage, onTrouble }) {
   };
   signal.addEventListener("abort", () => clearTimeout(timer));
   document.addEventListener("visibilitychange", () => document.hidden || now(), { signal });
+  onKey(() => key() && now(), signal);
   now();
   return { now };
 
