@@ -95,13 +95,13 @@ async function show({ isBack = false } = {}) {
     if (shown !== place) return;
     const inside = h("div", { class: "page" });
     fill(root, inside);
+    if (!isFirst) scrollTo({ top: 0, behavior: "instant" });
     const params = { ...found.match.groups };
     place.page = await module.open({ root: inside, params, query, signal: ended.signal, select });
     if (shown !== place) return;
     onShown(place.page.title);
     if (!isFirst) enter(root);
-    if (isFirst || isBack) scrollBack(0);
-    else scrollTo({ top: 0, behavior: "instant" });
+    if (isFirst || isBack) scrollBack();
   } catch (error) {
     if (shown !== place || ended.signal.aborted) return;
     const retry = found && error.status !== 404 ? () => again(error) : null;

@@ -34,11 +34,11 @@ export function entered() {
   entry = history.state.entry;
 }
 
-/** Go to where one was; `otherwise` where one never was there. It waits for the page to grow as tall, for a while. */
-export function scrollBack(otherwise = null) {
+/** Go to where one was, if one was here before. It waits for the page to grow as tall, for a while. */
+export function scrollBack() {
   stop();
-  const top = places.get(entry) ?? otherwise;
-  if (top === null || reached(top)) return;
+  const top = places.get(entry);
+  if (top === undefined || reached(top)) return;
   const grown = new ResizeObserver(() => reached(top) && stop());
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(), GROWS_MS);
