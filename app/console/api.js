@@ -1,6 +1,9 @@
 /** The HTTP API, as the console uses it. The key is sent as a header alone, and is kept for as long as the tab. */
 
 const KEY = "chargehand.key";
+const LIMIT_MS = 30_000;
+const FILES_LIMIT_MS = 300_000;
+const keys = new EventTarget();
 let inMemory = null;
 let asking = null;
 let askForKey = async () => null;
@@ -19,10 +22,24 @@ export class Problem extends Error {
 
 /** The service did not answer. */
 export class Unreachable extends Error {
-  constructor() {
-    super("The service cannot be reached.");
+  constructor(message = "The service cannot be reached.") {
+    super(message);
     this.code = "unreachable";
   }
+}
+
+/** The service has not answered in time: nobody knows whether what was asked for has been done. */
+export class Unanswered extends Unreachable {
+  constructor(limit, isChange) {
+    const maybe = " It may have been carried out all the same: look before you send it again.";
+    super(`No answer has come within ${limit / 1000} seconds.${isChange ? maybe : ""}`);
+    this.code = "unanswered";
+  }
+}
+
+/** Whether the request itself is at fault, so that the same one would be refused again. */
+export function isRefusal(error) {
+  return error instanceof Problem && error.status < 500 && error.status !== 429;
 }
 
 /** The key that requests are sent with; null for none. */
@@ -46,6 +63,20 @@ export function setKey(value) {
   } catch {
     // A browser that stores nothing keeps it in memory.
   }
+  keys.dispatchEvent(new Event("set"));
+}
+
+/** Have `told` called whenever another key is set or the key is forgotten, until the signal. */
+export function onKey(told, signal = undefined) {
+  keys.addEventListener("set", told, { signal });
+}
+
+/** What is wrong with a key that no header can carry; null when nothing is. */
+export function flawOf(text) {
+  const odd = /[^\x21-\x7e]/u.exec(text)?.[0];
+  if (odd === undefined) return null;
+  const name = /\s/u.test(odd) ? "a space or a line break" : `“${odd}”`;
+  return `There is ${name} in this key, which no key has. Copy it once more.`;
 }
 
 /** Who is asked when the service wants a key, or takes the one there is no more: `ask(problem)` gives one, or null. */
@@ -53,29 +84,55 @@ export function keysComeFrom(ask) {
   askForKey = ask;
 }
 
-/** The response to a request. Asks for a key where one is wanted. Throws `Problem` and `Unreachable`. */
-export async function send(path, { method = "GET", body, headers = {}, signal, ask = true } = {}) {
-  const sent = new Headers(headers);
+/**
+ * The response to a request, read as a whole within `limit` milliseconds; with `null` as it comes, however long that
+ * takes. Asks for a key where one is wanted. Throws `Problem`, `Unreachable` and `Unanswered`.
+ */
+export async function send(path, options = {}) {
+  const { ask = true } = options;
   const used = key();
-  if (used) sent.set("Authorization", `Bearer ${used}`);
-  let content = body;
-  if (body !== undefined && !(body instanceof FormData)) {
-    sent.set("Content-Type", "application/json");
-    content = JSON.stringify(body);
-  }
-  let response;
-  try {
-    response = await fetch(path, { method, headers: sent, body: content, signal, credentials: "same-origin" });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Unreachable();
-  }
-  if (response.ok || response.status === 304) return response;
-  const problem = new Problem(response.status, await response.json().catch(() => null));
-  if (response.status === 401 && ask && (await anotherKey(used, problem))) {
-    return send(path, { method, body, headers, signal, ask });
-  }
+  const flaw = flawOf(used ?? "");
+  const response = flaw ? null : await answered(path, used, options);
+  if (response?.ok || response?.status === 304) return response;
+  const problem = response
+    ? new Problem(response.status, await response.json().catch(() => null))
+    : new Problem(401, { code: "key_invalid", detail: flaw });
+  if (problem.status === 401 && ask && (await anotherKey(used, problem))) return send(path, options);
   throw problem;
+}
+
+async function answered(path, used, { method = "GET", body, headers = {}, signal, limit = limitFor(body) }) {
+  const sent = new Headers(headers);
+  if (used) sent.set("Authorization", `Bearer ${used}`);
+  const asJson = body !== undefined && !(body instanceof FormData);
+  if (asJson) sent.set("Content-Type", "application/json");
+  const late = new AbortController();
+  const timer = limit && setTimeout(() => late.abort(new Unanswered(limit, method !== "GET")), limit);
+  try {
+    const response = await fetch(path, {
+      method, headers: sent, body: asJson ? JSON.stringify(body) : body, credentials: "same-origin",
+      signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+    });
+    return limit ? await whole(response) : response;
+  } catch (error) {
+    if (late.signal.aborted) throw late.signal.reason;
+    if (signal?.aborted || error.name === "AbortError") throw error;
+    throw new Unreachable();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Files take their time on their way to the service. */
+function limitFor(body) {
+  return body instanceof FormData ? FILES_LIMIT_MS : LIMIT_MS;
+}
+
+/** The response once all of it is there. */
+async function whole(response) {
+  const { status, statusText, headers } = response;
+  const content = await response.arrayBuffer();
+  return new Response(content.byteLength ? content : null, { status, statusText, headers });
 }
 
 async function anotherKey(used, problem) {
@@ -127,7 +184,7 @@ export function idempotencyKey() {
 
 /** Hand a file of the API over as a download; it is fetched with the key, which no address holds. */
 export async function download(path, name) {
-  const url = URL.createObjectURL(await (await send(path)).blob());
+  const url = URL.createObjectURL(await (await send(path, { limit: null })).blob());
   const link = document.createElement("a");
   link.href = url;
   link.download = name;

@@ -1,6 +1,6 @@
 /** The console: what all pages share, and which page is at which address. */
 
-import { key, keysComeFrom, setKey } from "./api.js";
+import { key, keysComeFrom, onKey, setKey } from "./api.js";
 import { announce, fill, h } from "./dom.js";
 import { askForKey } from "./key_dialog.js";
 import { start } from "./router.js";
@@ -26,6 +26,10 @@ const LINKS = [
 
 const forget = h("button", { class: "plain", hidden: true, on: { click: forgetKey } }, "Forget the key");
 
+function offerToForget() {
+  forget.hidden = !key();
+}
+
 function forgetKey() {
   setKey(null);
   location.reload();
@@ -33,7 +37,7 @@ function forgetKey() {
 
 function shown(title) {
   document.title = title ? `${title} · Chargehand` : "Chargehand";
-  forget.hidden = !key();
+  offerToForget();
   for (const link of document.querySelectorAll(".bar nav a")) {
     const here = location.pathname === link.pathname || location.pathname.startsWith(`${link.pathname}/`);
     if (here) link.setAttribute("aria-current", "page");
@@ -47,6 +51,7 @@ function tell({ reason }) {
 }
 
 keysComeFrom(askForKey);
+onKey(offerToForget);
 fill(document.querySelector(".bar nav"), ...LINKS.map(([text, href]) => h("a", { href }, text)), forget);
 window.addEventListener("unhandledrejection", tell);
 start(PAGES, shown);

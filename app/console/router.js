@@ -5,6 +5,7 @@
  */
 
 import { fill, h } from "./dom.js";
+import { entered, left, newEntry, scrollBack, watchScroll } from "./scroll.js";
 
 const HOME = "/console";
 let routes = [];
@@ -16,14 +17,25 @@ export function start(table, told) {
   routes = table.map(([pattern, load]) => ({ pattern: patternOf(pattern), load }));
   onShown = told;
   document.addEventListener("click", follow);
-  window.addEventListener("popstate", () => show());
+  window.addEventListener("popstate", back);
+  watchScroll();
   return show();
 }
 
 /** Go to an address of the console. */
 export function go(address, { replace = false } = {}) {
-  history[replace ? "replaceState" : "pushState"](null, "", address);
+  left();
+  if (replace) history.replaceState(history.state, "", address);
+  else history.pushState(newEntry(), "", address);
+  entered();
   return show();
+}
+
+/** The browser has gone back or forth. */
+function back() {
+  left();
+  entered();
+  return show({ isBack: true });
 }
 
 /** The address of this page with more in its query; null and "" take a parameter out. */
@@ -60,14 +72,17 @@ function follow(event) {
   go(link.pathname + link.search);
 }
 
-async function show() {
+/** Show what the address says. A page begins at its top, or where it was left when one comes back to it. */
+async function show({ isBack = false } = {}) {
   const path = location.pathname.slice(HOME.length).replace(/\/+$/, "") || "/";
   const query = new URLSearchParams(location.search);
   if (shown?.path === path && shown.page) {
     shown.page.follow?.(query);
     onShown(shown.page.title);
+    if (isBack) scrollBack();
     return;
   }
+  const isFirst = shown === null;
   shown?.ended.abort();
   const ended = new AbortController();
   const place = { path, ended, page: null };
@@ -80,14 +95,34 @@ async function show() {
     if (shown !== place) return;
     const inside = h("div", { class: "page" });
     fill(root, inside);
+    if (!isFirst) scrollTo({ top: 0, behavior: "instant" });
     const params = { ...found.match.groups };
     place.page = await module.open({ root: inside, params, query, signal: ended.signal, select });
-    if (shown === place) onShown(place.page.title);
+    if (shown !== place) return;
+    onShown(place.page.title);
+    if (!isFirst) enter(root);
+    if (isFirst || isBack) scrollBack();
   } catch (error) {
     if (shown !== place || ended.signal.aborted) return;
-    fill(root, h("div", { class: "page narrow" }, h("h1", {}, "This page cannot be shown"), failure(error)));
+    const retry = found && error.status !== 404 ? () => again(error) : null;
+    fill(root, h("div", { class: "page narrow" }, h("h1", {}, "This page cannot be shown"), failure(error, retry)));
     onShown("Not shown");
+    if (!isFirst) enter(root);
   }
+}
+
+/** Open the page once more. A module that could not be loaded is loaded again by a new document alone. */
+function again(error) {
+  return error.code ? show() : location.reload();
+}
+
+/** Another page is there: go on from its title, unless somebody is at something already. */
+function enter(root) {
+  const at = document.activeElement;
+  if (at?.closest("dialog") || (root.contains(at) && at !== root)) return;
+  const title = root.querySelector("h1") ?? root;
+  title.tabIndex = -1;
+  title.focus({ preventScroll: true });
 }
 
 /** What went wrong, for people: the service's own words and code, and its request id for whoever looks into the log. */

@@ -3,7 +3,8 @@
  * key, so this reads the stream itself (https://html.spec.whatwg.org/multipage/server-sent-events.html).
  */
 
-import { Problem, send } from "./api.js";
+import { isRefusal, send } from "./api.js";
+import { seen, untilUnseen } from "./presence.js";
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
@@ -41,22 +42,24 @@ function frameOf(text) {
  *
  * `onEvents(events)` gets events in the order of `seq`, without gap or double; `onDeltas(deltas)` text that is being
  * written, which a later event supersedes; `onState(state, problem)` is told `live`, `away` while the stream is broken,
- * and at last `ended` or `refused`. Returns the number of the last event.
+ * and at last `ended` or `refused`. While nobody sees the page there is no stream, and nothing is told. Returns the
+ * number of the last event.
  */
 export async function follow(runId, { after = 0, onEvents, onDeltas = () => {}, onState = () => {}, signal }) {
   let last = after;
   let pause = FIRST_PAUSE_MS;
   while (!signal.aborted) {
+    await seen();
+    const over = AbortSignal.any([signal, untilUnseen()]);
     try {
-      const response = await opened(runId, last, signal);
+      const response = await opened(runId, last, over);
       if (response.status === 204) {
         onState("ended");
         return last;
       }
       onState("live");
-      let heard = false;
-      for await (const frames of framesOf(response, signal)) {
-        heard ||= frames.length > 0;
+      const before = last;
+      for await (const frames of framesOf(response, over)) {
         const { events, deltas } = sorted(frames, last);
         if (deltas.length) onDeltas(deltas);
         if (!events.length) continue;
@@ -64,17 +67,17 @@ export async function follow(runId, { after = 0, onEvents, onDeltas = () => {}, 
         pause = FIRST_PAUSE_MS;
         onEvents(events);
       }
-      // A stream that ends is asked for once more: after the end of the run there is nothing left (204).
-      if (heard && !signal.aborted) continue;
+      // A stream that has told something new is asked for once more: after the end of the run nothing is left (204).
+      if (last > before || over.aborted) continue;
     } catch (error) {
-      if (signal.aborted) break;
-      if (error instanceof Problem && error.status < 500 && error.status !== 429) {
+      if (over.aborted) continue;
+      if (isRefusal(error)) {
         onState("refused", error);
         return last;
       }
       onState("away", error);
     }
-    await waited(pause, signal);
+    await waited(pause, over);
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
   }
   return last;
@@ -82,7 +85,7 @@ export async function follow(runId, { after = 0, onEvents, onDeltas = () => {}, 
 
 function opened(runId, after, signal) {
   const headers = { Accept: "text/event-stream", ...(after ? { "Last-Event-ID": String(after) } : {}) };
-  return send(`/v1/runs/${runId}/events?deltas=true`, { headers, signal });
+  return send(`/v1/runs/${runId}/events?deltas=true`, { headers, signal, limit: null });
 }
 
 async function* framesOf(response, signal) {

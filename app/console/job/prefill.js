@@ -48,7 +48,7 @@ async function fromRun(id, signal) {
 }
 
 async function contentOf({ name, media_type: mediaType, url }, signal) {
-  return inputOf(await (await send(url, { signal })).blob(), name, mediaType);
+  return inputOf(await (await send(url, { signal, limit: null })).blob(), name, mediaType);
 }
 
 /** The limits that are not those of the team. */

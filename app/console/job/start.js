@@ -13,12 +13,13 @@ export class Intention {
   }
 
   /** Post the draft; `more` is what the job has beside it. Throws `Unsendable`, `Problem`, `Unreachable`. */
-  async post(path, draft, { more = {}, signal, keep = () => {} } = {}) {
+  async post(path, draft, { more = {}, signal, limit, keep = () => {} } = {}) {
     const body = bodyOf(draft, more);
     const of = digest(JSON.stringify([draft, more], (_, each) => (each instanceof Uint8Array ? digest(each) : each)));
     if (this.kept?.of !== of) this.kept = { of, key: idempotencyKey() };
     keep();
-    const response = await send(path, { method: "POST", body, headers: { "Idempotency-Key": this.kept.key }, signal });
+    const headers = { "Idempotency-Key": this.kept.key };
+    const response = await send(path, { method: "POST", body, headers, signal, limit });
     this.kept = null;
     return response.json();
   }

@@ -1,6 +1,6 @@
 /** Looking at a list again and again: often while something goes on in it, seldom else, ever more seldom in trouble. */
 
-import { get, Problem } from "../api.js";
+import { get, isRefusal, key, onKey } from "../api.js";
 import { hasEnded } from "../format.js";
 
 const BUSY_MS = 2_000;
@@ -24,6 +24,7 @@ export function look(path, { signal, onPage, onTrouble }) {
   };
   signal.addEventListener("abort", () => clearTimeout(timer));
   document.addEventListener("visibilitychange", () => document.hidden || now(), { signal });
+  onKey(() => key() && now(), signal);
   now();
   return { now };
 
@@ -38,9 +39,8 @@ export function look(path, { signal, onPage, onTrouble }) {
       later(page.data.every(hasEnded) ? CALM_MS : BUSY_MS);
     } catch (error) {
       if (signal.aborted) return;
-      const isOurs = error instanceof Problem && error.status < 500 && error.status !== 429;
       failures += 1;
-      onTrouble(error, isOurs ? null : later(Math.min(BUSY_MS * 2 ** failures, LONGEST_MS)));
+      onTrouble(error, isRefusal(error) ? null : later(Math.min(BUSY_MS * 2 ** failures, LONGEST_MS)));
     } finally {
       asking = false;
     }

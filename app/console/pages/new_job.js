@@ -14,6 +14,7 @@ import { teamPart } from "../job/team.js";
 import { furtherPart, limitsPart, peoplePart } from "../job/terms.js";
 
 const DRY_RUN = "/v1/jobs?dry_run=true";
+const PLANNED_WITHIN_MS = 90_000; // The service waits for a plan for 50 seconds before it answers without one.
 
 export async function open({ root, query, signal }) {
   let search = null;
@@ -124,7 +125,7 @@ class JobForm {
       this.#quoted = null;
       this.panel.busy();
       try {
-        this.#quoted = await this.quoting.post(DRY_RUN, this.draft, this.#sending());
+        this.#quoted = await this.quoting.post(DRY_RUN, this.draft, this.#sending({ limit: PLANNED_WITHIN_MS }));
       } finally {
         this.panel.shows(this.#quoted);
       }

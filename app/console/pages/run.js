@@ -28,7 +28,7 @@ export async function open({ root, params, query, signal, select }) {
     files: [filesView(store)],
   };
   const tabs = h("nav", { class: "tabs", "aria-label": "Views of the run" });
-  const shown = h("div", { class: "stack view" });
+  const shown = h("div", { class: "stack view", tabindex: -1 });
   const detail = detailView(store);
   const header = headerView(store);
   const decide = decideView(store);
@@ -37,7 +37,8 @@ export async function open({ root, params, query, signal, select }) {
 
   const drawn = { view: null, query: null };
   store.watch(() => {
-    const view = parts[store.query.get("view")] ? store.query.get("view") : first;
+    const asked = store.query.get("view");
+    const view = Object.hasOwn(parts, asked) ? asked : first;
     if (view !== drawn.view) fill(shown, ...parts[view].map((part) => part.element));
     if (view !== drawn.view || store.query !== drawn.query) drawTabs(view);
     Object.assign(drawn, { view, query: store.query });

@@ -59,7 +59,8 @@ function instant(at) {
 }
 
 function measureOf(query) {
-  return MEASURES[query.get("measure")] ?? MEASURES.cost;
+  const asked = query.get("measure");
+  return Object.hasOwn(MEASURES, asked) ? MEASURES[asked] : MEASURES.cost;
 }
 
 /** Links of which one is current. */

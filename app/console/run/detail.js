@@ -46,6 +46,7 @@ export function detailView(store) {
   const narrow = matchMedia(NARROW);
   let shown = null;
   let opener = null;
+  let isLeft = false;
   narrow.addEventListener("change", place, { signal: store.signal });
   document.addEventListener("keydown", escape, { signal: store.signal });
   return { element, draw };
@@ -61,6 +62,7 @@ export function detailView(store) {
     set(element, { data: { of: key === "run" ? "run" : "selection" } });
     drawSections(parts, key, detail.sections);
     place();
+    if (isLeft && key === "run") goBack();
   }
 
   /** Something else is selected: it begins at its top, and whoever closes it is back where it was opened. */
@@ -106,8 +108,16 @@ export function detailView(store) {
   }
 
   function leave() {
+    isLeft = true;
     store.select(at({}));
-    if (opener?.isConnected) opener.focus();
+  }
+
+  /** Whoever has left goes on at what opened it; where that is gone, at the view beside it. */
+  function goBack() {
+    isLeft = false;
+    const view = element.parentElement.querySelector(".view");
+    const isThere = opener?.isConnected && opener !== document.body && opener.checkVisibility();
+    (isThere ? opener : view).focus({ preventScroll: !isThere });
     opener = null;
   }
 }

@@ -51,7 +51,7 @@ export function logView(store) {
 
   function emptiness(filter) {
     if (!store.fold.events.length)
-      return store.streaming === "refused" ? store.problem.message : "The events are being read…";
+      return store.streaming === "refused" ? store.refusal.message : "The events are being read…";
     return isOpen(filter) ? "" : "No event fits the filter.";
   }
 

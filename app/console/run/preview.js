@@ -38,7 +38,7 @@ export async function previewOf(file) {
 
 /** As much of a text as is shown; the rest of a long one is never read. */
 async function beginning(url) {
-  const reader = (await send(url)).body.getReader();
+  const reader = (await send(url, { limit: null })).body.getReader();
   const decoder = new TextDecoder();
   let text = "";
   for (;;) {

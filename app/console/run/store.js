@@ -1,12 +1,13 @@
 /** What the parts of a run's page share: the run as the API has it, what its events tell, and what is selected. */
 
-import { get, Problem } from "../api.js";
+import { get, isRefusal, key, onKey } from "../api.js";
 import { hasEnded } from "../format.js";
 import { atMostEvery, oncePerFrame } from "../frames.js";
 import { follow } from "../stream.js";
 import { RunFold } from "./fold.js";
 
 const LOOK_MS = 1000;
+const LONGEST_PAUSE_MS = 10_000;
 
 export class RunStore {
   /** The Run as the API has it. */
@@ -15,8 +16,8 @@ export class RunStore {
   fold = new RunFold();
   /** What the stream does: `live`, `away`, `ended`, `refused`; null before it has begun. */
   streaming = null;
-  /** Why it is away or refused. */
-  problem = null;
+  /** Why the stream, or the run itself, is refused; null when neither is. */
+  refusal = null;
   /** Whether every event that there was when the page opened has been read. */
   caughtUp = false;
   /** What is selected, as the address says it. */
@@ -25,6 +26,8 @@ export class RunStore {
   #signal;
   #listeners = new Set();
   #select;
+  #pause = LOOK_MS;
+  #later = null;
 
   constructor(run, { query, signal, select }) {
     Object.assign(this, { run, query });
@@ -32,7 +35,11 @@ export class RunStore {
     this.#select = select;
     this.changed = oncePerFrame(() => signal.aborted || this.#listeners.forEach((listener) => listener()));
     this.look = atMostEvery(LOOK_MS, () => this.#look());
-    signal.addEventListener("abort", () => this.look.stop());
+    signal.addEventListener("abort", () => {
+      this.look.stop();
+      clearTimeout(this.#later);
+    });
+    onKey(() => key() && this.refusal && this.again(), signal);
   }
 
   /** Ends with the page. */
@@ -42,11 +49,6 @@ export class RunStore {
 
   get id() {
     return this.run.id;
-  }
-
-  /** It ends with the page. */
-  get signal() {
-    return this.#signal;
   }
 
   /** The run as the newest of the two tells it: the API is asked once a second, events come at once. */
@@ -74,10 +76,11 @@ export class RunStore {
     this.changed();
   }
 
-  /** Read all events and go on until the run has ended. */
+  /** Read all events, those that have been read left out, and go on until the run has ended. */
   async follow() {
     const known = this.run.last_seq;
     await follow(this.id, {
+      after: this.fold.lastSeq,
       signal: this.#signal,
       onEvents: (events) => {
         this.fold.apply(events);
@@ -90,12 +93,25 @@ export class RunStore {
         this.changed();
       },
       onState: (state, problem = null) => {
-        Object.assign(this, { streaming: state, problem });
+        this.streaming = state;
+        if (state === "refused") this.refusal = problem;
         if (state === "ended") this.caughtUp = true;
         this.changed();
       },
     });
     this.look();
+  }
+
+  /** After a refusal: ask once more, for the run and for its events behind the last one that was read. */
+  again() {
+    const wasRefused = this.streaming === "refused";
+    this.refusal = null;
+    if (wasRefused) {
+      this.streaming = null;
+      this.follow();
+    }
+    this.look();
+    this.changed();
   }
 
   /** Take a newer Run in, as a request that changed it has answered. */
@@ -104,14 +120,26 @@ export class RunStore {
     this.changed();
   }
 
+  /** Look at the run; where that fails, or the events tell of an end that it does not have yet, once more later. */
   async #look() {
-    if (hasEnded(this.run)) return;
+    if (hasEnded(this.run) || this.#signal.aborted) return;
+    clearTimeout(this.#later);
     try {
-      this.take(await get(`/v1/runs/${this.id}`, { signal: this.#signal }));
+      const run = await get(`/v1/runs/${this.id}`, { signal: this.#signal });
+      this.#pause = LOOK_MS;
+      if (this.streaming !== "refused") this.refusal = null;
+      this.take(run);
+      if (this.streaming !== "ended" || hasEnded(run)) return;
     } catch (error) {
-      // The stream tells of what is away; a run that is gone says so.
-      if (error instanceof Problem) Object.assign(this, { streaming: "refused", problem: error });
-      this.changed();
+      if (this.#signal.aborted) return;
+      if (isRefusal(error)) {
+        this.refusal = error;
+        this.changed();
+        return;
+      }
     }
+    // Meanwhile it is the stream that tells of a service that is away.
+    this.#later = setTimeout(() => this.look(), this.#pause);
+    this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
   }
 }
