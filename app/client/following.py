@@ -4,14 +4,14 @@ The number of the last event is the place to go on from. So a stream that breaks
 time: what is missing is sent again, and what would come twice is dropped.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, cast
 
 from httpx2 import EventSource, ServerSentEvent
 
-from app.client.connection import Asked, Connection, Patience
+from app.client.connection import Asked, Connection, OnAway, Patience
 from app.client.errors import Refused, ServiceError, Unreachable
 from app.client.run_shapes import Delta, Event, is_delta
 
@@ -21,9 +21,6 @@ HELD_S = 10.0
 """A stream that has held for so long was one, though it told nothing."""
 RUN_ENDS = frozenset({"run.succeeded", "run.partial", "run.failed", "run.cancelled"})
 _NOTHING_LEFT = 204
-
-OnAway = Callable[[ServiceError | None], None]
-"""Is told why a stream is away, each time it is found to be, and None once it is back."""
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from app.client import Delta, Event
 from app.terminal.errors import CommandRefused
 from app.terminal.job_options import files_of, limits_of
-from app.terminal.lines import line_of
+from app.terminal.lines import lines_of
 from app.terminal.output import console
 from app.terminal.progress import Progress
 from app.terminal.screen import screen
@@ -102,6 +102,7 @@ def test_at_any_width_and_height_a_run_fits() -> None:
     for width in (20, 40, 71, 72, 80, 200):
         for height in (8, 12, 30, sys.maxsize):
             drawn(run, width, height)
+    assert any(" t1 " in line for line in drawn(begun(), 20)), "a task is named, however narrow it is"
     assert any(line.startswith(" … and 9") and line.endswith(" pending") for line in drawn(run, 80, 12))
 
 
@@ -110,10 +111,23 @@ def test_text_of_others_is_shown_and_never_obeyed() -> None:
     run.hear(written(HOSTILE, "t1"))
     run.objective = HOSTILE
 
-    shown = "\n".join([*drawn(run), str(line_of(told(10, "gap.found", task="t1", reason=HOSTILE), run))])
+    shown = "\n".join([*drawn(run), *lines_of(told(10, "gap.found", task="t1", reason=HOSTILE), run)])
 
     assert "[bold]as it is[/bold]" in shown
     assert not {"\x1b", "\x07", "\r", "\u202e"} & set(shown)
+
+
+def test_what_people_are_asked_stands_whole_with_the_commands_that_decide() -> None:
+    run = begun()
+    question = told(10, "question.asked", "t1", 2, id="q_1", question="Why? " * 99, choices=[], expires_at=None)
+    asked, command = lines_of(question, run)
+    approval = told(11, "plan.approval_requested", revision=1, expires_at=BEGAN.isoformat(), default="reject")
+
+    assert asked.count("Why?") == 99
+    assert command.strip() == "chargehand answer run_1 q_1"
+    assert [line.split()[1:] for line in lines_of(approval, run)[1:]] == [
+        ["plan", "run_1"], ["approve", "run_1"], ["edit", "run_1"], ["reject", "run_1"],
+    ]  # fmt: skip
 
 
 def test_what_becomes_of_tasks_is_folded() -> None:
