@@ -148,6 +148,7 @@ def test_no_text_is_obeyed_by_a_terminal(text: str) -> None:
     assert len(one_line(text).splitlines()) <= 1
     told = as_json({"a": [text]})
     assert json.loads(told) == {"a": [text]}
+    assert as_json({"a": [text]}, plain=True).isascii()
     assert told.isascii() or not set(told) & {"\x7f", "\x9b", "\u202e", "\u2028"}
     assert len(cut(text, 10)) <= 10
 
