@@ -1,9 +1,10 @@
 """What may go wrong with a request, drawn once.
 
-ServiceError   nothing came of it; the message is one line
-  Refused      the service has answered, and says no
-  Unreachable  nobody answers, or nobody who speaks this API
-  Unsendable   it cannot be put into a request
+ServiceError     nothing came of it; the message is one line
+  Refused        the service has answered, and says no
+  Unreachable    nobody answers, or nobody who speaks this API
+  Unsendable     it cannot be put into a request
+  NothingBehind  a run has ended before the event behind which it was asked for
 """
 
 from collections.abc import Sequence
@@ -33,6 +34,10 @@ class Unsendable(ServiceError, ValueError):
 
     def __str__(self) -> str:
         return f"this cannot be sent: {self.args[0]}"
+
+
+class NothingBehind(ServiceError):
+    """Events were asked for behind one that a run, which has ended, never had."""
 
 
 class Refused(ServiceError):

@@ -12,7 +12,7 @@ from typing import Any, cast
 from httpx2 import EventSource, ServerSentEvent
 
 from app.client.connection import Asked, Connection, OnAway, Patience
-from app.client.errors import Refused, ServiceError, Unreachable
+from app.client.errors import NothingBehind, Refused, ServiceError, Unreachable
 from app.client.run_shapes import Delta, Event, is_delta
 
 SILENCE_S = 45.0
@@ -39,7 +39,7 @@ class Following:
     async def told(self) -> AsyncIterator[Event | Delta]:
         """Events, each once and in order, and text between them, to the end of the run.
 
-        Raises `Refused`, and `Unreachable` once patience has ended.
+        Raises `Refused`, `Unreachable` once patience has ended, and `NothingBehind`.
         """
         while True:
             begun = monotonic()
@@ -57,7 +57,7 @@ class Following:
                                 return
                 problem: ServiceError = Unreachable(self.connection.url, "the stream ended before the run did")
             except ServiceError as error:
-                if isinstance(error, Refused) and error.retry_after_s is None:
+                if isinstance(error, NothingBehind) or (isinstance(error, Refused) and error.retry_after_s is None):
                     raise
                 problem = error
             if monotonic() - begun > HELD_S:
@@ -77,6 +77,8 @@ class Following:
         if is_delta(told):
             return told
         if told["seq"] <= self.last:
+            if told["type"] in RUN_ENDS and told["seq"] < self.last:
+                raise NothingBehind(f"the run has ended with event {told['seq']}: there is none behind {self.last}")
             return None
         self.last = told["seq"]
         return told
