@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -15,6 +16,7 @@ from contextlib import (
     suppress,
 )
 from ipaddress import ip_address
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Never
 
@@ -24,6 +26,7 @@ from app import version
 from app.cli.console import CommandRefused, say
 from app.settings import Settings, read_settings, variable
 from app.telemetry import set_up_logging
+from app.terminal.options import HERE
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -238,7 +241,21 @@ def _say_what_is_used(settings: Settings, database: "UsableDatabase") -> None:
 def _say_where_to_go(address: str) -> None:
     say(f"Chargehand is at http://{address}")
     say(f"Its console, to look at runs and to start one: http://{address}/console")
+    where = "" if address == HERE.removeprefix("http://") else f"CHARGEHAND_URL=http://{address} "
+    say(f'In a terminal: {where}{_own_command()} run "What is 17 percent of 2,750?" (docs/cli.md)')
     say('Next: README.md, "A job, from POST to trace". The API is described at /docs.')
+
+
+def _own_command() -> str:
+    """How the command of this installation is typed."""
+    try:
+        beside = Path(sys.executable).with_name("chargehand")
+        on_path = shutil.which("chargehand")
+        if not beside.exists() or (on_path is not None and Path(on_path).resolve() == beside.resolve()):
+            return "chargehand"
+        return os.path.relpath(beside) if beside.is_relative_to(Path.cwd()) else str(beside)
+    except (OSError, ValueError):  # It is started from nowhere.
+        return "chargehand"
 
 
 def _who_answers(settings: Settings) -> str:

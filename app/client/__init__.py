@@ -2,7 +2,7 @@
 
 from app.client.bodies import File
 from app.client.client import Client
-from app.client.errors import Refused, ServiceError, Unreachable
+from app.client.errors import NothingBehind, Refused, ServiceError, Unreachable, Unsendable
 from app.client.job_shapes import DryRun, Job, Limits, Plan, PlannedTask, Quote, Team, Tool
 from app.client.run_shapes import Artifact, Attempt, Delta, Event, Question, Run, Task, Trace, is_delta
 
@@ -16,6 +16,7 @@ __all__ = [
     "File",
     "Job",
     "Limits",
+    "NothingBehind",
     "Plan",
     "PlannedTask",
     "Question",
@@ -28,5 +29,6 @@ __all__ = [
     "Tool",
     "Trace",
     "Unreachable",
+    "Unsendable",
     "is_delta",
 ]

@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from copy import copy
 from typing import Any, Literal, Self, cast, overload
 from uuid import uuid4
 
 import httpx2
 
 from app.client.bodies import File, body_of, has, label
-from app.client.connection import Asked, Connection
+from app.client.connection import Asked, Connection, OnAway
 from app.client.errors import Refused
-from app.client.following import Following, OnAway
+from app.client.following import Following
 from app.client.job_shapes import DryRun, Job, Plan, Team, Tool
 from app.client.requests import Requests, part, path_of
 from app.client.run_shapes import Artifact, Delta, Event, Question, Run, Task, Trace
@@ -55,6 +56,16 @@ class Client:
     async def close(self) -> None:
         """Let go of the connections."""
         await self._connection.close()
+
+    def patient(self, patience_s: float, on_away: OnAway | None = None) -> Self:
+        """The same service over the same connections, with another patience.
+
+        `on_away` hears why the service is away, each time a request finds it so, and None once it has answered.
+        """
+        other = copy(self)
+        other._connection = self._connection.patient(patience_s, on_away)
+        other._api = Requests(other._connection)
+        return other
 
     @property
     def url(self) -> str:
@@ -110,10 +121,10 @@ class Client:
             params["metadata"] = [label(key, value) for key, value in params["metadata"].items()]
         left = limit
         while left is None or left > 0:
-            page = await self._api.get("/v1/runs", params | {"limit": min(left or PAGE_RUNS, PAGE_RUNS)})
+            page = await self._api.page("/v1/runs", params | {"limit": min(left or PAGE_RUNS, PAGE_RUNS)})
             for run in page["data"]:
                 yield run
-            if page["next_cursor"] is None:
+            if page.get("next_cursor") is None:
                 return
             params["after"] = page["next_cursor"]
             left = None if left is None else left - len(page["data"])

@@ -1,8 +1,9 @@
 """Requests, sent again where that is safe: what cannot be reached may be back, and what is busy says when to come."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from time import monotonic
@@ -10,11 +11,14 @@ from typing import Any
 
 import httpx2
 
-from app.client.errors import Refused, ServiceError, Unreachable, refusal
+from app.client.errors import Refused, ServiceError, Unreachable, Unsendable, refusal
 
+OnAway = Callable[[ServiceError | None], None]
+"""Is told why the service is away, each time it is found to be, and None once it is back."""
 LONGEST_PAUSE_S = 5.0
 SILENCE_S = 90.0
 """How long an answer may be silent: longer than the service waits at most for a run (60 s)."""
+MOST_PORT = 65_535
 _TIMES = httpx2.Timeout(SILENCE_S, connect=10.0)
 _BUSY = {429, 503}
 _NOBODY_BEHIND = {502, 503, 504}
@@ -72,6 +76,7 @@ class Connection:
         self.url = url
         self._patience_s, self._pause_s = patience_s, pause_s
         headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._on_away: OnAway | None = None
         is_here = _is_here(url)
         is_plain = is_here and url.startswith("http:")  # The authorities' certificates are not loaded for nothing.
         try:
@@ -83,8 +88,16 @@ class Connection:
                 trust_env=not is_here,
                 verify=not is_plain,
             )
+            if (self._http.base_url.port or 0) > MOST_PORT:
+                raise httpx2.InvalidURL(f"a port is a number up to {MOST_PORT}")
         except (httpx2.InvalidURL, UnicodeEncodeError) as error:
             raise Unreachable(url, str(error)) from None
+
+    def patient(self, patience_s: float, on_away: OnAway | None) -> "Connection":
+        """The same, with another patience."""
+        other = copy(self)
+        other._patience_s, other._on_away = patience_s, on_away
+        return other
 
     async def close(self) -> None:
         """Let go of what is open."""
@@ -96,12 +109,10 @@ class Connection:
 
     async def send(self, asked: Asked) -> httpx2.Response:
         """The answer, which is no refusal. Raises `Refused` or `Unreachable`."""
-        patience, is_repeated = self.patience(), False
+        patience, is_repeated, is_away = self.patience(), False, False
         while True:
             try:
-                answer = await self._http.request(
-                    asked.method, asked.path, params=asked.params, headers=asked.headers, **asked.content
-                )
+                answer = await self._http.send(self._request(asked))
             except _NEVER_WILL as error:
                 raise Unreachable(self.url, str(error)) from None
             except httpx2.RequestError as error:
@@ -109,12 +120,25 @@ class Connection:
                 is_repeated |= not isinstance(error, _NEVER_SENT)
             else:
                 if answer.is_success:
+                    if is_away and self._on_away is not None:
+                        self._on_away(None)
                     return answer
                 problem = refusal(answer, self.url, is_repeated=is_repeated)
                 if not _is_passing(answer, problem):
                     raise problem
                 is_repeated |= answer.status_code != httpx2.codes.TOO_MANY_REQUESTS
+            is_away = True
+            if self._on_away is not None:
+                self._on_away(problem)
             await patience.rest(problem)
+
+    def _request(self, asked: Asked) -> httpx2.Request:
+        try:
+            return self._http.build_request(
+                asked.method, asked.path, params=asked.params, headers=asked.headers, **asked.content
+            )
+        except ValueError as error:  # Half characters, numbers that are none, headers that are not ASCII.
+            raise Unsendable(str(error)) from None
 
     @asynccontextmanager
     async def streamed(self, asked: Asked, silence_s: float) -> AsyncIterator[httpx2.Response]:

@@ -1,8 +1,10 @@
 """What may go wrong with a request, drawn once.
 
-ServiceError   nothing came of it; the message is one line
-  Refused      the service has answered, and says no
-  Unreachable  nobody answers, or nobody who speaks this API
+ServiceError     nothing came of it; the message is one line
+  Refused        the service has answered, and says no
+  Unreachable    nobody answers, or nobody who speaks this API
+  Unsendable     it cannot be put into a request
+  NothingBehind  a run has ended before the event behind which it was asked for
 """
 
 from collections.abc import Sequence
@@ -25,6 +27,17 @@ class Unreachable(ServiceError):
 
     def __str__(self) -> str:
         return f"cannot reach the service at {self.url}: {self.reason}"
+
+
+class Unsendable(ServiceError, ValueError):
+    """What is asked cannot be put into a request: half of a character, or a header that is not plain."""
+
+    def __str__(self) -> str:
+        return f"this cannot be sent: {self.args[0]}"
+
+
+class NothingBehind(ServiceError):
+    """Events were asked for behind one that a run, which has ended, never had."""
 
 
 class Refused(ServiceError):
@@ -61,9 +74,16 @@ def refusal(answer: httpx2.Response, url: str, *, is_repeated: bool = False) -> 
         problem = answer.json()
     except ValueError:
         problem = None
-    if isinstance(problem, dict) and isinstance(problem.get("code"), str):
+    if _is_problem(problem):
         return Refused(answer, problem, is_repeated=is_repeated)
     return Unreachable(url, f"HTTP {answer.status_code}: no answer of this API")
+
+
+def _is_problem(said: Any) -> bool:
+    if not isinstance(said, dict) or not isinstance(said.get("code"), str):
+        return False
+    errors = said.get("errors", [])
+    return isinstance(errors, list) and all(isinstance(each, dict) for each in errors)
 
 
 def _seconds(written: str | None) -> float | None:

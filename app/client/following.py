@@ -4,15 +4,15 @@ The number of the last event is the place to go on from. So a stream that breaks
 time: what is missing is sent again, and what would come twice is dropped.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, cast
 
 from httpx2 import EventSource, ServerSentEvent
 
-from app.client.connection import Asked, Connection, Patience
-from app.client.errors import Refused, ServiceError, Unreachable
+from app.client.connection import Asked, Connection, OnAway, Patience
+from app.client.errors import NothingBehind, Refused, ServiceError, Unreachable
 from app.client.run_shapes import Delta, Event, is_delta
 
 SILENCE_S = 45.0
@@ -21,9 +21,6 @@ HELD_S = 10.0
 """A stream that has held for so long was one, though it told nothing."""
 RUN_ENDS = frozenset({"run.succeeded", "run.partial", "run.failed", "run.cancelled"})
 _NOTHING_LEFT = 204
-
-OnAway = Callable[[ServiceError | None], None]
-"""Is told why a stream is away, each time it is found to be, and None once it is back."""
 
 
 @dataclass(slots=True)
@@ -42,7 +39,7 @@ class Following:
     async def told(self) -> AsyncIterator[Event | Delta]:
         """Events, each once and in order, and text between them, to the end of the run.
 
-        Raises `Refused`, and `Unreachable` once patience has ended.
+        Raises `Refused`, `Unreachable` once patience has ended, and `NothingBehind`.
         """
         while True:
             begun = monotonic()
@@ -60,7 +57,7 @@ class Following:
                                 return
                 problem: ServiceError = Unreachable(self.connection.url, "the stream ended before the run did")
             except ServiceError as error:
-                if isinstance(error, Refused) and error.retry_after_s is None:
+                if isinstance(error, NothingBehind) or (isinstance(error, Refused) and error.retry_after_s is None):
                     raise
                 problem = error
             if monotonic() - begun > HELD_S:
@@ -80,6 +77,8 @@ class Following:
         if is_delta(told):
             return told
         if told["seq"] <= self.last:
+            if told["type"] in RUN_ENDS and told["seq"] < self.last:
+                raise NothingBehind(f"the run has ended with event {told['seq']}: there is none behind {self.last}")
             return None
         self.last = told["seq"]
         return told

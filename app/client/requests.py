@@ -6,7 +6,7 @@ from urllib.parse import quote as quoted
 from uuid import uuid4
 
 from app.client.connection import Asked, Connection
-from app.client.errors import Refused, Unreachable
+from app.client.errors import Refused, Unreachable, Unsendable
 from app.client.run_shapes import Run
 
 
@@ -24,7 +24,14 @@ class Requests:
 
     async def listed(self, path: str, params: Mapping[str, Any] | None = None) -> list[Any]:
         """What a page lists."""
-        return cast("list[Any]", (await self.get(path, params))["data"])
+        return cast("list[Any]", (await self.page(path, params))["data"])
+
+    async def page(self, path: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """A page of a list."""
+        found = await self.get(path, params)
+        if not isinstance(found.get("data"), list):
+            raise self._foreign(200)
+        return cast("dict[str, Any]", found)
 
     async def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Any:
         """What becomes of something. Fields that are None are left out."""
@@ -61,9 +68,15 @@ class Requests:
         """The JSON of the answer. Raises `Refused` and `Unreachable`."""
         answer = await self.connection.send(asked)
         try:
-            return answer.json()
+            document = answer.json()
         except ValueError:
-            raise Unreachable(self.connection.url, f"HTTP {answer.status_code}: no answer of this API") from None
+            document = None
+        if not isinstance(document, dict) or not document:
+            raise self._foreign(answer.status_code)
+        return document
+
+    def _foreign(self, status: int) -> Unreachable:
+        return Unreachable(self.connection.url, f"HTTP {status}: no answer of this API")
 
 
 def path_of(run_id: str) -> str:
@@ -73,4 +86,7 @@ def path_of(run_id: str) -> str:
 
 def part(name: str) -> str:
     """A name as a part of a path."""
-    return quoted(name, safe="@")
+    try:
+        return quoted(name, safe="@")
+    except UnicodeEncodeError as error:
+        raise Unsendable(str(error)) from None

@@ -1,5 +1,6 @@
 """`chargehand answer`: what people say to what a run asks."""
 
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
@@ -68,6 +69,8 @@ def _meant(questions: Sequence[Question], name: str | None, text: str | None, ru
 
 def _said_to(question: Question) -> str:
     """What is answered at the prompt. A choice may be named by its number."""
+    if sys.stdin is None:
+        raise CommandRefused(f"{question['id']} is not answered: there is no standard input; give the answer as TEXT")
     say(question["question"])
     choices = question["choices"]
     for number, choice in enumerate(choices, start=1):

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from app.client import Client, Plan, Quote, Refused, ServiceError
+from app.terminal.plan_changes import plan_changes
+from app.terminal.plan_command import plan_lines
 from app.terminal.text import inert, one_line
 from app.terminal.words import duration, money
 
@@ -25,21 +27,22 @@ async def decide_on_plan(
 ) -> None:
     """Have a plan approved, rejected, or edited and then decided on."""
     until = f"else {approval['default']} at {clock(approval['expires_at'])}"
-    revision = None
+    shown: Plan | None = None
     while True:
         plan = await client.plan(run_id)
-        if plan["revision"] != revision:
-            revision = plan["revision"]
-            _print_plan(to, plan, (await client.run(run_id))["quote"])
+        revision = plan["revision"]
+        if shown is None or shown["revision"] != revision:
+            _print_plan(to, plan, shown, (await client.run(run_id))["quote"])
+            shown = plan
         said = await typed(f"Approve this plan? [y]es, [n]o, [e]dit; {until}: ")
         if said is None:
             return
-        match said.strip().lower()[:1]:
-            case "y":
+        match said.strip().lower():
+            case "y" | "yes":
                 act = partial(client.approve, run_id, revision=revision)
-            case "n":
+            case "n" | "no":
                 act = partial(client.reject, run_id, revision=revision)
-            case "e":
+            case "e" | "edit":
                 await edit()
                 continue
             case _:
@@ -48,13 +51,18 @@ async def decide_on_plan(
             return
 
 
-def _print_plan(to: Console, plan: Plan, quote: Quote | None) -> None:
+def _print_plan(to: Console, plan: Plan, before: Plan | None, quote: Quote | None) -> None:
+    """Print what is decided on: the plan as a tree, its instructions, and what is different since it was shown last."""
     to.print()
-    to.print(Text(f"Revision {plan['revision']} of the plan:", "dim"))
+    for line in plan_lines(plan, {}):
+        to.print(line)
+    to.print()
     for task in plan["tasks"]:
         to.print(Text.assemble((one_line(task["id"]), "bold"), f" {inert(task['instruction'])}"))
-    for flaw in plan["validation"]["warnings"]:
-        to.print(Text(one_line(f"{flaw['code']} {flaw['pointer']}: {flaw['detail']}"), "yellow"))
+    if before is not None:
+        to.print()
+        for each in plan_changes(before, plan):
+            to.print(Text(one_line(f"changed: {each}"), "cyan"))
     if quote is not None:
         cost = quote["cost_usd"]
         price = f"{money(cost['likely'])} ({money(cost['least'])} to {money(cost['most'])})" if cost else "not known"

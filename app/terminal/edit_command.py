@@ -2,10 +2,12 @@
 
 import os
 import shlex
+import signal
 import subprocess
-import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -15,6 +17,7 @@ import typer
 from app.client import Client, Plan, Refused, Run, ServiceError
 from app.terminal.arguments import RunName
 from app.terminal.errors import CommandRefused
+from app.terminal.keyboard import is_typed_at
 from app.terminal.options import AsJson
 from app.terminal.output import console, print_json, print_lines, say
 from app.terminal.plan_command import plan_lines
@@ -26,6 +29,8 @@ from app.terminal.which_run import run_meant
 USUAL_EDITOR = "vi"
 MENDABLE = 422
 """The status of a refusal that another edit may heal."""
+MOST_BYTES = 10_000_000
+"""Of a file that may be a plan."""
 
 Reason = Annotated[str | None, typer.Option(help="Why; shown with the revision.")]
 FromFile = Annotated[
@@ -47,33 +52,76 @@ class Edit:
     """The file as it was begun."""
     reason: str | None
 
-    def refused(self, why: str) -> NoReturn:
+    def refused(self, why: str, *, is_kept: bool = False) -> NoReturn:
         """End without an edit, and say where it is kept, unless nothing was changed yet."""
-        if self.file.read_text(encoding="utf-8") == self.written:
+        if not is_kept and self._is_untouched():
             self.file.unlink()
             raise CommandRefused(one_line(why))
         again = f"`chargehand edit {self.run_id} --file {self.file}` sends it, for the revision that it names"
         raise CommandRefused(f"{one_line(why)}; your edit is kept in {self.file}: {again}")
 
+    def raw_text(self) -> str:
+        """The file as it is, whatever its bytes mean. Raises `PlanUnreadable`."""
+        try:
+            with self.file.open("rb") as file:
+                content = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            raise PlanUnreadable(f"{self.file}: {error.strerror}") from None
+        if len(content) > MOST_BYTES:
+            raise PlanUnreadable(f"{self.file} has more than {MOST_BYTES:,} bytes")
+        return content.decode(errors="surrogateescape")
+
+    def begin_with(self, findings: Sequence[str]) -> None:
+        """Have what was found wrong at the head of the file, and all else as it is."""
+        text = with_findings(self.raw_text(), findings)
+        self.file.write_text(text, encoding="utf-8", errors="surrogateescape")
+
     def sent(self) -> Plan | None:
-        """The plan as the service has it then; None when nothing was changed. Raises `Refused` and `PlanUnreadable`."""
-        revision, fields = read_file(self.file.read_text(encoding="utf-8"))
+        """The plan as the service has it then; None when nothing was changed.
+
+        Raises `Refused` and `PlanUnreadable`, and `CommandRefused` when the plan is another one by now.
+        """
+        revision, fields = read_file(self._text())
         changes = changes_of(self.plan, fields)
         if not changes:
             return None
         if self.reason is not None:
             changes["reason"] = self.reason
+        outdated = False
 
         async def edited(client: Client) -> Plan | Refused:
+            nonlocal outdated
             try:
                 return await client.edit_plan(self.run_id, changes, revision or self.plan["revision"])
             except Refused as refused:
-                return refused
+                outdated = refused.code == "plan_changed"
+                return await client.plan(self.run_id) if outdated else refused
 
         answer = self.service.ask(edited)
         if isinstance(answer, Refused):
             raise answer
+        if outdated:
+            now = answer["revision"]
+            raise CommandRefused(
+                f"plan_changed: the plan is in revision {now} now: look at it (`chargehand plan {self.run_id}`), "
+                f"then set revision to {now} in {self.file}"
+            )
         return answer
+
+    def _is_untouched(self) -> bool:
+        try:
+            return self.raw_text() == self.written
+        except PlanUnreadable:
+            return False
+
+    def _text(self) -> str:
+        text = self.raw_text()
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            line = text.count("\n", 0, error.start) + 1
+            raise PlanUnreadable(f"line {line}: this is not UTF-8") from None
+        return text
 
 
 @at_service
@@ -118,7 +166,9 @@ async def _workers(client: Client, run: Run, plan: Plan) -> Sequence[str]:
 def _sent_once(under_way: Edit) -> Plan | None:
     try:
         return under_way.sent()
-    except (Refused, PlanUnreadable) as error:
+    except PlanUnreadable as error:
+        raise CommandRefused(one_line(f"no plan: {error}")) from None
+    except Refused as error:
         raise CommandRefused(one_line(str(error))) from None
 
 
@@ -129,23 +179,26 @@ def _sent_from_editor(under_way: Edit) -> Plan | None:
         try:
             return under_way.sent()
         except PlanUnreadable as error:
-            findings, why = [str(error)], f"no plan: {error}"
+            findings, why = [f"no plan: {error}"], f"no plan: {error}"
         except Refused as refused:
             findings, why = _findings(refused), str(refused)
             if refused.status != MENDABLE:
                 under_way.refused(why)
-        except CommandRefused as error:  # The service is away.
+        except CommandRefused as error:  # The service is away, or the plan is another one.
             under_way.refused(str(error))
-        if not (sys.stdin.isatty() and _is_opened_again(findings)):
+        if not (is_typed_at() and _is_opened_again(findings)):
             under_way.refused(why)
-        text = under_way.file.read_text(encoding="utf-8")
-        under_way.file.write_text(with_findings(text, findings), encoding="utf-8")
+        with suppress(PlanUnreadable):  # It has been said already.
+            under_way.begin_with(findings)
 
 
 def _is_opened_again(findings: Sequence[str]) -> bool:
     for each in findings:
-        say(each)
-    return bool(typer.confirm("Open it again?", default=True, err=True))
+        say(one_line(each))
+    try:
+        return bool(typer.confirm("Open it again?", default=True, err=True))
+    except typer.Abort:
+        return False
 
 
 def _findings(refused: Refused) -> list[str]:
@@ -156,11 +209,33 @@ def _findings(refused: Refused) -> list[str]:
 def _edited(under_way: Edit) -> None:
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or USUAL_EDITOR
     try:
-        ended = subprocess.run([*shlex.split(command), str(under_way.file)], check=False)
+        with _spared_interrupts():
+            ended = subprocess.run([*shlex.split(command), str(under_way.file)], check=False)
     except (OSError, ValueError) as error:
         under_way.refused(f"the editor {command} cannot be started ({error}): set EDITOR")
+    if not under_way.file.is_file():
+        again = f"if it is elsewhere, `chargehand edit {under_way.run_id} --file FILE` sends it"
+        raise CommandRefused(
+            f"the editor {command} has removed or renamed {under_way.file}, and nothing was sent; {again}"
+        )
+    if ended.returncode < 0:  # Its window may be open still.
+        number = -ended.returncode
+        under_way.refused(f"the editor {command} was ended by signal {number}, so nothing was sent", is_kept=True)
     if ended.returncode:
         under_way.refused(f"the editor {command} ended with {ended.returncode}, so nothing was sent")
+
+
+@contextmanager
+def _spared_interrupts() -> Iterator[None]:
+    """Ctrl-C is the editor's for as long as the block: what it means there is no reason to end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Signals are the main thread's.
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: None)  # What is ignored would be so in the editor too.
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _new_file(run_id: str, text: str) -> Path:

@@ -12,13 +12,18 @@ _LOCAL_FLAGS = 3
 """Where they stand among the attributes of a terminal."""
 
 
+def is_typed_at() -> bool:
+    """Whether standard input is a terminal. Where it was closed there is none at all."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 @contextmanager
 def keyboard(*, is_wanted: bool) -> Iterator[int | None]:
     """Where lines are typed: standard input, or the terminal itself where that is a file; None where there is none."""
     if not is_wanted:
         yield None
         return
-    if sys.stdin is not None and sys.stdin.isatty():
+    if is_typed_at():
         yield sys.stdin.fileno()
         return
     try:

@@ -1,4 +1,5 @@
-"""Events as lines, where nothing can be drawn: one for each that says something new. Pure."""
+"""Events as lines, where nothing can be drawn: one for each that says something new, and the commands that it asks for.
+Pure."""
 
 from datetime import datetime
 from typing import Any
@@ -13,14 +14,29 @@ SAID_CHARACTERS = 200
 """Characters of a line that others have written."""
 
 
-def line_of(event: Event, run: Progress) -> str | None:
-    """What an event says, of a run that has taken it in; None for one that is no news to people."""
+def lines_of(event: Event, run: Progress) -> list[str]:
+    """What an event says, of a run that has taken it in; nothing for one that is no news to people.
+
+    What people are asked stands whole, with each command that decides on a line of its own.
+    """
     told = _of_task(event, run) if event["task_id"] else _of_run(event, run)
     if told is None:
-        return None
+        return []
     at = datetime.fromisoformat(event["at"])
     passed = (at - run.started_at).total_seconds() if run.started_at else 0.0
-    return cut(f"{max(passed, 0):8.1f}s  {one_line(told)}", SAID_CHARACTERS)
+    line = f"{max(passed, 0):8.1f}s  {one_line(told)}"
+    commands = _commands(event, run)
+    return [line if commands else cut(line, SAID_CHARACTERS), *(f"{'':11}{one_line(each)}" for each in commands)]
+
+
+def _commands(event: Event, run: Progress) -> list[str]:
+    """By what people decide."""
+    match event["type"]:
+        case "plan.approval_requested":
+            return [f"chargehand {each} {run.run_id}" for each in ("plan", "approve", "edit", "reject")]
+        case "question.asked":
+            return [f"chargehand answer {run.run_id} {event['data']['id']}"]
+    return []
 
 
 def _of_run(event: Event, run: Progress) -> str | None:
@@ -53,12 +69,11 @@ def _of_answer(event: Event, run: Progress) -> str | None:
         case "plan.invalid":
             return f"plan sent back: {_flaws(data)}"
         case "plan.approval_requested":
-            decide = " | ".join(f"chargehand {each} {run.run_id}" for each in ("approve", "edit", "reject"))
-            return f"the plan waits for approval{_until(data['expires_at'])}, else {data['default']}: {decide}"
+            return f"the plan waits for approval{_until(data['expires_at'])}, else {data['default']}:"
         case "plan.approved" | "plan.rejected" as type_:
             return f"{type_.replace('.', ' ')} by {data['by']}"
         case "question.asked":
-            return _question(data, run)
+            return _question(data)
         case "question.answered":
             return f"{data['id']} answered: {data['answer']}"
         case "question.expired":
@@ -93,7 +108,7 @@ def _of_task(event: Event, run: Progress) -> str | None:
         case "task.succeeded":
             return f"{task.id} succeeded, {money(str(task.cost_usd))}: {data['summary']}"
         case "question.asked":
-            return f"{task.id} {_question(data, run)}"
+            return f"{task.id} {_question(data)}"
         case "llm.failed":
             return f"{task.id} call to {data['model']} failed, {data['error']['code']}{_again(data)}"
         case "tool.completed" | "llm.completed":
@@ -114,9 +129,9 @@ def _ending(data: dict[str, Any]) -> str:
     return reason + (f": {data['error']['message']}" if data.get("error") else "")
 
 
-def _question(data: dict[str, Any], run: Progress) -> str:
+def _question(data: dict[str, Any]) -> str:
     choices = f" ({' | '.join(data['choices'])})" if data["choices"] else ""
-    return f"asks{_until(data['expires_at'])}: {data['question']}{choices}: chargehand answer {run.run_id} {data['id']}"
+    return f"asks{_until(data['expires_at'])}: {data['question']}{choices}"
 
 
 def _flaws(data: dict[str, Any]) -> str:

@@ -50,7 +50,12 @@ def say(line: str) -> None:
 
 def print_json(document: Any) -> None:
     """Print a document of the API as it is."""
-    typer.echo(as_json(document))
+    text = as_json(document)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = as_json(document, plain=True)
+    typer.echo(text)
 
 
 def print_lines(to: Console, lines: Sequence[Text]) -> None:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from app.client import Client, Plan, Task
 from app.terminal.arguments import RunName
+from app.terminal.errors import CommandRefused
 from app.terminal.mermaid import flowchart
 from app.terminal.options import AsJson
 from app.terminal.output import MARKS, STYLES, console, print_json, print_lines
@@ -26,6 +27,8 @@ def plan(
     service: Service, run: RunName, mermaid: AsMermaid = False, revision: Revision = None, as_json: AsJson = False
 ) -> None:
     """Show the plan of a run as a tree."""
+    if as_json and mermaid:
+        raise CommandRefused("--json and --mermaid are two forms: give one of them")
 
     async def found(client: Client) -> tuple[Plan, list[Task]]:
         run_id = await run_meant(client, run)
@@ -38,6 +41,7 @@ def plan(
     if as_json:
         print_json(shown)
     elif mermaid:
+        console()  # It has what the output cannot show replaced.
         typer.echo(flowchart(shown), nl=False)
     else:
         print_lines(console(), plan_lines(shown, {task["id"]: task["status"] for task in tasks}))

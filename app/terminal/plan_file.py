@@ -1,9 +1,11 @@
 """A plan as a file that people edit: YAML, with comments that say what may be changed and what was found wrong."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
+from yaml.composer import ComposerError
 
 from app.terminal.text import one_line
 
@@ -45,6 +47,28 @@ class _Writer(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
+class _Reader(yaml.SafeLoader):
+    """Reads what JSON can say. What looks like a date is a text; sets, bytes and what else YAML knows are refused."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Refuse what stands for another place: a few lines of it could be a circle, or endless."""
+        if self.check_event(yaml.AliasEvent):
+            mark = self.get_mark()
+            raise ComposerError(None, None, "write it out: other places cannot be named", mark)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        return node
+
+
+_KNOWN = frozenset(f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "seq", "map"))
+_Reader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag in _KNOWN]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Reader.yaml_constructors = {
+    tag: construct for tag, construct in yaml.SafeLoader.yaml_constructors.items() if tag is None or tag in _KNOWN
+}
+
+
 def _text(writer: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return writer.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
@@ -70,12 +94,15 @@ def editable_of(plan: Mapping[str, Any]) -> dict[str, Any]:
 def read_file(text: str) -> tuple[int | None, dict[str, Any]]:
     """The revision that a file names, and its fields. Raises `PlanUnreadable`."""
     try:
-        written = yaml.safe_load(text)
+        written = yaml.load(text, _Reader)
+        json.dumps(written, ensure_ascii=False, allow_nan=False).encode()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"line {mark.line + 1}: " if mark else ""
         raise PlanUnreadable(one_line(f"{place}{error.problem}")) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except UnicodeEncodeError:
+        raise PlanUnreadable("it has half a character (a surrogate), which cannot be sent") from None
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise PlanUnreadable(one_line(str(error)) or type(error).__name__) from None
     if written is None:
         return None, {}

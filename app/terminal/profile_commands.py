@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from app.terminal.output import print_table, say
+from app.terminal.keyboard import is_typed_at
+from app.terminal.output import print_json, print_table, say
 from app.terminal.profiles import (
     Profile,
     Profiles,
@@ -46,9 +47,14 @@ def add(
 
 
 @profile.command("list")
-def list_profiles() -> None:
+def list_profiles(
+    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON, without their keys.")] = False,
+) -> None:
     """List the profiles; the one in use has a star. Keys are not shown."""
     profiles = _profiles()
+    if as_json:
+        print_json({"current": profiles.current, "data": [_as_json(*each) for each in profiles.named.items()]})
+        return
     rows = [
         ["*" if name == profiles.current else "", name, each.url, _told_of_key(each)]
         for name, each in profiles.named.items()
@@ -80,11 +86,18 @@ def _profiles() -> Profiles:
 
 
 def _key() -> str | None:
-    if sys.stdin.isatty():
+    if sys.stdin is None:
+        return None
+    if is_typed_at():
         typed = typer.prompt("API key (none: Enter)", default="", hide_input=True, show_default=False, err=True)
     else:
         typed = sys.stdin.read()
     return checked_key(str(typed), "what was read")
+
+
+def _as_json(name: str, profile: Profile) -> dict[str, object]:
+    has_key = profile.api_key is not None
+    return {"name": name, "url": profile.url, "has_key": has_key, "api_key_env": profile.api_key_env}
 
 
 def _told_of_key(profile: Profile) -> str:

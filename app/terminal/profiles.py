@@ -75,6 +75,8 @@ def read_profiles(file: Path) -> Profiles:
         raise CommandRefused(f"{file}: profiles: must be tables, such as [profiles.prod]")
     named = {name: _profile(file, name, table) for name, table in tables.items()}
     current = written.get("current")
+    if current is not None and not isinstance(current, str):
+        raise CommandRefused(f"{file}: current: must be the name of a profile")
     if current is not None and current not in named:
         raise CommandRefused(f"{file}: current: there is no profile {current}")
     return Profiles(file, current, named)

@@ -167,7 +167,7 @@ class Progress:
     def _follow(self, plan: dict[str, Any]) -> None:
         """Have the tasks of a plan in its order."""
         before, self.tasks = self.tasks, {}
-        self.revision, self.phase = plan["revision"], "executing"
+        self.revision, self.phase = plan["revision"], WAITS["plan_approval"] if self.approval else "executing"
         for each in plan["tasks"]:
             task = before.pop(each["id"], None) or ShownTask(each["id"], "", "")
             task.title = each["title"] or each["instruction"]

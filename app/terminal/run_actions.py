@@ -26,6 +26,7 @@ Only = Annotated[
     Literal["failed"] | None, typer.Option(help="failed: keep what was delivered, and do what failed again.")
 ]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Only print the address.")]
+AsUrl = Annotated[bool, typer.Option("--json", help='Print {"url": …}, and open nothing.')]
 Change = Callable[[Client, str], Awaitable[Run]]
 
 
@@ -77,7 +78,7 @@ def resynthesize(
 
 
 @at_service
-def open_page(service: Service, run: RunName, no_browser: NoBrowser = False) -> None:
+def open_page(service: Service, run: RunName, no_browser: NoBrowser = False, as_json: AsUrl = False) -> None:
     """Print the address of a run's page, and open it where there is a browser."""
 
     async def found(client: Client) -> Run:
@@ -87,6 +88,9 @@ def open_page(service: Service, run: RunName, no_browser: NoBrowser = False) -> 
     if page is None:
         raise CommandRefused(f"{service.url} has no pages of runs; `chargehand show` shows one here")
     address = page if page.startswith(("http://", "https://")) else service.url + page
+    if as_json:
+        print_json({"url": address})
+        return
     typer.echo(one_line(address))
     if not no_browser and sys.stdout.isatty() and _has_browser():
         webbrowser.open(address)

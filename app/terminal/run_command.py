@@ -5,9 +5,13 @@ from typing import Annotated
 
 import typer
 
-from app.client import Client, Job
-from app.terminal.job_options import files_of, limits_of
+from app.client import Client, Job, Refused
+from app.terminal.ending import LEFT
+from app.terminal.errors import CommandRefused
+from app.terminal.job_options import about_files, files_of, limits_of
+from app.terminal.output import say
 from app.terminal.service import Service, at_service
+from app.terminal.text import one_line
 from app.terminal.watch_command import AsEvents, watched_to_its_end
 
 
@@ -66,7 +70,23 @@ def run(service: Service, told: Told) -> None:
     """Post a job and show its run live. Its end is the exit status: 0 succeeded, 3 partial, 4 failed, 5 cancelled."""
     job, files = told.job, files_of(told.input or ())
 
-    async def done(client: Client) -> int:
-        return await watched_to_its_end(service, client, await client.submit(job, files=files), as_json=told.as_json)
+    is_posted = False
 
-    raise typer.Exit(service.ask(done))
+    async def done(client: Client) -> int:
+        nonlocal is_posted
+        try:
+            posted = await client.submit(job, files=files)
+        except Refused as refused:
+            if refused.code == "key_missing":
+                raise
+            raise CommandRefused(one_line(about_files(refused, files))) from None
+        is_posted = True
+        return await watched_to_its_end(service, client, posted, as_json=told.as_json)
+
+    try:
+        code = service.ask(done)
+    except KeyboardInterrupt:
+        if not is_posted:
+            say("Interrupted while the job was posted: a run may have begun, which `chargehand runs` would show.")
+        raise typer.Exit(LEFT) from None
+    raise typer.Exit(code)

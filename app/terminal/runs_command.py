@@ -9,10 +9,11 @@ import typer
 from app.client import Client, Run
 from app.terminal.errors import CommandRefused
 from app.terminal.options import AsJson
-from app.terminal.output import console, in_style, print_json, print_table
+from app.terminal.output import console, in_style, print_json, print_table, say
 from app.terminal.service import Service, at_service
 from app.terminal.tables import Column, Row
 from app.terminal.text import one_line
+from app.terminal.which_run import run_meant
 from app.terminal.words import ago, duration, money, since, status_of
 
 ROOM_FOR_IDS = 140
@@ -64,12 +65,16 @@ def runs(service: Service, wanted: Wanted) -> None:
     filters = wanted.filters(now)
 
     async def found(client: Client) -> list[Run]:
+        if wanted.parent is not None:
+            filters["parent"] = await run_meant(client, wanted.parent)
         return [run async for run in client.runs(limit=wanted.limit, **filters)]
 
     listed = service.ask(found)
     if wanted.as_json:
         print_json({"data": listed})
         return
+    if not listed:
+        say("no runs are like that" if any(filters.values()) else "no runs yet: `chargehand run` posts a job")
     to = console()
     whole = not to.is_terminal or to.width >= ROOM_FOR_IDS
     print_table(COLUMNS, [_row(run, now, whole=whole) for run in listed], to)

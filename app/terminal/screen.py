@@ -17,6 +17,8 @@ TIME, COST = 8, 7
 """Characters of these columns."""
 WIDE = 72
 """From this width on state and worker have columns; below it they stand beneath their task."""
+NARROW = 30
+"""Below this width a task has no columns at all: its name is worth more."""
 GUIDE_SHARE = 3
 """A part of the width, at most, that the guides of the tree may take."""
 TEXT_LINES = 2
@@ -88,7 +90,7 @@ def _task(task: ShownTask, guide: str, now: datetime, width: int) -> Text:
     if width >= WIDE:
         number = f"#{task.attempt}" if task.attempt else ""
         right = [f"{task.status:<9}", _fit(task.worker, 12), f"{number:<3}", *right]
-    columns = " ".join(right)
+    columns = " ".join(right if width >= NARROW else ())
     left = _fit(f"{guide}{mark} {task.id} {one_line(task.title)}", max(width - cell_len(columns) - 1, 1))
     line = Text(f"{left} {columns}", no_wrap=True, overflow="crop")
     line.stylize(style, len(guide), len(guide) + 1)

@@ -41,7 +41,7 @@ class Service:
         """What `work` does with a client of the service. Raises `CommandRefused` for what it let through."""
         import asyncio
 
-        from app.client import Client, ServiceError, Unreachable
+        from app.client import Client, Refused, ServiceError, Unreachable
 
         async def worked() -> T:
             async with Client(self.url, self.key, patience_s=patience_s) as client:
@@ -53,7 +53,9 @@ class Service:
             what_to_do = "start one (`chargehand serve`), or say where it is: --url, CHARGEHAND_URL, --profile"
             raise CommandRefused(f"{one_line(str(error))}; {what_to_do}") from None
         except ServiceError as error:
-            raise CommandRefused(one_line(str(error))) from None
+            is_keyless = isinstance(error, Refused) and error.code == "key_missing"
+            how = "; give one in CHARGEHAND_API_KEY, or by a profile that has one" if is_keyless else ""
+            raise CommandRefused(one_line(str(error)) + how) from None
 
 
 def service_meant(url: str | None, profile: str | None, environment: Mapping[str, str]) -> Service:

@@ -31,9 +31,13 @@ def cut(text: str, characters: int) -> str:
     return text if len(text) <= characters else text[: max(characters - 1, 0)] + CUT
 
 
-def as_json(document: Any) -> str:
-    """A document of the API as it is. Characters that a terminal would obey are written as JSON writes any."""
-    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(document, ensure_ascii=False, indent=2))
+def as_json(document: Any, *, plain: bool = False) -> str:
+    """A document of the API as it is. Characters that a terminal would obey are written as JSON writes any.
+
+    When `plain` so are all that are not ASCII, for an output that may not know them.
+    """
+    text = json.dumps(document, ensure_ascii=plain, indent=2)
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def for_shell(text: str) -> str:

@@ -7,6 +7,7 @@ import typer
 
 from app.client import Client
 from app.terminal.arguments import RunName
+from app.terminal.errors import CommandRefused
 from app.terminal.options import AsJson
 from app.terminal.output import console, print_json, print_lines
 from app.terminal.service import Service, at_service
@@ -24,6 +25,8 @@ def trace(
     service: Service, run: RunName, as_json: AsJson = False, otlp: AsOtlp = False, content: Content = False
 ) -> None:
     """Show tasks, attempts and calls of a run on one time axis."""
+    if content and not (as_json or otlp):
+        raise CommandRefused("--content is shown by --json and --otlp alone: add one of them")
     params = ({"format": "otlp"} if otlp else {}) | ({"include": "content"} if content else {})
 
     async def found(client: Client) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from app.client import Event, ServiceError
 from app.terminal.keyboard import unechoed
-from app.terminal.lines import line_of
+from app.terminal.lines import lines_of
 from app.terminal.output import say
 from app.terminal.progress import Progress
 from app.terminal.screen import screen
@@ -55,7 +55,7 @@ class EventsView:
     def told(self, event: Event) -> None:
         sys.stdout.write(json.dumps(event) + "\n")
         sys.stdout.flush()
-        if event["type"] in _FOR_PEOPLE and (line := line_of(event, self._run)) is not None:
+        for line in lines_of(event, self._run) if event["type"] in _FOR_PEOPLE else ():
             say(line)
 
     def away(self, problem: ServiceError | None) -> None:
@@ -75,7 +75,7 @@ class LinesView:
         self._run = run
 
     def told(self, event: Event) -> None:
-        if (line := line_of(event, self._run)) is not None:
+        for line in lines_of(event, self._run):
             typer.echo(line)
 
     def away(self, problem: ServiceError | None) -> None:
@@ -95,12 +95,15 @@ class LiveView:
         self._run, self._console, self._terminal = run, console, terminal
         self._ahead = ahead
         """How far the service's clock is ahead of ours."""
+        self._is_drawn = False
 
     def told(self, event: Event) -> None:
         """The next frame shows it."""
 
     def away(self, problem: ServiceError | None) -> None:
-        self._run.away = one_line(str(problem)) if problem else ""
+        before, self._run.away = self._run.away, one_line(str(problem)) if problem else ""
+        if not self._is_drawn and bool(before) != bool(problem):  # Something is asked: there is no next frame yet.
+            self._console.print(Text(f"\n! {away_line(problem)}", "red" if problem else ""))
 
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
@@ -109,9 +112,11 @@ class LiveView:
             Live(console=self._console, auto_refresh=False, vertical_overflow="crop") as live,
         ):
             drawing = asyncio.create_task(self._draw(live))
+            self._is_drawn = True
             try:
                 yield
             finally:
+                self._is_drawn = False
                 drawing.cancel()
                 with suppress(asyncio.CancelledError):
                     await drawing

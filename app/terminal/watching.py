@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -49,28 +49,42 @@ class Watch:
     interrupts: int = 0
     news: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when something has happened that may be waited for."""
+    prompt: str = ""
+    """What is asked now, on the last line of the screen."""
+    is_lost: bool = False
+    """Whether the stream has ended, with the run or without it."""
+    is_edited: bool = False
+    """Whether the plan is with an editor, whose Ctrl-C it is."""
 
     async def to_the_end(self) -> Run | None:
         """The run at its end; None when it was left running. Raises `CommandRefused` when the service is lost."""
         reading = asyncio.create_task(self._read())
-        reading.add_done_callback(lambda _: self.news.set())
+        reading.add_done_callback(self._has_ended)
         try:
             with self._heeding_interrupts():
                 while True:
                     async with self.view.shown():
-                        await self._until(lambda: reading.done() or self.interrupts or self._to_ask())
-                    if reading.done():
+                        await self._until(lambda: self.is_lost or self.interrupts or self._to_ask())
+                    if self.is_lost:
                         break
                     if self.interrupts and await self._leaves():
                         return None
                     if (what := self._to_ask()) is not None:
                         await self._ask(what)
             await reading
-            return await self.client.run(self.run.run_id)
+            return await self.client.patient(PATIENCE_S, self._away).run(self.run.run_id)
         except ServiceError as error:
             raise CommandRefused(f"{one_line(str(error))}; {self._way_back}") from None
+        except BrokenPipeError:
+            raise  # Whoever has read what was printed does not want more.
+        except OSError as error:
+            raise CommandRefused(f"cannot print: {error.strerror}; {self._way_back}") from None
         finally:
             reading.cancel()
+
+    def _has_ended(self, _: object) -> None:
+        self.is_lost = True
+        self.news.set()
 
     async def _read(self) -> None:
         stream = self.client.events(
@@ -88,7 +102,10 @@ class Watch:
 
     def _away(self, problem: ServiceError | None) -> None:
         self.run.forget_text()
+        before = bool(self.run.away)
         self.view.away(problem)
+        if self.prompt and before != bool(self.run.away):
+            self.console.print(Text(inert(self.prompt)), end="")
 
     async def _until(self, holds: Callable[[], object]) -> None:
         while not holds():
@@ -106,30 +123,47 @@ class Watch:
         return next((each for each in self._open() if each not in self.asked), None)
 
     async def _ask(self, what: str) -> None:
+        """Put something to whoever sits here, however long the service is away meanwhile."""
+        self.asked.add(what)
+        asked = asyncio.create_task(self._put(what))
+        asked.add_done_callback(lambda _: self.news.set())
+        await self._until(lambda: asked.done() or (self.interrupts and not self.prompt))
+        if not asked.done():  # It waits for the service.
+            asked.cancel()
+            with suppress(asyncio.CancelledError):
+                await asked
+        if self.interrupts:
+            self.asked.discard(what)  # It was broken off: whoever goes on watching is asked again.
+        if not asked.cancelled():
+            asked.result()
+
+    async def _put(self, what: str) -> None:
         async def typed(prompt: str) -> str | None:
             return await self._typed(prompt, lambda: what not in self._open())
 
-        self.asked.add(what)
+        client = self.client.patient(PATIENCE_S, self._away)
         if what in self.run.questions:
-            await asking.answer(self.client, self.run.run_id, self.run.questions[what], self.console, typed)
+            await asking.answer(client, self.run.run_id, self.run.questions[what], self.console, typed)
         elif self.run.approval is not None:
-            await asking.decide_on_plan(
-                self.client, self.run.run_id, self.run.approval, self.console, typed, self._edit
-            )
-        if self.interrupts:
-            self.asked.discard(what)  # It was broken off: whoever goes on watching is asked again.
+            await asking.decide_on_plan(client, self.run.run_id, self.run.approval, self.console, typed, self._edit)
 
     async def _typed(self, prompt: str, is_settled: Callable[[], bool], interrupts: int = 0) -> str | None:
         """The line that is typed at a prompt; None once it is settled without one, or interrupted so often."""
         assert self.terminal is not None
         self.console.print(Text(inert(prompt)), end="")
+        self.prompt = prompt
         line = asyncio.create_task(typed_line(self.terminal))
         line.add_done_callback(lambda _: self.news.set())
-        await self._until(lambda: line.done() or is_settled() or self.interrupts > interrupts)
+        try:
+            await self._until(
+                lambda: line.done() or is_settled() or self.is_lost or self.interrupts > interrupts  # Or given up.
+            )
+        finally:
+            self.prompt = ""
         if line.done():
             return line.result()
         line.cancel()
-        self.console.print("" if self.interrupts > interrupts else "(settled meanwhile)")
+        self.console.print("" if self.interrupts > interrupts or self.run.away else "(settled meanwhile)")
         return None
 
     async def _leaves(self) -> bool:
@@ -138,13 +172,13 @@ class Watch:
             said = await self._typed(_INTERRUPTED, lambda: self.run.is_over, interrupts=1)
             if said is None:
                 break
-            choice = said.strip().lower()[:1]
-            if choice == "c":
+            choice = said.strip().lower()
+            if choice in ("c", "cancel"):
                 await self._cancel()
-            if choice in ("c", "g"):
+            if choice in ("c", "cancel", "g", "go"):
                 self.interrupts = 0
                 return False
-            if choice == "l":
+            if choice in ("l", "leave"):
                 break
         if self.run.is_over:
             self.interrupts = 0
@@ -155,7 +189,11 @@ class Watch:
     async def _edit(self) -> None:
         """Have the plan edited, by the command for that."""
         command = [sys.executable, "-m", "app", "edit", self.run.run_id]
-        await (await asyncio.create_subprocess_exec(*command, env=os.environ | self.service)).wait()
+        self.is_edited = True
+        try:
+            await (await asyncio.create_subprocess_exec(*command, env=os.environ | self.service)).wait()
+        finally:
+            self.is_edited = False
 
     async def _cancel(self) -> None:
         try:
@@ -172,6 +210,8 @@ class Watch:
         """Have Ctrl-C counted, and break nothing off: whoever is told to end leaves the terminal as it was."""
 
         def count(interrupts: int) -> None:
+            if self.is_edited and interrupts < _LEAVING:
+                return
             self.interrupts += interrupts
             self.news.set()
 

@@ -6,6 +6,8 @@ from app.terminal.errors import CommandRefused
 LAST = "last"
 LOOKED_AT = 100
 """Of how many runs, newest first, the beginning or the end of an id is known."""
+NAMED = 5
+"""Of those that may be meant, so many are named."""
 _HEAD = "run_"
 _ID_CHARACTERS = len(_HEAD) + 32
 
@@ -22,7 +24,8 @@ async def run_meant(client: Client, typed: str) -> str:
     if len(like) == 1:
         return like[0]
     if like:
-        raise CommandRefused(f"{typed} may be any of {', '.join(like)}")
+        more = f" and {len(like) - NAMED} more" if len(like) > NAMED else ""
+        raise CommandRefused(f"{typed} may be any of {', '.join(like[:NAMED])}{more}")
     raise CommandRefused(f"none of the newest {LOOKED_AT} runs has an id that begins or ends with {typed}")
 
 

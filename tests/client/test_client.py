@@ -1,6 +1,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.client import Client, Refused, ServiceError, Unreachable
+from app.client import Client, NothingBehind, Refused, ServiceError, Unreachable, Unsendable
 from app.client.bodies import has, label
 
 URL = "http://service.test"
@@ -24,6 +25,10 @@ def problem(status: int, code: str, **headers: str) -> httpx2.Response:
     return httpx2.Response(
         status, json=body, headers={name.replace("_", "-"): value for name, value in headers.items()}
     )
+
+
+def _same(answer: httpx2.Response, _: httpx2.Request) -> httpx2.Response:
+    return answer
 
 
 def told(seq: int, type_: str = "task.started", text: str = "") -> dict[str, Any]:
@@ -113,6 +118,10 @@ async def test_patience_with_a_stream_ends_and_begins_anew_with_each_event() -> 
 async def test_a_stream_with_nothing_left_ends_and_one_that_is_refused_says_why() -> None:
     async with client_of(lambda _: httpx2.Response(204)) as client:
         assert [each async for each in client.events("run_1", after=9)] == []
+    ended = stream([frame(told(2, "run.failed"), "\n").encode()])
+    async with client_of(lambda _: ended) as client:
+        with pytest.raises(NothingBehind, match="has ended with event 2: there is none behind 9"):
+            _ = [each async for each in client.events("run_1", after=9)]
     async with client_of(lambda _: problem(401, "key_invalid")) as client:
         with pytest.raises(Refused, match=r"key_invalid: It is so\."):
             _ = [each async for each in client.events("run_1")]
@@ -154,7 +163,9 @@ async def test_who_is_told_to_come_after_more_than_its_patience_does_not_wait() 
     assert refused.value.retry_after_s == 3600
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "http://[", "ftp://x.test", "http://127.0.0.1:1", "http://x y"])
+@pytest.mark.parametrize(
+    "url", ["localhost:8000", "http://[", "ftp://x.test", "http://127.0.0.1:1", "http://x y", "http://127.0.0.1:99999"]
+)
 async def test_an_address_that_is_none_is_unreachable(url: str) -> None:
     with pytest.raises(Unreachable):
         async with Client(url, patience_s=0.01) as client:
@@ -162,9 +173,27 @@ async def test_an_address_that_is_none_is_unreachable(url: str) -> None:
 
 
 async def test_what_answers_and_is_no_service_is_said_to_be_none() -> None:
-    async with client_of(lambda _: httpx2.Response(200, text="<html>")) as client:
-        with pytest.raises(Unreachable, match="no answer of this API"):
-            await client.teams()
+    odd: list[Any] = [[], {}, None, {"a": 1}]
+    wrong: list[Any] = [None, [1], {}]
+    foreign = [httpx2.Response(200, text="<html>"), *(httpx2.Response(200, json=each) for each in odd)]
+    for answer in [*foreign, *(httpx2.Response(404, json={"code": "x", "errors": each}) for each in wrong)]:
+        async with client_of(partial(_same, answer)) as client:
+            with pytest.raises(Unreachable, match="no answer of this API"):
+                await client.teams()
+            with pytest.raises(Unreachable, match="no answer of this API"):
+                _ = [each async for each in client.runs()]
+
+
+async def test_what_no_request_can_carry_is_said_before_it_is_sent() -> None:
+    async with client_of(lambda _: pytest.fail("nothing was to be sent")) as client:
+        for unsendable in (
+            client.submit({"objective": "x"}, idempotency_key="ü"),
+            client.submit({"objective": "\ud800"}),
+            client.run("\ud800"),
+            client.edit_plan("run_1", {"goal": float("nan")}, 1),
+        ):
+            with pytest.raises(Unsendable, match="this cannot be sent: "):
+                await unsendable
 
 
 async def test_an_answer_is_taken_for_ones_own_when_it_is_and_was_sent_before() -> None:

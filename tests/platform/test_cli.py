@@ -154,7 +154,10 @@ def test_serve_answers_and_ends_quietly_when_told_to_stop(database_url: str, num
 
         assert process.wait(timeout=30) == 0
         assert process.stderr is not None
-        assert process.stderr.read().splitlines() == [
+        console, command, *rest = process.stderr.read().splitlines()
+        assert command.startswith(f"In a terminal: CHARGEHAND_URL={address} ")
+        assert 'chargehand run "' in command
+        assert [console, *rest] == [
             f"Its console, to look at runs and to start one: {address}/console",
             'Next: README.md, "A job, from POST to trace". The API is described at /docs.',
         ]

@@ -79,6 +79,12 @@ async def test_an_edit_that_is_refused_is_kept_and_can_be_sent_again(
     monkeypatch.setenv("VISUAL", editor(tmp_path, "sed -i 's/worker: writer/worker: nobody/' \"$1\""))
     refused = await at_service("edit", run_id)
     kept = Path(refused.err.partition("your edit is kept in ")[2].partition(": ")[0])
+    monkeypatch.setenv("VISUAL", editor(tmp_path, "printf 'goal: \\351\\n' > \"$1\""))
+    latin = await at_service("edit", run_id)
+    monkeypatch.setenv("VISUAL", editor(tmp_path, 'rm "$1"'))
+    removed = await at_service("edit", run_id)
+    monkeypatch.setenv("VISUAL", editor(tmp_path, "kill -INT $$"))
+    interrupted = await at_service("edit", run_id)
     monkeypatch.setenv("VISUAL", "true")
     unchanged = await at_service("edit", run_id)
     rewrite(kept, "worker: nobody", "worker: analyst")
@@ -95,7 +101,14 @@ async def test_an_edit_that_is_refused_is_kept_and_can_be_sent_again(
     assert kept.parent == tmp_path
     assert (unchanged.code, unchanged.err) == (0, "Nothing is changed.\n")
     assert (sent.code, "t2 Task t2 · analyst" in sent.out) == (0, True)
-    assert outdated.err == "chargehand: plan_changed: The plan is in revision 2 now: read it again.\n"
+    assert latin.code == removed.code == interrupted.code == 2
+    assert "no plan: line 1: this is not UTF-8; your edit is kept in " in latin.err
+    assert "has removed or renamed " in removed.err
+    assert "was ended by signal 2, so nothing was sent; your edit is kept in " in interrupted.err
+    assert outdated.err == (
+        f"chargehand: plan_changed: the plan is in revision 2 now: look at it (`chargehand plan {run_id}`), "
+        f"then set revision to 2 in {kept}\n"
+    )
     assert rejected == (0, "", f"{run_id}: failed\n")
     assert (await service.ended(run_id))["stop_reason"] == "plan_rejected"
 

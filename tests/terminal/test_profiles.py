@@ -66,6 +66,7 @@ def test_the_nearest_names_the_service_and_a_profiles_key_stays_with_its_address
         ("[profiles.a]\nurl = 'x'", "profiles.a.url: x is no address"),
         ("[profiles.a]\nurl = 1", "profiles.a: must be a table of texts"),
         ("current = 'a'", "current: there is no profile a"),
+        ("current = ['x']", "current: must be the name of a profile"),
         ("[", "cannot read"),
     ],
 )
@@ -137,5 +138,7 @@ async def test_a_service_that_is_away_is_one_line_with_its_address_and_what_to_d
         assert said.startswith("chargehand: cannot reach the service at http://127.0.0.1:1: ")
         assert said.endswith("start one (`chargehand serve`), or say where it is: --url, CHARGEHAND_URL, --profile\n")
         assert said.count("\n") == 1
+    no_text = await chargehand("run", "caf\udce9")
+    assert no_text == (2, "", "chargehand: caf\N{REPLACEMENT CHARACTER}: this is not UTF-8\n")
     meaningless = await chargehand("--url", "http://x", "states")
     assert (meaningless.code, meaningless.out) == (2, "")

@@ -130,7 +130,12 @@ def test_a_plan_survives_its_file_and_only_what_differs_is_sent() -> None:
     assert "first" not in found
     assert read_file(found)[1] == editable_of(before)
     assert read_file("# nothing\n") == (None, {})
-    for broken in ("a: [", "- a", "a: 1\nb", "1: 2", "!!python/object:x.y {}", "\x00", "a: *b"):
+    assert read_file("goal: 2026-11-29\ntasks: [1, 2.5, yes, null]")[1] == {
+        "goal": "2026-11-29",
+        "tasks": [1, 2.5, True, None],
+    }
+    broken_ones = ["a: [", "- a", "a: 1\nb", "1: 2", "!!python/object:x.y {}", "\x00", "a: *b", "a: &b [*b]", "a: .nan"]
+    for broken in [*broken_ones, "a: !!set {b}", "a: !!binary YQ==", 'a: "\\ud800"', "a: .inf", "? [a]\n: b"]:
         with pytest.raises(PlanUnreadable):
             read_file(broken)
 
@@ -143,6 +148,7 @@ def test_no_text_is_obeyed_by_a_terminal(text: str) -> None:
     assert len(one_line(text).splitlines()) <= 1
     told = as_json({"a": [text]})
     assert json.loads(told) == {"a": [text]}
+    assert as_json({"a": [text]}, plain=True).isascii()
     assert told.isascii() or not set(told) & {"\x7f", "\x9b", "\u202e", "\u2028"}
     assert len(cut(text, 10)) <= 10
 

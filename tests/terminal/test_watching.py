@@ -1,8 +1,12 @@
 """What is shown of runs where nothing is drawn, and what is typed about a job."""
 
+import asyncio
 import json
+import os
 import sys
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -11,24 +15,26 @@ import httpx2
 import pytest
 from rich.cells import cell_len
 
-from app.client import Delta, Event
+from app.client import Delta, Event, File, Refused
 from app.terminal.errors import CommandRefused
-from app.terminal.job_options import files_of, limits_of
-from app.terminal.lines import line_of
+from app.terminal.job_options import about_files, files_of, limits_of
+from app.terminal.lines import lines_of
 from app.terminal.output import console
 from app.terminal.progress import Progress
 from app.terminal.screen import screen
 from app.terminal.views import LinesView
 from app.terminal.watching import Watch
-from tests.client.test_client import client_of, frame, stream
+from tests.client.test_client import client_of, frame, problem, stream
 from tests.support.service import CREW, Service, plan_of, report, synthesis, task
 from tests.support.stub_answers import as_json, text
 from tests.support.stub_provider import StubProvider
+from tests.support.waiting import until
 from tests.terminal.conftest import Typed
 
 BEGAN = datetime(2026, 11, 29, 12, tzinfo=UTC)
 USAGE = {"cost_usd": "0.25", "input_tokens": 900, "output_tokens": 100}
 PLAN = plan_of(task("t1", "researcher"), task("t2", "analyst", ["t1"]), task("t3", "writer", ["t1", "t2"]))
+WORDS = {"goal": "g", "strategy": "merge", "final_instruction": ""}
 HOSTILE = "\x1b[2J\x1b]0;taken over\x07[bold]as it is[/bold]\r\u202e"
 
 
@@ -102,6 +108,7 @@ def test_at_any_width_and_height_a_run_fits() -> None:
     for width in (20, 40, 71, 72, 80, 200):
         for height in (8, 12, 30, sys.maxsize):
             drawn(run, width, height)
+    assert any(" t1 " in line for line in drawn(begun(), 20)), "a task is named, however narrow it is"
     assert any(line.startswith(" … and 9") and line.endswith(" pending") for line in drawn(run, 80, 12))
 
 
@@ -110,10 +117,23 @@ def test_text_of_others_is_shown_and_never_obeyed() -> None:
     run.hear(written(HOSTILE, "t1"))
     run.objective = HOSTILE
 
-    shown = "\n".join([*drawn(run), str(line_of(told(10, "gap.found", task="t1", reason=HOSTILE), run))])
+    shown = "\n".join([*drawn(run), *lines_of(told(10, "gap.found", task="t1", reason=HOSTILE), run)])
 
     assert "[bold]as it is[/bold]" in shown
     assert not {"\x1b", "\x07", "\r", "\u202e"} & set(shown)
+
+
+def test_what_people_are_asked_stands_whole_with_the_commands_that_decide() -> None:
+    run = begun()
+    question = told(10, "question.asked", "t1", 2, id="q_1", question="Why? " * 99, choices=[], expires_at=None)
+    asked, command = lines_of(question, run)
+    approval = told(11, "plan.approval_requested", revision=1, expires_at=BEGAN.isoformat(), default="reject")
+
+    assert asked.count("Why?") == 99
+    assert command.strip() == "chargehand answer run_1 q_1"
+    assert [line.split()[1:] for line in lines_of(approval, run)[1:]] == [
+        ["plan", "run_1"], ["approve", "run_1"], ["edit", "run_1"], ["reject", "run_1"],
+    ]  # fmt: skip
 
 
 def test_what_becomes_of_tasks_is_folded() -> None:
@@ -159,7 +179,10 @@ def test_limits_and_files_are_read_as_they_are_typed(tmp_path: Path, monkeypatch
     (tmp_path / "src/a.py").write_text("pass")
     names = [(file.name, file.content) for file in files_of(["./src/a.py", str(tmp_path / "src/a.py"), "-"])]
     assert names == [("src/a.py", b"pass"), ("a.py", b"pass"), ("stdin", b"typed")]
-    for missing in ("nowhere.csv", str(tmp_path), "\0"):
+    refused = problem(422, "request_invalid")
+    said = Refused(refused, refused.json() | {"errors": [{"pointer": "/inputs/1/content", "detail": "Odd."}]})
+    assert "; --input b.pdf/content: Odd." in about_files(said, [File("a.csv", b""), File("b.pdf", b"")])
+    for missing in ("nowhere.csv", str(tmp_path), "\0", "/dev/zero"):
         with pytest.raises(CommandRefused, match="--input"):
             files_of([missing])
 
@@ -224,3 +247,58 @@ async def test_a_stream_that_breaks_is_said_to_be_away_and_goes_on(capsys: pytes
         "the stream is back, and goes on where it was",
         "1.0s  failed, no_results (0 of 0 tasks · 1.0 s · $0 · 0 tokens)",
     ]
+
+
+async def test_a_service_that_is_away_while_a_plan_is_decided_on_is_waited_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    by = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    asks = told(2, "plan.approval_requested", revision=1, expires_at=by, default="reject")
+    approved = asyncio.Event()
+    down = 9
+
+    class Events(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield frame(asks, "\n").encode()
+            await approved.wait()
+            yield frame(told(3, "run.failed", stop_reason="no_results"), "\n").encode()
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        nonlocal down
+        path = request.url.path
+        if path.endswith("/events"):
+            return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Events())
+        down -= 1
+        if down > 0:
+            raise httpx2.ConnectError("nobody is there")
+        if path.endswith("/approve"):
+            approved.set()
+        if path.endswith("/plan"):
+            down = 0
+            checked: dict[str, Any] = {"errors": [], "warnings": []}
+            return httpx2.Response(200, json={"revision": 1, "shape": None, "validation": checked} | PLAN | WORDS)
+        return httpx2.Response(200, json={"id": "run_1", "status": "failed", "quote": None})
+
+    said = ""
+
+    def is_asked(times: int) -> bool:
+        nonlocal said
+        said += capsys.readouterr().out
+        return said.count("Approve this plan?") >= times or watching.done()
+
+    ours, theirs = os.openpty()
+    async with client_of(answer, patience_s=0) as client:
+        run = Progress("run_1")
+        watching = asyncio.create_task(Watch(client, run, 0, LinesView(run), console(), theirs, {}).to_the_end())
+        for times, line in enumerate((b"yesterday\n", b"yes\n"), 1):
+            await until(partial(is_asked, times))
+            for _ in range(5):
+                await asyncio.sleep(0)  # What is typed before a question is no answer to it.
+            os.write(ours, line)
+        ended = await asyncio.wait_for(watching, 10)
+    os.close(ours)
+    os.close(theirs)
+
+    assert ended is not None
+    assert "the stream is away, and is taken up again: cannot reach" in said
+    assert "└─ t3 Task t3 · writer  (also after t1)" in said
