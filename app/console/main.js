@@ -30,8 +30,14 @@ function offerToForget() {
   forget.hidden = !key();
 }
 
+/** Leave nothing behind: neither the key, nor what was typed with it. */
 function forgetKey() {
   setKey(null);
+  try {
+    sessionStorage.clear();
+  } catch {
+    // A browser that stores nothing has nothing to forget.
+  }
   location.reload();
 }
 

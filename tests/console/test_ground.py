@@ -84,6 +84,7 @@ async def test_from_the_form_to_the_answer_without_a_mouse(desk: Desk, stub: Stu
 
     await page.wait_for_url("**/runs/run_*")
     await expect(page.locator(".page.run")).to_have_attribute("data-streaming", "ended")
+    await expect(page.get_by_role("button", name="Retry", exact=True)).to_be_visible()
     await _tab_to(page, "Log")
     await page.keyboard.press("Enter")
     await page.wait_for_url("**view=log**")

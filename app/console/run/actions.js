@@ -34,7 +34,7 @@ export function actionsView(store) {
   function draw() {
     const { now, run } = store;
     const { total, succeeded } = run.progress.tasks;
-    const next = [now.status, total, succeeded, run.cancellation !== null].join();
+    const next = [now.status, run.status, total, succeeded, run.cancellation !== null].join();
     if (next === drawn) return;
     drawn = next;
     const ended = hasEnded(run);
