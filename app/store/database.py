@@ -61,7 +61,6 @@ class Database:
             pool_timeout=30,
             hide_parameters=True,  # Errors are logged, and parameters hold what a job is about.
         )
-        self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         _probe_idle_connections(self._engine)
         self._readers = asyncio.Semaphore(max(pool - RESERVED, 1))
         self._asked: dict[Hashable, asyncio.Task[Any]] = {}
@@ -75,7 +74,9 @@ class Database:
     @asynccontextmanager
     async def statement(self) -> AsyncIterator[AsyncConnection]:
         """A connection on which each statement is a transaction of its own: one round trip instead of three."""
-        async with self._autocommit.connect() as connection:
+        async with self._engine.connect() as connection:
+            # Within the block: work that is stopped at this very point gives its connection back, too.
+            await connection.execution_options(isolation_level="AUTOCOMMIT")
             yield connection
 
     @asynccontextmanager
@@ -91,7 +92,8 @@ class Database:
             await connection.set_autocommit(True)
             yield connection
         finally:
-            await greenlet_spawn(_give_back, pooled)
+            # Work may be stopped twice; the connection is given back all the same.
+            await asyncio.shield(asyncio.ensure_future(greenlet_spawn(_give_back, pooled)))
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
