@@ -8,10 +8,10 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Request
 from starlette.responses import JSONResponse, Response
 
-from app.api.deps import RunId
+from app.api.deps import RunId, is_known
 from app.api.errors import Refusal
 from app.api.resources import INERT, page
-from app.api.runs import IfNoneMatch, existing_run, is_known
+from app.api.runs import IfNoneMatch, existing_run
 from app.api.schemas.runs import ArtifactPage
 from app.api.schemas.service import PROBLEMS
 from app.api.visits import VisitOf

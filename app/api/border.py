@@ -10,6 +10,7 @@ import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.api.console import HOME
 from app.api.errors import Refusal, problem
 from app.domain.keys import Caller
 
@@ -17,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _PROBES = ("/livez", "/readyz", "/metrics")
-_FILES = "/console/"
+_FILES = f"{HOME}/"
 """A page there is made of many, and what counts are the requests of the API that it makes."""
 _PATH_LOGGED = 200
 """Characters of a path that its log line shows."""

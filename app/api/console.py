@@ -12,6 +12,7 @@ from string import Template
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from app.api.deps import is_known
 from app.api.errors import Refusal
 
 PAGE = "index.html"
@@ -46,7 +47,7 @@ class _File:
     plain: bytes
     packed: bytes
     media_type: str
-    etag: str
+    tag: str
 
 
 @router.get("")
@@ -61,8 +62,8 @@ def console(request: Request, path: str = "") -> Response:
         if "text/html" not in request.headers.get("accept", "").lower():
             raise Refusal(404, "not_found", "There is nothing at this path.")
         found = _files()[PAGE]
-    headers = _HEADERS | {"ETag": found.etag}
-    if request.headers.get("if-none-match", "").removeprefix("W/") == found.etag:
+    headers = _HEADERS | {"ETag": f"W/{found.tag}"}  # Packed or not, it is the same file.
+    if is_known(found.tag, request.headers.getlist("if-none-match")):
         return Response(status_code=304, headers=headers)
     if "gzip" in request.headers.get("accept-encoding", "").lower():
         return Response(found.packed, media_type=found.media_type, headers=headers | {"Content-Encoding": "gzip"})
@@ -98,5 +99,5 @@ def _contents(folder: Traversable, above: str = "") -> Iterator[tuple[str, bytes
 
 def _packed(path: str, content: bytes) -> _File:
     kind = _MEDIA_TYPES[f".{path.rpartition('.')[2]}"]
-    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    return _File(content, gzip.compress(content, mtime=0), kind, etag)
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    return _File(content, gzip.compress(content, mtime=0), kind, tag)

@@ -6,7 +6,7 @@ they do.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, cast, get_origin
 
 from fastapi import Depends, Header, Path, Request
@@ -98,6 +98,12 @@ def if_match(description: str) -> Any:
         return frozenset(int(each[1]) for each in found if each is not None)
 
     return Depends(meant)
+
+
+def is_known(tag: str, if_none_match: Sequence[str]) -> bool:
+    """Whether the client has what bears this tag: the weak comparison of RFC 9110."""
+    known = [each.strip().removeprefix("W/") for line in if_none_match for each in line.split(",")]
+    return tag in known or "*" in known
 
 
 async def _traceparent(

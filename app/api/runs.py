@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from app.api.bodies import JsonBodyRoute
 from app.api.cursors import cursor_of, place_of
-from app.api.deps import RunId, WaitSeconds
+from app.api.deps import RunId, WaitSeconds, is_known
 from app.api.errors import Refusal, RunNotFound
 from app.api.long_polls import SETTLED, check_room, run_settled
 from app.api.resources import Resource, page, run_resource, task_resources
@@ -116,12 +116,6 @@ async def get_run(
     if is_known(tag, known):
         return Response(status_code=304, headers=headers)
     return JSONResponse(run_resource(row, datetime.now(UTC)), headers=headers)
-
-
-def is_known(tag: str, if_none_match: Sequence[str]) -> bool:
-    """Whether the client has what bears this tag: the weak comparison of RFC 9110."""
-    known = [each.strip().removeprefix("W/") for line in if_none_match for each in line.split(",")]
-    return tag in known or "*" in known
 
 
 @router.get("/{run_id}/tasks", response_model=TaskPage)
