@@ -113,7 +113,8 @@ async def _loaded(browser: str, address: str, run: LongRun) -> dict[str, float]:
         sent: dict[str, str] = {}
         sizes = {"files": 0.0, "data": 0.0}
         devtools.on("Network.requestWillBeSent", lambda seen: sent.update({seen["requestId"]: seen["request"]["url"]}))
-        devtools.on("Network.dataReceived", lambda seen: _add(sizes, sent[seen["requestId"]], seen))
+        devtools.on("Network.loadingFinished", lambda seen: _add(sizes, sent[seen["requestId"]], "files", seen))
+        devtools.on("Network.dataReceived", lambda seen: _add(sizes, sent[seen["requestId"]], "data", seen))
         await devtools.send("Network.enable")
         await page.goto(address)
         await _has_read(page, run.written)
@@ -122,9 +123,10 @@ async def _loaded(browser: str, address: str, run: LongRun) -> dict[str, float]:
         return {"paint": paint, "live": live, **sizes}
 
 
-def _add(sizes: dict[str, float], url: str, seen: dict[str, Any]) -> None:
-    kind = "data" if "/v1/" in url else "files"
-    sizes[kind] += seen["encodedDataLength"] or seen["dataLength"]  # A stream's length is told at its end alone.
+def _add(sizes: dict[str, float], url: str, kind: str, seen: dict[str, Any]) -> None:
+    """Files count as they were packed, at their end; a stream has no end, and comes as it is."""
+    if kind == ("data" if "/v1/" in url else "files"):
+        sizes[kind] += seen["dataLength"] if kind == "data" else seen["encodedDataLength"]
 
 
 async def _watched(
