@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
+from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -46,6 +48,8 @@ def running_chromium() -> Iterator[str]:
             assert process.stderr is not None
             said = next((line for line in process.stderr if line.startswith(_SAYS_WHERE)), None)
             assert said is not None, "Chromium ended before it could be driven"
+            # A browser that nobody listens to stands still once the pipe is full.
+            threading.Thread(target=deque, args=(process.stderr, 0), daemon=True).start()
             yield said.removeprefix(_SAYS_WHERE).strip()
         finally:
             process.kill()
